@@ -1,0 +1,41 @@
+# Everything runs in .venv, which is made with nothing but python3 and pip.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+DEV_READY := $(VENV)/.ready-dev
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format clean
+
+help:  ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+demo: $(READY)  ## train HalfCheetah from pixels (about five minutes on a laptop), with curve and video
+	$(BIN)/pixelbrax train --preset demo
+
+test: $(DEV_READY)  ## run the tests
+	$(BIN)/python -m pytest
+
+lint: $(DEV_READY)  ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+format: $(DEV_READY)  ## put the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove the virtual environment (runs/ stays)
+	rm -rf $(VENV)
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "PixelBrax needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) .
+	@touch $@
+
+$(DEV_READY): $(READY)
+	$(INSTALL) '.[dev]'
+	@touch $@

@@ -1,0 +1,5 @@
+"""The command line, one file a command."""
+
+from pixelbrax.cli.main import main
+
+__all__ = ["main"]

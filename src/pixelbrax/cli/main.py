@@ -1,0 +1,57 @@
+"""`pixelbrax COMMAND`: picks the command, and turns a user's mistakes into one line and exit code 2."""
+
+import importlib
+import os
+import sys
+from pathlib import Path
+
+from pixelbrax.errors import ConfigError
+
+_COMMANDS = {
+    "train": "train a policy from pixels",
+    "eval": "the return of a trained policy",
+    "render": "images or a video of a task",
+    "list": "the tasks there are",
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs a command; returns the exit code: 0, 2 for a mistake of the user's, 130 after Ctrl-C."""
+    args = sys.argv[1:] if argv is None else argv
+    if not args or args[0] in ("-h", "--help"):
+        print(_usage())
+        return 0 if args else 2
+    if args[0] == "--version":
+        import pixelbrax
+
+        print(pixelbrax.__version__)
+        return 0
+    name, *rest = args
+    try:
+        if name not in _COMMANDS:
+            raise ConfigError(f"unknown command {name!r}: there are {', '.join(_COMMANDS)}")
+        return importlib.import_module(f"pixelbrax.cli.{name}").main(rest)
+    except ConfigError as e:
+        print(f"pixelbrax {name}: error: {e}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"pixelbrax {name}: stopped", file=sys.stderr)
+        return 130
+
+
+def use_compilation_cache() -> None:
+    """Keeps compiled programs between runs, unless JAX is already told where (JAX_COMPILATION_CACHE_DIR)."""
+    import jax
+
+    if jax.config.jax_compilation_cache_dir is None:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        jax.config.update("jax_compilation_cache_dir", str(home / "pixelbrax" / "jax"))
+
+
+def _usage() -> str:
+    width = max(map(len, _COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}  {what}" for name, what in _COMMANDS.items())
+    return (
+        "usage: pixelbrax COMMAND [options]\n\nContinuous control from pixels, in one compiled JAX program.\n\n"
+        f"{commands}\n\n`pixelbrax COMMAND --help` shows a command's options."
+    )

@@ -1,0 +1,103 @@
+"""`pixelbrax render ENV`: a PNG grid of a task over seeds and steps, or a video."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tyro
+from jaxtyping import Array
+
+from pixelbrax.cli.main import use_compilation_cache
+from pixelbrax.cli.parse import parse
+from pixelbrax.cli.policy import network_actor, random_actor
+from pixelbrax.envs import PixelEnv, State, make
+from pixelbrax.errors import ConfigError
+from pixelbrax.report import record_episode, write_grid, write_video
+from pixelbrax.report.video import Actor
+from pixelbrax.training import RunDir, Trainer
+from pixelbrax.training.progress import Progress
+
+
+@dataclass(frozen=True)
+class Args:
+    """What `pixelbrax render` takes."""
+
+    env: Annotated[str | None, tyro.conf.Positional] = None
+    """Task, acted in at random; `pixelbrax list` shows them. Leave it out with --run."""
+    run: Path | None = None
+    """Folder of a run, whose task and trained policy are shown."""
+    out: Path | None = None
+    """Picture (.png) or video (.mp4); by default <task>.png."""
+    backend: str | None = None
+    """Brax backend; by default the task's own."""
+    size: int = 128
+    """Height and width of each image, pixels."""
+    seeds: int = 2
+    """Rows of the grid: episodes."""
+    steps: int = 6
+    """Columns of the grid: moments of an episode."""
+    every: int = 10
+    """Steps (actions) between two columns."""
+    seconds: float = 20.0
+    """Simulated length of a video."""
+    seed: int = 0
+    """Of the episodes and the random actions."""
+    force: bool = False
+    """Overwrite --out if it exists."""
+
+
+def main(argv: list[str]) -> int:
+    """Writes the picture or the video."""
+    args = parse(Args, argv, "render", "Draws a task: a PNG grid (rows: seeds, columns: steps) or an mp4 video.")
+    for name in ("size", "seeds", "steps", "every"):
+        if getattr(args, name) < 1:
+            raise ConfigError(f"{name} is {getattr(args, name)}: it must be at least 1")
+    if (args.env is None) == (args.run is None):
+        raise ConfigError("name either a task or --run")
+    out = args.out or Path(f"{args.run.name if args.run else args.env}.png")
+    if out.suffix not in (".png", ".mp4"):
+        raise ConfigError(f"{out}: --out must end in .png or .mp4")
+    if out.exists() and not args.force:
+        raise ConfigError(f"{out} exists: choose another --out, or add --force")
+    if not out.absolute().parent.is_dir():
+        raise ConfigError(f"{out}: there is no folder {out.absolute().parent}")
+    use_compilation_cache()
+    env, actor = _policy(args)
+    progress = Progress()
+    with progress.busy("compiling and drawing"):
+        if out.suffix == ".png":
+            write_grid(out, _grid(args, env, actor))
+        else:
+            frames, fps = record_episode(env, actor, jax.random.key(args.seed), size=args.size, seconds=args.seconds)
+            if problem := write_video(out, frames, fps):
+                raise ConfigError(problem)
+    progress.say(str(out))
+    return 0
+
+
+def _policy(args: Args) -> tuple[PixelEnv, Actor]:
+    if args.run is None:
+        env = make(args.env or "", backend=args.backend)
+        return env, random_actor(env)
+    run = RunDir.open(args.run)
+    trainer = Trainer(run.load_config())
+    return trainer.env, network_actor(trainer.ppo.network, trainer.restore(run).params)
+
+
+def _grid(args: Args, env: PixelEnv, actor: Actor) -> np.ndarray:
+    """(seeds, steps, size, size, 3) uint8."""
+
+    def column(state: State, key: Array) -> tuple[State, Array]:
+        image = env.render(state, args.size, args.size)
+        state, _ = jax.lax.scan(lambda s, k: (env.step(s, actor(s, k)), None), state, jax.random.split(key, args.every))
+        return state, image
+
+    def row(key: Array) -> Array:
+        reset_key, act_key = jax.random.split(key)
+        return jax.lax.scan(column, env.reset(reset_key), jax.random.split(act_key, args.steps))[1]
+
+    keys = jnp.stack([jax.random.fold_in(jax.random.key(args.seed), i) for i in range(args.seeds)])
+    return np.asarray(jax.jit(jax.vmap(row))(keys))

@@ -1,0 +1,100 @@
+"""`pixelbrax train`: a policy from pixels, its curve and its video."""
+
+import argparse
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import jax
+
+from pixelbrax.algorithms import PPOState
+from pixelbrax.cli.main import use_compilation_cache
+from pixelbrax.cli.parse import parse
+from pixelbrax.cli.policy import network_actor
+from pixelbrax.errors import ConfigError
+from pixelbrax.report import record_episode, write_curve, write_video
+from pixelbrax.training import RunDir, TrainConfig, Trainer
+from pixelbrax.training.config import load_preset, preset_names
+from pixelbrax.training.run_dir import unused_path
+
+_VIDEO_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Args:
+    """What `pixelbrax train` takes."""
+
+    preset: str | None = None
+    """Settings known to work, under the flags given here."""
+    name: str | None = None
+    """The run's folder below --runs; by default the preset's or task's name, numbered if it is taken."""
+    runs: Path = Path("runs")
+    """Where runs are kept."""
+    resume: Path | None = None
+    """A run to go on with, by its own settings; no other flag goes with it."""
+    config: TrainConfig = field(default_factory=TrainConfig)
+
+
+def main(argv: list[str]) -> int:
+    """Trains, evaluates before and after, and draws."""
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    early.add_argument("--preset")
+    try:
+        preset = early.parse_known_args(argv)[0].preset
+    except argparse.ArgumentError:
+        preset = None  # the full parser tells what is wrong
+    default = Args() if preset is None else Args(preset=preset, config=load_preset(preset))
+    description = f"Trains a policy from pixels by PPO. Presets: {', '.join(preset_names())}."
+    args = parse(Args, argv, "train", description, default=default)
+    use_compilation_cache()
+    return _resume(args.resume, args) if args.resume else _start(args)
+
+
+def _start(args: Args) -> int:
+    trainer = Trainer(args.config)
+    name = args.name or args.preset or args.config.environment.env
+    path = args.runs / name if args.name else unused_path(args.runs, name)
+    run = RunDir.create(path, args.config)
+    trainer.progress.say(f"{run.path}: {args.config.environment.env} from pixels, seed {args.config.seed}")
+    state = trainer.init()
+    trainer.evaluate(run, "untrained", state.params)
+    return _train(trainer, run, state)
+
+
+def _resume(path: Path, args: Args) -> int:
+    if args != Args(resume=path, runs=args.runs):
+        raise ConfigError("--resume goes on with the run's own settings: leave the other flags out")
+    run = RunDir.open(path)
+    trainer = Trainer(run.load_config())
+    state = trainer.restore(run)
+    run.drop_metrics_after(int(state.num_updates))
+    trainer.progress.say(f"{run.path}: goes on after {int(state.num_updates):,} updates")
+    return _train(trainer, run, state)
+
+
+def _train(trainer: Trainer, run: RunDir, state: PPOState) -> int:
+    state, finished = trainer.train(run, state)
+    say = trainer.progress.say
+    if not finished:
+        _draw_curve(trainer, run)
+        say(f"stopped; what was learnt is in {run.path}. To go on: pixelbrax train --resume {run.path}")
+        return 130
+    trainer.evaluate(run, "trained", state.params)
+    untrained = run.read_evaluations().get("untrained")
+    if untrained:
+        trained = run.read_evaluations()["trained"]["mean_return"]
+        say(f"deterministic return: {untrained['mean_return']:,.0f} before training, {trained:,.0f} after")
+    _draw_curve(trainer, run)
+    with trainer.progress.busy("recording a video"):
+        key = jax.random.key(trainer.config.seed)
+        actor = network_actor(trainer.ppo.network, state.params)
+        frames, fps = record_episode(trainer.env, actor, key, seconds=_VIDEO_SECONDS)
+        problem = write_video(run.video_file, frames, fps)
+    say(problem or f"video: {run.video_file}")
+    say(f"curve: {run.curve_file}")
+    return 0
+
+
+def _draw_curve(trainer: Trainer, run: RunDir) -> None:
+    environment, seed = trainer.config.environment, trainer.config.seed
+    title = f"{environment.env} from {environment.image_size}x{environment.image_size} pixels, PPO, seed {seed}"
+    write_curve(run.curve_file, run.read_metrics(), run.read_evaluations(), title)

@@ -1,0 +1,66 @@
+"""What every physics engine gives the rest of the project."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import jax
+import mujoco
+from jaxtyping import Array, Bool, Float
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class PhysicsState:
+    """One environment's physics after a reset or a step.
+
+    Attributes:
+      data: the engine's own state.
+      obs: (obs_size,) float32, the engine's own observation vector.
+      reward: () float32, of the step that led here.
+      terminated: () bool, whether the task ended here (never because of time).
+      metrics: the engine task's own () float32 metrics.
+    """
+
+    data: Any
+    obs: Float[Array, "*batch obs_size"]
+    reward: Float[Array, "*batch"]
+    terminated: Bool[Array, "*batch"]
+    metrics: dict[str, Float[Array, "*batch"]]
+
+
+class Physics(Protocol):
+    """An engine's environment: pure functions that compose with `jit`, `vmap` and `scan`.
+
+    States from `reset` and `step` have the same structure, shapes and dtypes.
+    """
+
+    @property
+    def mj_model(self) -> mujoco.MjModel:
+        """The model whose geoms are drawn."""
+        ...
+
+    @property
+    def action_size(self) -> int:
+        """Number of actuators; actions lie in [-1, 1]."""
+        ...
+
+    @property
+    def dt(self) -> float:
+        """Simulated seconds a step."""
+        ...
+
+    def reset(self, key: Array) -> PhysicsState:
+        """A freshly drawn initial state."""
+        ...
+
+    def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
+        """One control step."""
+        ...
+
+    def geom_pose(self, state: PhysicsState) -> tuple[Float[Array, "ngeom 3"], Float[Array, "ngeom 3 3"]]:
+        """World positions (metres) and rotation matrices of all geoms of `mj_model`."""
+        ...
+
+    def body_xpos(self, state: PhysicsState) -> Float[Array, "nbody 3"]:
+        """World positions (metres) of all bodies of `mj_model`."""
+        ...

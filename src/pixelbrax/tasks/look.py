@@ -1,0 +1,54 @@
+"""Colors of a task's model, made for an agent's eyes."""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+Rgb = tuple[float, float, float]
+
+_PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colors, 0..1, that replace those of a model.
+
+    Brax's own floor is black and nearly white, so that dark limbs vanish on every other cell and the floor's pattern
+    outshines the body. Here a muted floor and a bright sky leave the body the strongest color of the picture, as in
+    the DeepMind Control Suite.
+
+    Attributes:
+      body: of all geoms but planes.
+      floor: the two kinds of cell of a plane's checker.
+      sky_up, sky_down: ends of the sky's gradient; the horizon is half-way.
+    """
+
+    body: Rgb = (0.82, 0.52, 0.26)
+    floor: tuple[Rgb, Rgb] = ((0.14, 0.22, 0.30), (0.22, 0.32, 0.42))
+    sky_up: Rgb = (0.35, 0.55, 0.85)
+    sky_down: Rgb = (0.85, 0.93, 1.0)
+
+    def apply(self, model: mujoco.MjModel) -> None:
+        """Recolors a compiled model in place, whatever it has of body, checker and gradient sky."""
+        planes = model.geom_type == _PLANE
+        model.geom_rgba[~planes, :3] = self.body
+        model.geom_rgba[planes, :3] = 1.0
+        for texture in range(model.ntex):
+            kind = model.tex_type[texture]
+            if kind == mujoco.mjtTexture.mjTEXTURE_2D:
+                _regrade(model, texture, *self.floor)
+            elif kind == mujoco.mjtTexture.mjTEXTURE_SKYBOX:
+                _regrade(model, texture, self.sky_down, self.sky_up)
+
+
+def _regrade(model: mujoco.MjModel, texture: int, darkest: Rgb, brightest: Rgb) -> None:
+    """Maps a texture's range from its darkest to its brightest texel onto two colors."""
+    size = int(model.tex_height[texture] * model.tex_width[texture] * model.tex_nchannel[texture])
+    start = model.tex_adr[texture]
+    texels = model.tex_data[start : start + size].reshape(-1, model.tex_nchannel[texture])
+    brightness = texels[:, :3].astype(np.float64).mean(1)
+    spread = max(np.ptp(brightness), 1.0)
+    share = ((brightness - brightness.min()) / spread)[:, None]
+    color = np.array(darkest) + share * (np.array(brightest) - np.array(darkest))
+    texels[:, :3] = np.round(255 * color).astype(np.uint8)

@@ -1,0 +1,75 @@
+"""Checkpoints of a whole training state, by Orbax: written aside and renamed, so that none is ever half there."""
+
+from pathlib import Path
+from typing import TypeVar
+
+import jax
+import orbax.checkpoint as ocp
+
+from pixelbrax.errors import ConfigError
+
+T = TypeVar("T")
+
+_KEPT = 2  # the last, and the one before in case the last is damaged
+
+
+def save_checkpoint(folder: Path, updates: int, state: object) -> None:
+    """Writes a state under the number of updates it has seen; older checkpoints but one are removed."""
+    with _manager(folder) as manager:
+        manager.save(updates, args=ocp.args.StandardSave(_flat(state)))
+        manager.wait_until_finished()
+
+
+def load_checkpoint(folder: Path, like: T) -> T:
+    """The last checkpoint.
+
+    Args:
+      folder: the run's checkpoint folder.
+      like: a state, or its `jax.eval_shape`, of the structure, shapes and dtypes expected.
+
+    Raises:
+      ConfigError: there is no checkpoint, it is damaged, or it is of another kind of run.
+    """
+    if not folder.is_dir():
+        raise ConfigError(f"{folder} holds no checkpoint: the run was stopped before its first")
+    with _manager(folder) as manager:
+        updates = manager.latest_step()
+        if updates is None:
+            raise ConfigError(f"{folder} holds no checkpoint: the run was stopped before its first")
+        try:
+            leaves = manager.restore(updates, args=ocp.args.StandardRestore(jax.eval_shape(_flat, like)))
+        except Exception as e:  # Orbax raises whatever its storage layers do
+            raise ConfigError(
+                f"the checkpoint {folder / str(updates)} is damaged or of another version; remove that folder to use "
+                f"the one before it, if there is one ({_first_line(e)})"
+            ) from e
+    return _unflat(leaves, like)
+
+
+def _manager(folder: Path) -> ocp.CheckpointManager:
+    options = ocp.CheckpointManagerOptions(max_to_keep=_KEPT, enable_async_checkpointing=False)
+    return ocp.CheckpointManager(folder.absolute(), options=options)
+
+
+def _flat(state: object) -> dict[str, jax.Array]:
+    """Leaves by path, random keys as their bits: names that survive any storage."""
+    return {
+        jax.tree_util.keystr(path): jax.random.key_data(leaf) if _is_key(leaf) else leaf
+        for path, leaf in jax.tree_util.tree_leaves_with_path(state)
+    }
+
+
+def _unflat(leaves: dict[str, jax.Array], like: T) -> T:
+    def restore(path: tuple, leaf: jax.Array) -> jax.Array:
+        value = leaves[jax.tree_util.keystr(path)]
+        return jax.random.wrap_key_data(value, impl=jax.random.key_impl(leaf)) if _is_key(leaf) else value
+
+    return jax.tree_util.tree_map_with_path(restore, like)
+
+
+def _is_key(leaf: jax.Array) -> bool:
+    return jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

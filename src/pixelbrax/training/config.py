@@ -1,0 +1,145 @@
+"""All settings of a training run, and the TOML files that hold them."""
+
+import tomllib
+from dataclasses import asdict, dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import dacite
+import tomli_w
+
+from pixelbrax.algorithms import PPO, PPOConfig
+from pixelbrax.envs import PixelEnv, make
+from pixelbrax.errors import ConfigError
+from pixelbrax.networks import ActorCritic, NetworkConfig
+
+_PRESETS = resources.files("pixelbrax") / "configs"
+# The table of a run's config.toml that says where it was made; it is no setting.
+PROVENANCE = "provenance"
+
+
+@dataclass(frozen=True)
+class EnvConfig:
+    """What `pixelbrax.make` takes."""
+
+    env: str = "halfcheetah"
+    """Task to learn; `pixelbrax list` shows them."""
+    image_size: int = 64
+    """Height and width of the observation, pixels."""
+    frame_stack: int = 3
+    """Frames in one observation."""
+    action_repeat: int = 1
+    """Frames that an action lasts."""
+    episode_length: int = 1000
+    """Frames after which an episode is truncated."""
+    backend: str | None = None
+    """Brax backend; by default the task's own."""
+    grayscale: bool = False
+    """One luminance channel a frame instead of three colors."""
+
+    def build(self) -> PixelEnv:
+        """The environment."""
+        settings = asdict(self)
+        return make(settings.pop("env"), **settings)
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Settings of a training run."""
+
+    environment: EnvConfig = field(default_factory=EnvConfig)
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    ppo: PPOConfig = field(default_factory=PPOConfig)
+    num_steps: int = 1_000_000
+    """Steps (actions) of all environments together; rounded up to whole log intervals."""
+    seed: int = 0
+    """Every random number of the run follows from it."""
+    log_interval: int = 5
+    """Updates between two lines of metrics."""
+    checkpoint_interval: float = 60.0
+    """Seconds between two checkpoints."""
+    eval_episodes: int = 32
+    """Episodes of each evaluation."""
+
+    def validate(self) -> None:
+        """Checks what can be checked before anything is compiled.
+
+        Raises:
+          ConfigError: a setting cannot be used.
+        """
+        self.ppo.validate()
+        for name in ("num_steps", "log_interval", "eval_episodes"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
+
+    @property
+    def num_updates(self) -> int:
+        """Updates in the run, a multiple of `log_interval`."""
+        per_interval = self.ppo.batch_size * self.log_interval
+        return -(-self.num_steps // per_interval) * self.log_interval
+
+    def build(self) -> tuple[PixelEnv, PPO]:
+        """The environment and the algorithm that learns in it.
+
+        Raises:
+          ConfigError: a setting cannot be used.
+        """
+        self.validate()
+        env = self.environment.build()
+        pixels = env.observation_spec["pixels"].shape
+        network = ActorCritic((pixels[0], pixels[1], pixels[2]), env.frame_stack, env.action_size, self.network)
+        return env, PPO(env, network, self.ppo, self.num_updates)
+
+
+def preset_names() -> list[str]:
+    """Names of the presets that come with the package."""
+    return sorted(file.name.removesuffix(".toml") for file in _PRESETS.iterdir() if file.name.endswith(".toml"))
+
+
+def load_preset(name: str) -> TrainConfig:
+    """The preset called `name`.
+
+    Raises:
+      ConfigError: there is none.
+    """
+    if name not in preset_names():
+        raise ConfigError(f"unknown preset {name!r}: there are {', '.join(preset_names())}")
+    return _parse((_PRESETS / f"{name}.toml").read_text(), f"preset {name}")
+
+
+def load_config(file: Path) -> TrainConfig:
+    """Settings from a TOML file such as a run's config.toml.
+
+    Raises:
+      ConfigError: the file cannot be read, is not TOML, or holds an unknown key or a wrong type.
+    """
+    try:
+        text = file.read_text()
+    except OSError as e:
+        raise ConfigError(f"cannot read {file}: {e.strerror}") from e
+    return _parse(text, str(file))
+
+
+def dump_config(config: TrainConfig, provenance: dict[str, str]) -> str:
+    """TOML text of all settings and of where the run was made."""
+    return tomli_w.dumps(_without_none(asdict(config)) | {PROVENANCE: provenance})
+
+
+def _parse(text: str, source: str) -> TrainConfig:
+    try:
+        data = tomllib.loads(text)
+        data.pop(PROVENANCE, None)
+        rules = dacite.Config(strict=True, cast=[tuple], type_hooks={float: float})
+        return dacite.from_dict(TrainConfig, data, config=rules)
+    except (tomllib.TOMLDecodeError, dacite.DaciteError, ValueError) as e:
+        raise ConfigError(f"{source}: {e}") from e
+
+
+def _without_none(settings: dict[str, Any]) -> dict[str, Any]:
+    """TOML has no null: a setting that is None is left out, which gives its default."""
+    return {
+        name: _without_none(value) if isinstance(value, dict) else value
+        for name, value in settings.items()
+        if value is not None
+    }

@@ -1,0 +1,74 @@
+"""What a person sees while a run is under way."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+
+_LINE_SECONDS = 10.0  # between two lines where the output is no terminal
+
+
+class Progress:
+    """One live line on a terminal; a line every few seconds elsewhere (files, CI)."""
+
+    def __init__(self, console: Console | None = None):
+        """Writes to `console`, by default standard output."""
+        self.console = console or Console(highlight=False)
+        self._last_line = 0.0
+
+    def say(self, text: str) -> None:
+        """A lasting line."""
+        self.console.print(text, markup=False, soft_wrap=True)
+
+    @contextlib.contextmanager
+    def busy(self, what: str) -> Iterator[None]:
+        """Shows `what` and the seconds it takes, such as "compiling the update"."""
+        start = time.perf_counter()
+        with self._ticking(lambda: f"{what} ... {time.perf_counter() - start:.0f} s"):
+            if not self.console.is_terminal:
+                self.say(f"{what} ...")
+            yield
+        self.say(f"{what}: {time.perf_counter() - start:.1f} s")
+
+    def training(self, line: str, last: bool) -> None:
+        """Shows how far training is; the last line lasts."""
+        if self.console.is_terminal:
+            self.console.print(line, end="\n" if last else "\r", markup=False, overflow="crop", no_wrap=True)
+        elif last or time.perf_counter() - self._last_line >= _LINE_SECONDS:
+            self._last_line = time.perf_counter()
+            self.say(line)
+
+    @contextlib.contextmanager
+    def _ticking(self, text: Callable[[], str]) -> Iterator[None]:
+        """Refreshes a status line from a thread of its own: the main one is inside the compiler."""
+        if not self.console.is_terminal:
+            yield
+            return
+        done = threading.Event()
+        with self.console.status(text()) as status:
+
+            def tick() -> None:
+                while not done.wait(0.5):
+                    status.update(text())
+
+            thread = threading.Thread(target=tick, daemon=True)
+            thread.start()
+            try:
+                yield
+            finally:
+                done.set()
+                thread.join()
+
+
+def progress_line(row: dict[str, float], total_steps: int, seconds_left: float) -> str:
+    """One line of steps, speed, return and time left from a row of metrics.csv."""
+    done = row["steps"] / total_steps
+    mean_return = row["return"]
+    shown = "  (no whole episode yet)" if mean_return != mean_return else f"{mean_return:9,.1f}"
+    minutes, seconds = divmod(int(seconds_left), 60)
+    return (
+        f"{done:4.0%}  {int(row['steps']):,} of {total_steps:,} steps  {row['steps_per_second']:,.0f} steps/s  "
+        f"return {shown}  {minutes}:{seconds:02d} left"
+    )

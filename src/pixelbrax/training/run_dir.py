@@ -1,0 +1,164 @@
+"""A run's directory: runs/<name>/ with its settings, metrics, pictures and checkpoints."""
+
+import csv
+import json
+import os
+import platform
+import subprocess
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import jax
+
+import pixelbrax
+from pixelbrax.errors import ConfigError
+from pixelbrax.training.config import TrainConfig, dump_config, load_config
+
+_PACKAGES = ("jax", "jaxlib", "brax", "mujoco", "mujoco-mjx", "flax", "optax", "orbax-checkpoint", "numpy")
+
+
+@dataclass(frozen=True)
+class RunDir:
+    """Paths of a run. `create` makes a new one, `open` finds an old one; neither overwrites anything."""
+
+    path: Path
+
+    @property
+    def config_file(self) -> Path:
+        """All settings, with versions, device and commit."""
+        return self.path / "config.toml"
+
+    @property
+    def metrics_file(self) -> Path:
+        """One row a log interval."""
+        return self.path / "metrics.csv"
+
+    @property
+    def evaluation_file(self) -> Path:
+        """Returns of the untrained and the trained policy."""
+        return self.path / "evaluation.json"
+
+    @property
+    def curve_file(self) -> Path:
+        """Return against steps."""
+        return self.path / "curve.png"
+
+    @property
+    def video_file(self) -> Path:
+        """The trained policy at work."""
+        return self.path / "video.mp4"
+
+    @property
+    def checkpoint_dir(self) -> Path:
+        """Orbax checkpoints, one folder for each number of updates."""
+        return self.path / "checkpoint"
+
+    @classmethod
+    def create(cls, path: Path, config: TrainConfig) -> "RunDir":
+        """Makes the directory and writes config.toml.
+
+        Raises:
+          ConfigError: the directory exists or cannot be made.
+        """
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError as e:
+            raise ConfigError(
+                f"{path} exists: choose another --name, or go on with it by `pixelbrax train --resume {path}`"
+            ) from e
+        except OSError as e:
+            raise ConfigError(f"cannot make {path}: {e.strerror}") from e
+        run = cls(path)
+        run.config_file.write_text(dump_config(config, provenance()))
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> "RunDir":
+        """An existing run.
+
+        Raises:
+          ConfigError: there is none.
+        """
+        run = cls(path)
+        if not run.config_file.is_file():
+            raise ConfigError(f"{path} is not a run: it has no config.toml")
+        return run
+
+    def load_config(self) -> TrainConfig:
+        """The run's settings."""
+        return load_config(self.config_file)
+
+    def append_metrics(self, row: dict[str, Any]) -> None:
+        """Adds a row to metrics.csv; the first row's keys are the columns."""
+        new = not self.metrics_file.exists()
+        with self.metrics_file.open("a", newline="") as file:
+            writer = csv.DictWriter(file, row.keys())
+            if new:
+                writer.writeheader()
+            writer.writerow(row)
+
+    def read_metrics(self) -> list[dict[str, float]]:
+        """All rows of metrics.csv."""
+        if not self.metrics_file.exists():
+            return []
+        with self.metrics_file.open(newline="") as file:
+            return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+
+    def drop_metrics_after(self, updates: int) -> None:
+        """Removes rows written after a checkpoint at `updates`, which a resumed run writes again."""
+        if not self.metrics_file.exists():
+            return
+        with self.metrics_file.open(newline="") as file:
+            header, *rows = csv.reader(file)
+        kept = [row for row in rows if len(row) == len(header) and int(row[header.index("updates")]) <= updates]
+        temporary = self.metrics_file.with_suffix(".tmp")
+        with temporary.open("w", newline="") as file:
+            csv.writer(file).writerows([header, *kept])
+        os.replace(temporary, self.metrics_file)
+
+    def write_evaluation(self, name: str, result: dict[str, float]) -> None:
+        """Adds an evaluation to evaluation.json."""
+        results = self.read_evaluations() | {name: result}
+        self.evaluation_file.write_text(json.dumps(results, indent=2) + "\n")
+
+    def read_evaluations(self) -> dict[str, dict[str, float]]:
+        """All evaluations by name."""
+        return json.loads(self.evaluation_file.read_text()) if self.evaluation_file.exists() else {}
+
+
+def unused_path(root: Path, name: str) -> Path:
+    """`root / name`, or the first of `root / name-2`, `name-3`, ... that does not exist."""
+    path, count = root / name, 1
+    while path.exists():
+        count += 1
+        path = root / f"{name}-{count}"
+    return path
+
+
+def provenance() -> dict[str, str]:
+    """Versions, device and commit."""
+    device = jax.devices()[0]
+    facts = {
+        "pixelbrax": pixelbrax.__version__,
+        "commit": _commit(),
+        "python": platform.python_version(),
+        **{package: metadata.version(package) for package in _PACKAGES},
+        "device": f"{len(jax.devices())} x {device.device_kind} ({device.platform})",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}",
+    }
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _commit() -> str:
+    """Commit of the checkout that the package runs from, marked if it has changes; empty outside a checkout."""
+
+    def git(*args: str) -> str:
+        command = ["git", "-C", str(Path(__file__).parent), *args]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "--", ".") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""

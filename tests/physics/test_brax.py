@@ -1,0 +1,61 @@
+"""Brax's environments as `Physics`, against MuJoCo's kinematics and against the unwrapped environments."""
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.physics.brax import brax_envs, make_brax_physics
+from pixelbrax.tasks import task_names
+
+
+@pytest.mark.parametrize("name", task_names())
+def test_geom_poses_equal_mujocos(name):
+    physics = make_brax_physics(name, "spring")
+    model = physics.mj_model
+    # Brax adds its noise to free joints' quaternions without normalising them again, so the pose is set here.
+    data = mujoco.MjData(model)
+    data.qpos[:] = np.random.default_rng(0).normal(scale=0.3, size=model.nq)
+    mujoco.mj_normalizeQuat(model, data.qpos)
+    mujoco.mj_kinematics(model, data)
+    state = jax.eval_shape(physics.reset, jax.random.key(0))
+    state = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), state)
+    pipeline = physics._env.pipeline_init(jnp.asarray(data.qpos, jnp.float32), jnp.zeros(model.nv))
+    state.data.pipeline_state.__dict__.update(pipeline.__dict__)
+    xpos, xmat = physics.geom_pose(state)
+    np.testing.assert_allclose(xpos, data.geom_xpos, atol=2e-5)
+    np.testing.assert_allclose(xmat, data.geom_xmat.reshape(-1, 3, 3), atol=2e-5)
+    np.testing.assert_allclose(physics.body_xpos(state), data.xpos, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", ["inverted_pendulum", "halfcheetah"])
+def test_states_equal_the_unwrapped_environments(name):
+    physics = make_brax_physics(name, "spring")
+    env = brax_envs.get_environment(name, backend="spring")
+    key = jax.random.PRNGKey(3)
+    actions = jax.random.uniform(jax.random.key(1), (10, physics.action_size), minval=-1, maxval=1)
+    state, expected = jax.jit(physics.reset)(key), jax.jit(env.reset)(key)
+    step, expected_step = jax.jit(physics.step), jax.jit(env.step)
+    shapes = jax.tree.map(lambda x: (x.shape, x.dtype), state)
+    for action in actions:
+        state, expected = step(state, action), expected_step(expected, action)
+        np.testing.assert_allclose(state.obs, expected.obs, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(state.reward, expected.reward, rtol=1e-4, atol=1e-4)
+        assert bool(state.terminated) == bool(expected.done)
+    assert jax.tree.map(lambda x: (x.shape, x.dtype), state) == shapes
+
+
+def test_unknown_names_are_told():
+    with pytest.raises(ConfigError, match="unknown backend 'bullet'.*spring"):
+        make_brax_physics("ant", "bullet")
+    with pytest.raises(ConfigError, match="no environment 'nope'"):
+        make_brax_physics("nope", "spring")
+
+
+def test_nothing_is_printed_or_left_behind(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    make_brax_physics("halfcheetah", "spring")
+    assert capfd.readouterr() == ("", "")
+    assert list(tmp_path.iterdir()) == []

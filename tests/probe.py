@@ -1,0 +1,73 @@
+"""A tiny physics engine whose every number is known on paper, to test what is built on top of engines."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mujoco
+
+from pixelbrax.envs import PixelEnv
+from pixelbrax.physics import PhysicsState
+from pixelbrax.tasks import CameraSpec
+
+_MODEL = mujoco.MjModel.from_xml_string(
+    """
+    <mujoco>
+      <worldbody>
+        <light directional="true" dir="0 0 -1" diffuse="0.6 0.6 0.6"/>
+        <geom name="floor" type="plane" size="0 0 1" rgba="0.2 0.3 0.4 1"/>
+        <body name="ball" pos="0 0 0.5"><freejoint/><geom type="sphere" size="0.3" rgba="1 0.5 0 1"/></body>
+      </worldbody>
+    </mujoco>
+    """
+)
+CAMERA = CameraSpec(offset=(0.0, -3.0), height=0.5, target_height=0.5, fovy=45.0, body=None)
+
+
+class ProbePhysics:
+    """A ball at height 0.5 and x = 0.1 * frames + start; start is drawn uniformly from [-1, 1].
+
+    The reward of frame n (from 1) is n, unless `pays_side`: then the ball stays at -0.8 or 0.8, drawn anew each frame,
+    and the reward is 1 if the action has the sign of the side seen before it, else 0. The episode terminates at frame
+    `terminates_at`, if given.
+    """
+
+    mj_model = _MODEL
+    action_size = 1
+    dt = 0.1
+
+    def __init__(self, terminates_at: int | None = None, pays_side: bool = False):
+        self.terminates_at = terminates_at
+        self.pays_side = pays_side
+
+    def reset(self, key: Any) -> PhysicsState:
+        key, start_key = jax.random.split(key)
+        start = jax.random.uniform(start_key, minval=-1.0, maxval=1.0)
+        start = 0.8 * jnp.sign(start) if self.pays_side else start
+        return self._state(key, jnp.zeros((), jnp.int32), start, jnp.zeros(()))
+
+    def step(self, state: PhysicsState, action: Any) -> PhysicsState:
+        key, frames, x = state.data
+        frames = frames + 1
+        if self.pays_side:
+            key, side_key = jax.random.split(key)
+            reward = (jnp.sign(action[0]) == jnp.sign(x)).astype(jnp.float32)
+            return self._state(key, frames, 0.8 * jax.random.rademacher(side_key, (), jnp.float32), reward)
+        return self._state(key, frames, x + 0.1, frames.astype(jnp.float32))
+
+    def _state(self, key: Any, frames: Any, x: Any, reward: Any) -> PhysicsState:
+        over = jnp.array(False) if self.terminates_at is None else frames >= self.terminates_at
+        obs = jnp.stack([x, frames.astype(jnp.float32)])
+        return PhysicsState((key, frames, x), obs, reward, over, {"x": x})
+
+    def geom_pose(self, state: PhysicsState) -> tuple[Any, Any]:
+        ball = jnp.stack([state.data[2], jnp.zeros(()), jnp.full((), 0.5)])
+        return jnp.stack([jnp.zeros(3), ball]), jnp.broadcast_to(jnp.eye(3), (2, 3, 3))
+
+    def body_xpos(self, state: PhysicsState) -> Any:
+        return self.geom_pose(state)[0]
+
+
+def probe_env(terminates_at: int | None = None, pays_side: bool = False, **settings: Any) -> PixelEnv:
+    settings = {"image_size": 16, "frame_stack": 3, "episode_length": 10} | settings
+    return PixelEnv(ProbePhysics(terminates_at, pays_side), CAMERA, **settings)

@@ -1,0 +1,210 @@
+"""The renderer against MuJoCo's ray caster and against itself."""
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pixelbrax.render import Camera, GeomPose, Scene, UnsupportedGeomError, look_at, render
+
+SIZE = 48
+ALL = ("rgb", "depth", "segmentation")
+
+
+def _random_model(seed: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
+    rng = np.random.default_rng(seed)
+    geoms = ['<geom type="plane" size="0 0 1" pos="0 0 -1"/>', '<geom type="plane" size="2 1 1" pos="0 0 -0.5"/>']
+    for kind in ("sphere", "sphere", "capsule", "capsule", "capsule"):
+        x, y, z = rng.uniform(-1, 1, 3)
+        size = f"{rng.uniform(0.05, 0.5):.4f} {rng.uniform(0.05, 0.8):.4f}"
+        euler = " ".join(f"{angle:.3f}" for angle in rng.uniform(-180, 180, 3))
+        geoms.append(f'<geom type="{kind}" size="{size}" pos="{x:.4f} {y:.4f} {z:.4f}" euler="{euler}"/>')
+    model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{''.join(geoms)}</worldbody></mujoco>")
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    return model, data
+
+
+def _pose(data: mujoco.MjData) -> GeomPose:
+    xmat = jnp.asarray(data.geom_xmat.reshape(-1, 3, 3), jnp.float32)
+    return GeomPose(jnp.asarray(data.geom_xpos, jnp.float32), xmat)
+
+
+def _oracle(model, data, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
+    """Geom ids and depths by `mj_multiRay` along the rays through the pixels' centers."""
+    half = np.tan(np.deg2rad(float(camera.fovy)) / 2)
+    steps = (np.arange(SIZE) + 0.5 - SIZE / 2) * 2 / SIZE * half
+    x, y = np.meshgrid(steps, -steps)
+    directions = np.stack([x, y, -np.ones_like(x)], -1).reshape(-1, 3)
+    length = np.linalg.norm(directions, axis=1)
+    world = (directions / length[:, None]) @ np.asarray(camera.mat, np.float64).T
+    ids, distance = np.full(len(world), -1, np.int32), np.zeros(len(world))
+    origin = np.asarray(camera.pos, np.float64)
+    mujoco.mj_multiRay(
+        model, data, origin, world.ravel(), None, 1, -1, ids, distance, None, len(world), mujoco.mjMAXVAL
+    )
+    depth = np.where(ids < 0, np.inf, distance / length)
+    return ids.reshape(SIZE, SIZE), depth.reshape(SIZE, SIZE)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**31), inside=st.booleans())
+def test_segmentation_and_depth_equal_mujocos_ray_caster(seed, inside):
+    model, data = _random_model(seed)
+    rng = np.random.default_rng(seed + 1)
+    pos = rng.uniform(-2.5, 2.5, 3)
+    if inside:  # the camera sits inside a geom
+        pos = data.geom_xpos[rng.integers(2, model.ngeom)] + 0.01
+    camera = look_at(jnp.asarray(pos, jnp.float32), jnp.asarray(rng.uniform(-0.5, 0.5, 3), jnp.float32), 60.0)
+    frame = _jit_render(Scene.from_mujoco(model), _pose(data), camera)
+    ids, depth = _oracle(model, data, camera)
+    agree = np.asarray(frame.segmentation) == ids
+    assert agree.mean() > 0.998
+    hit = agree & (ids >= 0)
+    np.testing.assert_allclose(np.asarray(frame.depth)[hit], depth[hit], rtol=1e-4)
+    assert np.isinf(np.asarray(frame.depth)[agree & (ids < 0)]).all()
+
+
+@jax.jit
+def _jit_render(scene, pose, camera):
+    return render(scene, pose, camera, SIZE, SIZE, ALL)
+
+
+def test_image_is_upright_and_not_mirrored(strict):
+    model = mujoco.MjModel.from_xml_string(
+        """
+        <mujoco><worldbody>
+          <geom type="sphere" size=".2" pos="0 0 1" rgba="1 0 0 1"/>
+          <geom type="sphere" size=".2" pos="1 0 0" rgba="0 1 0 1"/>
+        </worldbody></mujoco>
+        """
+    )
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    # Seen from -y, the world's x points to the right and z up.
+    camera = look_at(jnp.array([0.0, -4.0, 0.0]), jnp.zeros(3), 60.0)
+    ids = np.asarray(render(Scene.from_mujoco(model), _pose(data), camera, SIZE, SIZE, ("segmentation",)).segmentation)
+    rows, columns = np.nonzero(ids == 0)
+    assert rows.mean() < SIZE / 3
+    assert abs(columns.mean() - (SIZE - 1) / 2) < 1
+    rows, columns = np.nonzero(ids == 1)
+    assert columns.mean() > 2 * SIZE / 3
+    assert abs(rows.mean() - (SIZE - 1) / 2) < 1
+
+
+def test_a_batch_in_chunks_equals_single_images(strict):
+    model, data = _random_model(0)
+    scene, pose = Scene.from_mujoco(model), _pose(data)
+    count = 70  # more than two chunks of 64x64 images, and not a multiple
+    angles = jnp.linspace(0.0, 6.0, count)
+    cameras = jax.vmap(lambda a: look_at(jnp.stack([3 * jnp.cos(a), 3 * jnp.sin(a), a * 0.1]), jnp.zeros(3), 50.0))(
+        angles
+    )
+    colors = jnp.linspace(0.1, 1.0, count)[:, None, None] * scene.geom_rgb[None]
+
+    def draw(camera, rgb):
+        scene_now = Scene(**{**{k: getattr(scene, k) for k in scene.__dataclass_fields__}, "geom_rgb": rgb})
+        return render(scene_now, pose, camera, 64, 64, ALL)
+
+    batch = jax.jit(jax.vmap(draw))(cameras, colors)
+    for i in (0, 31, 32, 63, 64, 69):
+        one = jax.jit(draw)(jax.tree.map(lambda x, i=i: x[i], cameras), colors[i])
+        np.testing.assert_array_equal(batch.segmentation[i], one.segmentation)
+        np.testing.assert_allclose(batch.depth[i], one.depth, rtol=1e-5)
+        assert np.abs(batch.rgb[i].astype(int) - one.rgb.astype(int)).max() <= 1
+    nested = jax.jit(jax.vmap(jax.vmap(draw)))(
+        jax.tree.map(lambda x: x.reshape(2, 35, *x.shape[1:]), cameras), colors.reshape(2, 35, *colors.shape[1:])
+    )
+    np.testing.assert_array_equal(nested.segmentation.reshape(count, 64, 64), batch.segmentation)
+
+
+def test_lambert_light_and_gradient_sky_by_hand(strict):
+    model = mujoco.MjModel.from_xml_string(
+        """
+        <mujoco>
+          <visual><headlight ambient="0.1 0.1 0.1" diffuse="0.2 0.2 0.2"/></visual>
+          <asset><texture type="skybox" builtin="gradient" rgb1="0 0 1" rgb2="1 0 0" width="64" height="64"/></asset>
+          <worldbody>
+            <light directional="true" dir="0 1 -1" diffuse="0.5 0.5 0.5" ambient="0 0 0"/>
+            <geom type="plane" size="0 0 1" rgba="0.8 0.4 0.2 1"/>
+          </worldbody>
+        </mujoco>
+        """
+    )
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    camera = look_at(jnp.array([0.0, -3.0, 1.0]), jnp.array([0.0, 0.0, 1.0]), 90.0)
+    rgb = np.asarray(render(Scene.from_mujoco(model), _pose(data), camera, 64, 64).rgb, float)
+    # The headlight shines horizontally, along the floor; the light meets it at 45 degrees.
+    expected = np.array([0.8, 0.4, 0.2]) * (0.1 + 0.5 * np.sqrt(0.5)) * 255
+    np.testing.assert_allclose(rgb[-1, 32], expected, atol=1)
+    assert rgb[0, 32, 2] > rgb[31, 32, 2] > rgb[31, 32, 1]  # bluer towards the zenith
+    assert rgb[0, 32, 0] < rgb[31, 32, 0]
+
+
+def test_checker_cells_lie_where_their_period_says_and_blend_far_away(strict):
+    model = mujoco.MjModel.from_xml_string(
+        """
+        <mujoco>
+          <visual><headlight ambient="1 1 1" diffuse="0 0 0"/></visual>
+          <asset>
+            <texture name="t" type="2d" builtin="checker" rgb1="1 1 1" rgb2="0 0 0" width="64" height="64"/>
+            <material name="m" texture="t" texrepeat="10 10"/>
+          </asset>
+          <worldbody><geom type="plane" size="5 5 1" material="m"/></worldbody>
+        </mujoco>
+        """
+    )
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    scene = Scene.from_mujoco(model).with_infinite_planes()
+    np.testing.assert_allclose(scene.checker_period[0], [1.0, 1.0])
+    above = Camera(jnp.array([100.0, 100.0, 1.0]), jnp.eye(3), jnp.array(90.0))  # looks straight down on 2 m x 2 m
+    image = np.asarray(render(scene, _pose(data), above, 64, 64).rgb)[..., 0]
+    cells = image.reshape(4, 16, 4, 16)[:, 2:-2, :, 2:-2]  # cells of half a metre are 16 pixels; edges are left out
+    assert np.ptp(cells, axis=(1, 3)).max() == 0
+    means = cells.mean((1, 3))
+    assert set(means.ravel()) == {0.0, 255.0}
+    assert (means[:, :-1] != means[:, 1:]).all()
+    assert (means[:-1] != means[1:]).all()
+    far = look_at(jnp.array([0.0, 0.0, 1.0]), jnp.array([0.0, 1000.0, 0.0]), 40.0)
+    horizon = np.asarray(render(scene, _pose(data), far, 64, 64).rgb)[33, :, 0]
+    assert np.abs(horizon.astype(int) - 128).max() < 20
+
+
+def test_hidden_geoms_are_not_drawn():
+    model = mujoco.MjModel.from_xml_string(
+        """
+        <mujoco><worldbody>
+          <geom type="box" size="1 1 1" group="3"/>
+          <geom type="box" size="1 1 1" rgba="1 1 1 0"/>
+        </worldbody></mujoco>
+        """
+    )
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    camera = look_at(jnp.array([0.0, -4.0, 0.0]), jnp.zeros(3), 60.0)
+    frame = render(Scene.from_mujoco(model), _pose(data), camera, 16, 16, ALL)
+    assert (np.asarray(frame.segmentation) == -1).all()
+    assert np.isinf(np.asarray(frame.depth)).all()
+
+
+def test_a_geom_that_cannot_be_drawn_is_named():
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><geom name="crate" type="box" size="1 1 1"/></worldbody></mujoco>'
+    )
+    with pytest.raises(UnsupportedGeomError, match="geom 0 .*crate.* of type box"):
+        Scene.from_mujoco(model)
+
+
+def test_bad_arguments_are_told():
+    model, data = _random_model(0)
+    scene, pose = Scene.from_mujoco(model), _pose(data)
+    camera = look_at(jnp.ones(3), jnp.zeros(3), 60.0)
+    with pytest.raises(ValueError, match="unknown output 'rgba'"):
+        render(scene, pose, camera, 8, 8, ("rgba",))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="0x8"):
+        render(scene, pose, camera, 0, 8)

@@ -1,0 +1,36 @@
+"""What a user gets from `pip install`: the wheel, outside the source tree."""
+
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+_USE = """
+import pathlib, pixelbrax
+assert "site-packages" in pixelbrax.__file__, pixelbrax.__file__
+assert (pathlib.Path(pixelbrax.__file__).parent / "py.typed").exists()
+from pixelbrax.training.config import load_preset, preset_names
+assert [load_preset(name) for name in preset_names()]
+env = pixelbrax.make("inverted_pendulum", backend="spring")
+assert env.observation_spec["pixels"].shape == (64, 64, 9)
+print(pixelbrax.__version__, *pixelbrax.list_envs())
+"""
+
+
+def _run(*command: str, cwd: Path) -> str:
+    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_the_wheel_works_in_an_empty_environment(tmp_path):
+    _run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT), cwd=tmp_path)
+    (wheel,) = tmp_path.glob("pixelbrax-*.whl")
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = str(tmp_path / "venv" / "bin" / "python")
+    _run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel), cwd=tmp_path)
+    assert "halfcheetah" in _run(python, "-c", _USE, cwd=tmp_path)
+    command = str(tmp_path / "venv" / "bin" / "pixelbrax")
+    assert "humanoid" in _run(command, "list", cwd=tmp_path)
