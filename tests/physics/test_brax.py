@@ -48,7 +48,7 @@ def test_states_equal_the_unwrapped_environments(name):
 
 
 def test_unknown_names_are_told():
-    with pytest.raises(ConfigError, match="unknown backend 'bullet'.*spring"):
+    with pytest.raises(ConfigError, match=r"unknown backend 'bullet'.*spring"):
         make_brax_physics("ant", "bullet")
     with pytest.raises(ConfigError, match="no environment 'nope'"):
         make_brax_physics("nope", "spring")

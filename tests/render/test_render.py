@@ -196,7 +196,7 @@ def test_a_geom_that_cannot_be_drawn_is_named():
     model = mujoco.MjModel.from_xml_string(
         '<mujoco><worldbody><geom name="crate" type="box" size="1 1 1"/></worldbody></mujoco>'
     )
-    with pytest.raises(UnsupportedGeomError, match="geom 0 .*crate.* of type box"):
+    with pytest.raises(UnsupportedGeomError, match=r"geom 0 .*crate.* of type box"):
         Scene.from_mujoco(model)
 
 

@@ -167,7 +167,7 @@ class PixelEnv:
             over = physics.terminated | (state.info["steps"] + frames >= self.episode_length)
             stepped = self.physics.step(physics, action)
             physics = _select(over, physics, stepped)
-            return (physics, reward + jnp.where(over, 0.0, stepped.reward), frames + ~over), None
+            return (physics, reward + jnp.where(over, 0.0, stepped.reward), frames + (~over).astype(jnp.int32)), None
 
         initial = (state.physics, jnp.zeros(()), jnp.zeros((), jnp.int32))
         (physics, reward, frames), _ = jax.lax.scan(frame, initial, None, length=self.action_repeat)

@@ -28,6 +28,8 @@ class NetworkConfig:
     """Size of the feature vector that policy and value share."""
     initial_std: float = 0.6
     """Standard deviation of the untrained policy, before the tanh."""
+    blind: bool = False
+    """Control experiment: the network sees black images, whatever the camera sees."""
 
 
 class PolicyValue(NamedTuple):
@@ -49,6 +51,7 @@ class ActorCritic:
           action_size: length of the action vector.
           config: the network's sizes.
         """
+        self._blind = config.blind
         self._build = lambda rngs: _Module(pixels_shape, frame_stack, action_size, config, rngs=rngs)
         self._graph = nnx.graphdef(nnx.eval_shape(lambda: self._build(nnx.Rngs(0))))
 
@@ -59,7 +62,7 @@ class ActorCritic:
     def apply(self, params: Params, pixels: UInt8[Array, "batch height width channels"]) -> PolicyValue:
         """Policy and value of a batch of observations."""
         module = nnx.merge(self._graph, params)
-        features = module.encoder(pixels)
+        features = module.encoder(jnp.zeros_like(pixels) if self._blind else pixels)
         mean = module.policy(features)
         log_std = jnp.broadcast_to(module.log_std[...], mean.shape)
         return PolicyValue(TanhNormal(mean, log_std), module.value(features)[..., 0])

@@ -1,5 +1,6 @@
 """Videos of episodes."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -69,9 +70,12 @@ def write_video(path: Path, frames: UInt8[np.ndarray, "frame height width 3"], f
     try:
         import imageio.v2 as imageio
 
-        with imageio.get_writer(path, fps=fps, codec="libx264", quality=8, macro_block_size=2) as writer:
-            for frame in frames:
-                writer.append_data(frame)
+        with warnings.catch_warnings():
+            # imageio starts the encoder by a fork, of which JAX warns; the child does nothing but become the encoder.
+            warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+            with imageio.get_writer(path, fps=fps, codec="libx264", quality=8, macro_block_size=2) as writer:
+                for frame in frames:
+                    writer.append_data(frame)
     except ImportError as e:
         return f"no video: {e.name} is not installed (pip install imageio imageio-ffmpeg)"
     except (OSError, RuntimeError) as e:

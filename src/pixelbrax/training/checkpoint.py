@@ -62,7 +62,7 @@ def _flat(state: object) -> dict[str, jax.Array]:
 def _unflat(leaves: dict[str, jax.Array], like: T) -> T:
     def restore(path: tuple, leaf: jax.Array) -> jax.Array:
         value = leaves[jax.tree_util.keystr(path)]
-        return jax.random.wrap_key_data(value, impl=jax.random.key_impl(leaf)) if _is_key(leaf) else value
+        return jax.random.wrap_key_data(value) if _is_key(leaf) else value
 
     return jax.tree_util.tree_map_with_path(restore, like)
 

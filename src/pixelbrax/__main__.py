@@ -1,0 +1,7 @@
+"""`python -m pixelbrax`."""
+
+import sys
+
+from pixelbrax.cli import main
+
+sys.exit(main())

@@ -1,0 +1,160 @@
+"""The commands as a user types them: mistakes, and one small run from start to end."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+
+from pixelbrax.cli.main import main
+from pixelbrax.training import RunDir, Trainer
+from tests.images import read_image
+
+TINY = """
+train --env inverted_pendulum --backend spring --image-size 8 --episode-length 20 --num-envs 4 --unroll-length 4
+--num-minibatches 2 --num-epochs 1 --features 8 --patch-features 4 --conv-features 4 --num-steps 96 --log-interval 2
+--eval-episodes 2
+""".split()  # 6 updates
+TIMES = {"seconds", "steps_per_second"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cache(tmp_path_factory):
+    """The commands' compilation cache goes where the tests may write."""
+    old = os.environ.get("XDG_CACHE_HOME")
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    os.environ.pop("XDG_CACHE_HOME")
+    if old is not None:
+        os.environ["XDG_CACHE_HOME"] = old
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished tiny run."""
+    root = tmp_path_factory.mktemp("runs")
+    assert main([*TINY, "--runs", str(root), "--name", "first"]) == 0
+    return RunDir.open(root / "first")
+
+
+def _rows(run):
+    with run.metrics_file.open() as file:
+        return [{k: v for k, v in row.items() if k not in TIMES} for row in csv.DictReader(file)]
+
+
+def _leaves(run):
+    return jax.tree.leaves(Trainer(run.load_config()).restore(run).params)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ("fly", "unknown command 'fly'"),
+        ("train --env halfcheeta", "did you mean halfcheetah"),
+        ("train --backend bullet", "no backend 'bullet'"),
+        ("train --image-size 4", "image_size is 4: it must be at least 8"),
+        ("train --num-envs 63 --unroll-length 3", "num_minibatches 8 does not divide the 189 steps"),
+        ("train --bogus 3", "Unrecognized options: --bogus"),
+        ("train --seed x", "--seed"),
+        ("train --preset nope", "unknown preset 'nope': there are demo"),
+        ("train --resume nowhere", "nowhere is not a run"),
+        ("train --resume nowhere --seed 3", "leave the other flags out"),
+        ("eval nowhere", "nowhere is not a run"),
+        ("eval", "eval"),
+        ("render", "name either a task or --run"),
+        ("render nope", "unknown environment 'nope'"),
+        ("render ant --out ant.gif", "must end in .png or .mp4"),
+        ("render ant --out nowhere/ant.png", "there is no folder"),
+        ("render ant --size 0", "size is 0"),
+    ],
+)
+def test_mistakes_end_with_one_line_and_code_2(argv, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(argv.split()) == 2
+    out, err = capsys.readouterr()
+    assert message in err
+    assert err.startswith("pixelbrax ")
+    assert err.count("\n") == 1
+    assert out == ""
+    assert list(tmp_path.iterdir()) == [], "nothing is left behind"
+
+
+@pytest.mark.parametrize("argv", [[], ["--help"], ["--version"], ["list"]])
+def test_commands_that_only_print(argv, capsys):
+    assert main(argv) == (0 if argv else 2)
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["train", "eval", "render", "list"])
+def test_help_tells_flags_and_defaults(command, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    assert command == "list" or "default:" in out
+
+
+def test_a_run_leaves_its_files(finished, capsys):
+    rows = finished.read_metrics()
+    assert [row["updates"] for row in rows] == [2, 4, 6]
+    assert [row["steps"] for row in rows] == [32, 64, 96]
+    evaluations = json.loads(finished.evaluation_file.read_text())
+    assert set(evaluations) == {"untrained", "trained"}
+    assert evaluations["trained"]["episodes"] == 2
+    assert read_image(finished.curve_file).shape[1] > 400
+    assert finished.video_file.stat().st_size > 1_000
+    assert main(["eval", str(finished.path), "--episodes", "3"]) == 0
+    assert "3 episodes" in capsys.readouterr().out
+    assert main(["eval", str(finished.path), "--episodes", "0"]) == 2
+
+
+def test_the_same_seed_gives_the_same_metrics_and_bits(finished):
+    assert main([*TINY, "--runs", str(finished.path.parent), "--name", "second"]) == 0
+    second = RunDir.open(finished.path.parent / "second")
+    assert _rows(second) == _rows(finished)
+    for a, b in zip(_leaves(second), _leaves(finished), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_run_that_exists_is_refused(finished, capsys):
+    before = finished.config_file.read_text()
+    assert main([*TINY, "--runs", str(finished.path.parent), "--name", finished.path.name, "--seed", "9"]) == 2
+    assert "exists: choose another --name" in capsys.readouterr().err
+    assert finished.config_file.read_text() == before
+
+
+def test_ctrl_c_keeps_what_was_learnt_and_resume_gives_the_same_bits(finished):
+    runs = finished.path.parent
+    command = [sys.executable, "-m", "pixelbrax", *TINY, "--runs", str(runs), "--name", "stopped"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    metrics = runs / "stopped" / "metrics.csv"
+    deadline = time.monotonic() + 200
+    while not metrics.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=100)
+    stopped = RunDir.open(runs / "stopped")
+    if process.returncode == 130:  # a fast machine may have finished before the signal came
+        assert f"pixelbrax train --resume {stopped.path}" in output
+        assert main(["train", "--resume", str(stopped.path)]) == 0
+    assert _rows(stopped) == _rows(finished)
+    for a, b in zip(_leaves(stopped), _leaves(finished), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_render_writes_pictures_and_videos(finished, tmp_path, capsys):
+    run = ["render", "--run", str(finished.path), "--size", "16"]
+    grid = tmp_path / "grid.png"
+    assert main([*run, "--out", str(grid), "--seeds", "2", "--steps", "3", "--every", "2"]) == 0
+    assert read_image(grid).shape == (2 * 18 - 2, 3 * 18 - 2, 3)
+    assert main([*run, "--out", str(grid)]) == 2
+    assert "exists: choose another --out, or add --force" in capsys.readouterr().err
+    video = tmp_path / "video.mp4"
+    assert main([*run, "--out", str(video), "--seconds", "0.4"]) == 0
+    assert video.stat().st_size > 500

@@ -1,0 +1,52 @@
+"""Pictures for people."""
+
+import builtins
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pixelbrax.report import record_episode, write_curve, write_grid, write_video
+from tests.images import read_image
+from tests.probe import probe_env
+
+
+def test_a_recording_shows_every_frame_up_to_the_episodes_end():
+    env = probe_env(terminates_at=5, action_repeat=2)
+    frames, fps = record_episode(env, lambda state, key: jnp.zeros(1), jax.random.key(0), size=24)
+    assert frames.shape == (6, 24, 24, 3)  # three actions of two frames
+    assert fps == 10.0
+    assert (frames[0] != frames[1]).any()
+    frames, _ = record_episode(env, lambda state, key: jnp.zeros(1), jax.random.key(0), size=24, seconds=0.4)
+    assert len(frames) == 4
+
+
+def test_grids_keep_their_order(tmp_path):
+    images = np.arange(6, dtype=np.uint8).reshape(2, 3, 1, 1, 1) * np.full((2, 3, 4, 5, 3), 40, np.uint8)
+    write_grid(tmp_path / "grid.png", images, gap=1)
+    sheet = read_image(tmp_path / "grid.png")
+    assert sheet.shape == (9, 17, 3)
+    assert (sheet[5:, 12:] == 200).all()
+    assert (sheet[4] == 255).all()
+
+
+def test_curves_do_without_whole_episodes(tmp_path):
+    rows = [{"steps": 10.0, "return": float("nan")}, {"steps": 20.0, "return": 3.0}]
+    evaluations = {"untrained": {"mean_return": 0.0, "standard_error": 1.0}}
+    write_curve(tmp_path / "curve.png", rows, evaluations, "title")
+    write_curve(tmp_path / "empty.png", [], {}, "title")
+    assert read_image(tmp_path / "curve.png").shape == read_image(tmp_path / "empty.png").shape
+
+
+def test_a_machine_without_an_encoder_says_so(tmp_path, monkeypatch):
+    real_import = builtins.__import__
+
+    def no_imageio(name, *args, **kwargs):
+        if name.startswith("imageio"):
+            raise ImportError("no module", name="imageio")
+        return real_import(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", no_imageio)
+    problem = write_video(tmp_path / "video.mp4", np.zeros((2, 16, 16, 3), np.uint8), 10.0)
+    assert problem is not None
+    assert "imageio is not installed" in problem
