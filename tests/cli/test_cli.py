@@ -59,7 +59,7 @@ def _leaves(run):
         ("train --env halfcheeta", "did you mean halfcheetah"),
         ("train --backend bullet", "no backend 'bullet'"),
         ("train --image-size 4", "image_size is 4: it must be at least 8"),
-        ("train --num-envs 63 --unroll-length 3", "num_minibatches 8 does not divide the 189 steps"),
+        ("train --num-envs 63 --unroll-length 3", "num_minibatches 4 does not divide the 189 steps"),
         ("train --bogus 3", "Unrecognized options: --bogus"),
         ("train --seed x", "--seed"),
         ("train --preset nope", "unknown preset 'nope': there are demo"),

@@ -27,7 +27,7 @@ class PPOConfig:
     """Steps of each environment between two updates."""
     num_epochs: int = 4
     """Passes over a rollout."""
-    num_minibatches: int = 8
+    num_minibatches: int = 4
     """Gradient steps a pass; must divide num_envs * unroll_length."""
     learning_rate: float = 7e-4
     """Adam's step size at the beginning."""
