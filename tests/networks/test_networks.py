@@ -4,10 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 from pixelbrax.networks import ActorCritic, NetworkConfig, TanhNormal
 from pixelbrax.networks.conv import conv
-from pixelbrax.networks.encoder import frames_and_motion
+from pixelbrax.networks.encoder import PatchEmbedding
 
 
 @pytest.mark.parametrize(("size", "kernel_size", "stride"), [(12, 4, 4), (13, 4, 4), (12, 3, 2), (11, 3, 2), (8, 3, 1)])
@@ -37,9 +38,13 @@ def test_tanh_normals_density_is_finite_far_out(strict):
     assert np.isfinite(TanhNormal(jnp.zeros((1, 2)), jnp.zeros((1, 2))).log_prob(raw)).all()
 
 
-def test_motion_is_the_difference_of_frames(strict):
-    pixels = jnp.array([[[[0, 51, 255]]]], jnp.uint8)
-    np.testing.assert_allclose(frames_and_motion(pixels, 1)[0, 0, 0], [0.4, 1.6, 0.5], rtol=1e-6)
+@pytest.mark.parametrize("frame_channels", [1, 3])
+def test_embedding_sees_motion_and_the_newest_frame(strict, frame_channels):
+    embedding = PatchEmbedding(3 * frame_channels, 3, 5, 4, rngs=nnx.Rngs(0))
+    pixels = jax.random.randint(jax.random.key(1), (2, 8, 8, 3 * frame_channels), 0, 256).astype(jnp.uint8)
+    first, second, third = jnp.split(pixels.astype(jnp.float32) / 255.0, 3, axis=-1)
+    seen = jnp.concatenate([2 * (second - first), 2 * (third - second), third - 0.5], axis=-1)
+    np.testing.assert_allclose(embedding(pixels), embedding._linear(seen), rtol=1e-4, atol=1e-5)
 
 
 def test_actor_critic_is_a_pure_function_of_its_parameters(strict):

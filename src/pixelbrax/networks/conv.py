@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Num
 
 
 class Conv(nnx.Module):
@@ -11,8 +11,7 @@ class Conv(nnx.Module):
 
     def __init__(self, channels: int, features: int, kernel_size: int, stride: int, *, rngs: nnx.Rngs):
         shape = (kernel_size, kernel_size, channels, features)
-        fan_in_normal = nnx.initializers.orthogonal(2**0.5)
-        self.kernel = nnx.Param(fan_in_normal(rngs.params(), shape, jnp.float32))
+        self.kernel = nnx.Param(nnx.initializers.orthogonal(2**0.5)(rngs.params(), shape, jnp.float32))
         self.bias = nnx.Param(jnp.zeros(features))
         self.stride = stride
 
@@ -22,27 +21,37 @@ class Conv(nnx.Module):
 
 
 def conv(
-    x: Float[Array, "batch height width channels"], kernel: Float[Array, "size size channels features"], stride: int
+    x: Num[Array, "batch height width channels"], kernel: Float[Array, "size size channels features"], stride: int
 ) -> Float[Array, "batch h w features"]:
-    """Strided convolution with "SAME" padding.
+    """Strided convolution with "SAME" padding of images of any dtype.
 
     XLA's convolution gradients inside `lax.scan` are many times slower on CPU than outside; there the convolution is
-    written as strided slices and one matrix product, which is as fast in either place.
+    written as patches and one matrix product, which is as fast in either place.
     """
-    size = kernel.shape[0]
-    padding = [(0, 0), _same_padding(x.shape[1], size, stride), _same_padding(x.shape[2], size, stride), (0, 0)]
-    if jax.default_backend() != "cpu":
-        return jax.lax.conv_general_dilated(
-            x, kernel, (stride, stride), padding[1:3], dimension_numbers=("NHWC", "HWIO", "NHWC")
-        )
-    x = jnp.pad(x, padding)
-    height, width = ((n - size) // stride + 1 for n in x.shape[1:3])
-    patches = [
-        x[:, i : i + (height - 1) * stride + 1 : stride, j : j + (width - 1) * stride + 1 : stride]
+    if jax.default_backend() == "cpu":
+        patches = _patches(x, kernel.shape[0], stride).astype(kernel.dtype)
+        return patches @ kernel.reshape(-1, kernel.shape[-1])
+    return jax.lax.conv_general_dilated(
+        x.astype(kernel.dtype), kernel, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
+
+
+def _patches(
+    x: Num[Array, "batch height width channels"], size: int, stride: int
+) -> Num[Array, "batch h w patch_channels"]:
+    """Each output's window of the input, flattened in the order of a kernel's axes."""
+    batch, height, width, channels = x.shape
+    if size == stride and height % size == 0 and width % size == 0:  # windows that tile the image are a transpose
+        tiles = x.reshape(batch, height // size, size, width // size, size, channels).swapaxes(2, 3)
+        return tiles.reshape(batch, height // size, width // size, size * size * channels)
+    x = jnp.pad(x, [(0, 0), _same_padding(height, size, stride), _same_padding(width, size, stride), (0, 0)])
+    rows, columns = -(-height // stride), -(-width // stride)
+    windows = [
+        x[:, i : i + (rows - 1) * stride + 1 : stride, j : j + (columns - 1) * stride + 1 : stride]
         for i in range(size)
         for j in range(size)
     ]
-    return jnp.concatenate(patches, axis=-1) @ kernel.reshape(-1, kernel.shape[-1])
+    return jnp.concatenate(windows, axis=-1)
 
 
 def _same_padding(size: int, kernel_size: int, stride: int) -> tuple[int, int]:

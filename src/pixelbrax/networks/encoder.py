@@ -1,17 +1,15 @@
 """From stacked frames to a feature vector."""
 
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float, UInt8
 
-from pixelbrax.networks.conv import Conv
+from pixelbrax.networks.conv import Conv, conv
 
 
 class PatchEncoder(nnx.Module):
-    """A small convolutional encoder: a patch embedding, strided convolutions, one dense layer.
-
-    It sees the newest frame and, scaled up, the differences between successive frames: how things move.
-    """
+    """A small convolutional encoder: a patch embedding, strided convolutions, one dense layer."""
 
     def __init__(
         self,
@@ -25,29 +23,50 @@ class PatchEncoder(nnx.Module):
         rngs: nnx.Rngs,
     ):
         height, width, channels = pixels_shape
-        self.frame_channels = channels // frame_stack
-        convs = [Conv(channels, patch_features, patch_size, patch_size, rngs=rngs)]
+        self.embedding = PatchEmbedding(channels, frame_stack, patch_features, patch_size, rngs=rngs)
         height, width = -(-height // patch_size), -(-width // patch_size)
-        previous = patch_features
-        for width_out in conv_features:
-            convs.append(Conv(previous, width_out, 3, 2, rngs=rngs))
-            previous, height, width = width_out, -(-height // 2), -(-width // 2)
+        convs, previous = [], patch_features
+        for size in conv_features:
+            convs.append(Conv(previous, size, 3, 2, rngs=rngs))
+            previous, height, width = size, -(-height // 2), -(-width // 2)
         self.convs = nnx.List(convs)
         initializer = nnx.initializers.orthogonal(2**0.5)
         self.dense = nnx.Linear(height * width * previous, features, kernel_init=initializer, rngs=rngs)
 
     def __call__(self, pixels: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
         """Features in (-1, 1)."""
-        x = frames_and_motion(pixels, self.frame_channels)
-        for conv in self.convs:
-            x = nnx.relu(conv(x))
+        x = nnx.relu(self.embedding(pixels))
+        for layer in self.convs:
+            x = nnx.relu(layer(x))
         return jnp.tanh(self.dense(x.reshape(x.shape[0], -1)))
 
 
-def frames_and_motion(
-    pixels: UInt8[Array, "batch height width channels"], frame_channels: int
-) -> Float[Array, "batch height width channels"]:
-    """Twice the differences between successive frames, then the newest frame in [-0.5, 0.5]."""
-    x = pixels.astype(jnp.float32) / 255.0
-    motion = 2.0 * (x[..., frame_channels:] - x[..., :-frame_channels])
-    return jnp.concatenate([motion, x[..., -frame_channels:] - 0.5], axis=-1)
+class PatchEmbedding(nnx.Module):
+    """A linear map of each patch of the newest frame and of how the frames before it moved.
+
+    Its input is, in the order of the stack, twice the difference of each frame to the one before, then the newest
+    frame; pixels count from 0 to 1. That is linear in the pixels, so it is folded into the kernel: the pixels
+    themselves are touched once, as bytes.
+    """
+
+    def __init__(self, channels: int, frame_stack: int, features: int, patch_size: int, *, rngs: nnx.Rngs):
+        self._linear = Conv(channels, features, patch_size, patch_size, rngs=rngs)
+        self._frame_stack = frame_stack
+
+    def __call__(self, pixels: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch h w features"]:
+        """The embedding of a batch of images."""
+        kernel, bias = self._linear.kernel[...], self._linear.bias[...]
+        frame_channels = pixels.shape[-1] // self._frame_stack
+        folded = jnp.einsum("ic,hwcf->hwif", frames_to_motion(self._frame_stack, frame_channels) / 255.0, kernel)
+        # Mid-grey counts as zero in the newest frame; in the differences it cancels.
+        offset = 0.5 * kernel[:, :, -frame_channels:].sum((0, 1, 2))
+        return conv(pixels, folded, self._linear.stride) + (bias - offset)[None, None, None]
+
+
+def frames_to_motion(frame_stack: int, frame_channels: int) -> Float[np.ndarray, "channels channels"]:
+    """Matrix from stacked frames to twice the differences of successive frames, and the newest frame."""
+    motion = np.zeros((frame_stack, frame_stack), np.float32)
+    for k in range(frame_stack - 1):
+        motion[k, k], motion[k + 1, k] = -2.0, 2.0
+    motion[-1, -1] = 1.0
+    return np.kron(motion, np.eye(frame_channels, dtype=np.float32))
