@@ -38,12 +38,12 @@ def measure(name: str, size: int, num_envs: int, seconds: float) -> dict[str, fl
 
     states = jax.block_until_ready(some_states(jax.random.key(0)))
     start = time.perf_counter()
-    draw = draw.lower(states).compile()
+    compiled = draw.lower(states).compile()
     compile_seconds = time.perf_counter() - start
-    checksum = int(jax.block_until_ready(draw(states)).sum())
+    checksum = int(jax.block_until_ready(compiled(states)).sum())
     rounds, start = 0, time.perf_counter()
     while (elapsed := time.perf_counter() - start) < seconds:
-        jax.block_until_ready(draw(states))
+        jax.block_until_ready(compiled(states))
         rounds += 1
     return {
         "env": name,

@@ -1,0 +1,45 @@
+"""Gathers finished runs into one JSON file: what was trained, on what, for how long, and the returns.
+
+Usage: python benchmarks/learning.py RUN [RUN ...] --json FILE
+"""
+
+import argparse
+import json
+import tomllib
+from pathlib import Path
+
+from pixelbrax.training import RunDir
+from pixelbrax.training.config import PROVENANCE
+
+
+def summarize(path: Path) -> dict:
+    """One run's settings, times and returns."""
+    run = RunDir.open(path)
+    config, last = run.load_config(), run.read_metrics()[-1]
+    environment = config.environment
+    kind, size = "grey" if environment.grayscale else "RGB", environment.image_size
+    return {
+        "run": path.name,
+        "env": environment.env,
+        "backend": environment.backend,
+        "observation": "black images" if config.network.blind else f"{size}x{size} {kind}",
+        "seed": config.seed,
+        "steps": int(last["steps"]),
+        "frames": int(last["frames"]),
+        "training_seconds": round(last["seconds"]),
+        "evaluations": run.read_evaluations(),
+        "provenance": tomllib.loads(run.config_file.read_text())[PROVENANCE],
+    }
+
+
+def main() -> None:
+    """Writes the file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--json", type=Path, required=True)
+    args = parser.parse_args()
+    args.json.write_text(json.dumps({"rows": [summarize(run) for run in args.runs]}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
