@@ -22,6 +22,7 @@ lint: $(DEV_READY)  ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python benchmarks/tables.py --check
 
 format: $(DEV_READY)  ## put the code into shape
 	$(BIN)/ruff check --fix .

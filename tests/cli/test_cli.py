@@ -62,7 +62,7 @@ def _leaves(run):
         ("train --num-envs 63 --unroll-length 3", "num_minibatches 4 does not divide the 189 steps"),
         ("train --bogus 3", "Unrecognized options: --bogus"),
         ("train --seed x", "--seed"),
-        ("train --preset nope", "unknown preset 'nope': there are demo"),
+        ("train --preset nope", "unknown preset 'nope': there are demo, pendulum-cpu"),
         ("train --resume nowhere", "nowhere is not a run"),
         ("train --resume nowhere --seed 3", "leave the other flags out"),
         ("eval nowhere", "nowhere is not a run"),

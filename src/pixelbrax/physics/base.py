@@ -1,7 +1,7 @@
 """What every physics engine gives the rest of the project."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import mujoco
@@ -28,6 +28,7 @@ class PhysicsState:
     metrics: dict[str, Float[Array, "*batch"]]
 
 
+@runtime_checkable
 class Physics(Protocol):
     """An engine's environment: pure functions that compose with `jit`, `vmap` and `scan`.
 

@@ -12,7 +12,7 @@ _PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
 
 @dataclass(frozen=True)
 class Look:
-    """Colors, 0..1, that replace those of a model.
+    """Colors and headlight, 0..1, that replace those of a model.
 
     Brax's own floor is black and nearly white, so that dark limbs vanish on every other cell and the floor's pattern
     outshines the body. Here a muted floor and a bright sky leave the body the strongest color of the picture, as in
@@ -22,15 +22,21 @@ class Look:
       body: of all geoms but planes.
       floor: the two kinds of cell of a plane's checker.
       sky_up, sky_down: ends of the sky's gradient; the horizon is half-way.
+      headlight_ambient, headlight_diffuse: Brax's tasks are lit from above, so without more light from the camera an
+        upright body would be dark.
     """
 
-    body: Rgb = (0.82, 0.52, 0.26)
+    body: Rgb = (0.95, 0.60, 0.28)
     floor: tuple[Rgb, Rgb] = ((0.14, 0.22, 0.30), (0.22, 0.32, 0.42))
     sky_up: Rgb = (0.35, 0.55, 0.85)
     sky_down: Rgb = (0.85, 0.93, 1.0)
+    headlight_ambient: float = 0.2
+    headlight_diffuse: float = 0.6
 
     def apply(self, model: mujoco.MjModel) -> None:
         """Recolors a compiled model in place, whatever it has of body, checker and gradient sky."""
+        model.vis.headlight.ambient[:] = self.headlight_ambient
+        model.vis.headlight.diffuse[:] = self.headlight_diffuse
         planes = model.geom_type == _PLANE
         model.geom_rgba[~planes, :3] = self.body
         model.geom_rgba[planes, :3] = 1.0

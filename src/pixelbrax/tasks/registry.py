@@ -58,7 +58,7 @@ _TASKS = {
         Task(
             "inverted_pendulum",
             ("generalized", "spring", "positional", "mjx"),
-            CameraSpec((0.0, -2.3), 0.0, 0.0, 55.0, body=None),
+            CameraSpec((0.0, -2.3), 0.0, 0.0, 55.0, body="cart"),
             "balance a pole on a cart",
         ),
         Task("walker2d", _ALL_BACKENDS, _SIDE, "walk with a planar two-legged body"),
