@@ -1,0 +1,59 @@
+"""The registry and the tasks' colors."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.render import Scene
+from pixelbrax.tasks import Look, get_task, task_names
+
+
+@pytest.mark.parametrize(
+    ("name", "offset", "height", "fovy"),
+    [
+        ("halfcheetah", (0, -2.1), 0.8, 55),
+        ("walker2d", (0, -2.1), 0.8, 55),
+        ("ant", (1.6, -1.6), 3.5, 40),
+        ("humanoid", (1.7, -1.7), 1.5, 50),
+        ("inverted_pendulum", (0, -2.3), 0, 55),
+    ],
+)
+def test_cameras_frame_as_the_paper_does(name, offset, height, fovy):
+    camera = get_task(name).camera
+    assert (camera.offset, camera.height, camera.fovy) == (offset, height, fovy)
+
+
+def test_unknown_tasks_suggest_the_nearest():
+    assert len(task_names()) == 5
+    with pytest.raises(ConfigError, match="did you mean walker2d"):
+        get_task("walker")
+    with pytest.raises(ConfigError, match="known tasks: ant, "):
+        get_task("xyz")
+
+
+def test_a_look_recolors_body_floor_and_sky():
+    model = mujoco.MjModel.from_xml_string(
+        """
+        <mujoco>
+          <asset>
+            <texture type="skybox" builtin="gradient" rgb1="1 1 1" rgb2="0 0 0" width="64" height="64"/>
+            <texture name="t" type="2d" builtin="checker" rgb1="0 0 0" rgb2=".8 .8 .8" width="64" height="64"/>
+            <material name="m" texture="t"/>
+          </asset>
+          <worldbody>
+            <geom type="plane" size="5 5 1" material="m"/>
+            <geom type="sphere" size="1" rgba="0.1 0.1 0.1 1"/>
+          </worldbody>
+        </mujoco>
+        """
+    )
+    look = Look()
+    look.apply(model)
+    scene = Scene.from_mujoco(model)
+    np.testing.assert_allclose(scene.geom_rgb, [(1, 1, 1), look.body], atol=1e-6)
+    cells = sorted(np.asarray(scene.checker_rgb[0]).tolist())
+    np.testing.assert_allclose(cells, look.floor, atol=0.003)
+    horizon = (np.array(look.sky_up) + np.array(look.sky_down)) / 2
+    np.testing.assert_allclose(scene.sky_rgb, [look.sky_down, horizon, look.sky_up], atol=0.02)
+    np.testing.assert_allclose(scene.headlight_diffuse, look.headlight_diffuse, atol=1e-6)
