@@ -185,7 +185,7 @@ class PPO:
         params, optimizer = learner
         minibatch = jax.tree.map(lambda x: x[indices], batch)
         (_, metrics), grads = jax.value_and_grad(self._loss, has_aux=True)(params, minibatch, key)
-        metrics["gradient_norm"] = optax.global_norm(grads)
+        metrics["gradient_norm"] = optax.tree.norm(grads)
         updates, optimizer = self._optimizer.update(grads, optimizer, params)
         return (optax.apply_updates(params, updates), optimizer), metrics
 
