@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -59,7 +60,12 @@ def _leaves(run):
         ("train --env halfcheeta", "did you mean halfcheetah"),
         ("train --backend bullet", "no backend 'bullet'"),
         ("train --image-size 4", "image_size is 4: it must be at least 8"),
-        ("train --num-envs 63 --unroll-length 3", "num_minibatches 4 does not divide the 189 steps"),
+        ("train --num-envs 63", "num_minibatches 4 does not divide num_envs 63"),
+        ("train --initial-std 0", "initial_std is 0.0: it must be positive"),
+        ("train --patch-size 0", "patch_size is 0"),
+        ("train --seed 99999999999999999999", "seed is 99999999999999999999"),
+        ("render ant --out x.mp4 --seconds nan", "seconds is nan"),
+        ("render --run r --backend mjx", "--backend"),
         ("train --bogus 3", "Unrecognized options: --bogus"),
         ("train --seed x", "--seed"),
         ("train --preset nope", "unknown preset 'nope': there are demo, pendulum-cpu"),
@@ -120,6 +126,22 @@ def test_the_same_seed_gives_the_same_metrics_and_bits(finished):
     assert _rows(second) == _rows(finished)
     for a, b in zip(_leaves(second), _leaves(finished), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_damaged_runs_are_told_in_one_line(finished, tmp_path, capsys):
+    copy = tmp_path / "copy"
+    shutil.copytree(finished.path, copy)
+    for file in (copy / "checkpoint" / "6").rglob("*"):
+        if file.is_file():
+            file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    assert main(["eval", str(copy)]) == 2
+    assert "is damaged or of another version" in capsys.readouterr().err
+    shutil.rmtree(copy / "checkpoint")
+    assert main(["eval", str(copy)]) == 2
+    assert "holds no checkpoint" in capsys.readouterr().err
+    (copy / "config.toml").write_bytes(b"\xff\xfe")
+    assert main(["eval", str(copy)]) == 2
+    assert "cannot read" in capsys.readouterr().err
 
 
 def test_a_run_that_exists_is_refused(finished, capsys):

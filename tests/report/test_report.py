@@ -14,7 +14,7 @@ from tests.probe import probe_env
 def test_a_recording_shows_every_frame_up_to_the_episodes_end():
     env = probe_env(terminates_at=5, action_repeat=2)
     frames, fps = record_episode(env, lambda state, key: jnp.zeros(1), jax.random.key(0), size=24)
-    assert frames.shape == (6, 24, 24, 3)  # three actions of two frames
+    assert frames.shape == (5, 24, 24, 3)  # the third action's second frame comes after the end
     assert fps == 10.0
     assert (frames[0] != frames[1]).any()
     frames, _ = record_episode(env, lambda state, key: jnp.zeros(1), jax.random.key(0), size=24, seconds=0.4)

@@ -82,7 +82,8 @@ class _State:
 
 def _state(seed: int) -> _State:
     key = jax.random.key(seed)
-    return _State({"layers": {0: jax.random.normal(key, (3,)), 1: jnp.arange(2, dtype=jnp.uint8)}}, key)
+    layers = {0: jax.random.normal(key, (3,)), 1: jnp.arange(2, dtype=jnp.uint8), 2: jnp.zeros((0, 3))}
+    return _State({"layers": layers}, key)
 
 
 def test_checkpoints_give_back_the_bits(tmp_path):

@@ -28,7 +28,7 @@ class PPOConfig:
     num_epochs: int = 4
     """Passes over a rollout."""
     num_minibatches: int = 4
-    """Gradient steps a pass; must divide num_envs * unroll_length."""
+    """Gradient steps a pass; must divide num_envs."""
     learning_rate: float = 7e-4
     """Adam's step size at the beginning."""
     final_learning_rate: float = 3.5e-5
@@ -57,7 +57,7 @@ class PPOConfig:
         """Checks what can be checked before anything is compiled.
 
         Raises:
-          ConfigError: a number is out of range, or the minibatches do not divide the rollout.
+          ConfigError: a number is out of range, or the minibatches do not divide the environments.
         """
         for name in ("num_envs", "unroll_length", "num_epochs", "num_minibatches"):
             if getattr(self, name) < 1:
@@ -68,10 +68,12 @@ class PPOConfig:
         for name in ("discount", "gae_lambda"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must lie between 0 and 1")
-        if self.batch_size % self.num_minibatches:
+        if self.final_learning_rate < 0:
+            raise ConfigError(f"final_learning_rate is {self.final_learning_rate}: it must not be negative")
+        if self.num_envs % self.num_minibatches:
             raise ConfigError(
-                f"num_minibatches {self.num_minibatches} does not divide the {self.batch_size} steps of a rollout "
-                f"(num_envs {self.num_envs} x unroll_length {self.unroll_length})"
+                f"num_minibatches {self.num_minibatches} does not divide num_envs {self.num_envs}: "
+                f"{self.num_envs - self.num_envs % self.num_minibatches or self.num_minibatches} environments would do"
             )
 
 

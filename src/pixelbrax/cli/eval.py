@@ -10,7 +10,7 @@ import tyro
 
 from pixelbrax.cli.main import use_compilation_cache
 from pixelbrax.cli.parse import parse
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_seed
 from pixelbrax.training import Evaluation, Evaluator, RunDir, Trainer
 
 
@@ -33,6 +33,7 @@ def main(argv: list[str]) -> int:
     args = parse(Args, argv, "eval", "Prints the return of a run's policy over fresh episodes.")
     if args.episodes < 1:
         raise ConfigError(f"episodes is {args.episodes}: it must be at least 1")
+    check_seed(args.seed)
     use_compilation_cache()
     run = RunDir.open(args.run)
     trainer = Trainer(run.load_config())

@@ -34,6 +34,10 @@ def main(argv: list[str] | None = None) -> int:
     except ConfigError as e:
         print(f"pixelbrax {name}: error: {e}", file=sys.stderr)
         return 2
+    except OSError as e:
+        where = f"{e.filename}: " if e.filename else ""
+        print(f"pixelbrax {name}: error: {where}{e.strerror or e}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print(f"pixelbrax {name}: stopped", file=sys.stderr)
         return 130

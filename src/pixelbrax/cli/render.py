@@ -1,5 +1,6 @@
 """`pixelbrax render ENV`: a PNG grid of a task over seeds and steps, or a video."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,7 @@ from pixelbrax.cli.main import use_compilation_cache
 from pixelbrax.cli.parse import parse
 from pixelbrax.cli.policy import network_actor, random_actor
 from pixelbrax.envs import PixelEnv, State, make
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_seed
 from pixelbrax.report import record_episode, write_grid, write_video
 from pixelbrax.report.video import Actor
 from pixelbrax.training import RunDir, Trainer
@@ -55,9 +56,14 @@ def main(argv: list[str]) -> int:
     for name in ("size", "seeds", "steps", "every"):
         if getattr(args, name) < 1:
             raise ConfigError(f"{name} is {getattr(args, name)}: it must be at least 1")
+    if not 0 < args.seconds < math.inf:
+        raise ConfigError(f"seconds is {args.seconds}: it must be positive and finite")
+    check_seed(args.seed)
     if (args.env is None) == (args.run is None):
         raise ConfigError("name either a task or --run")
-    out = args.out or Path(f"{args.run.name if args.run else args.env}.png")
+    if args.run is not None and args.backend is not None:
+        raise ConfigError("--backend goes with a task: a run has its own")
+    out = args.out or Path(f"{args.run.resolve().name if args.run else args.env}.png")
     if out.suffix not in (".png", ".mp4"):
         raise ConfigError(f"{out}: --out must end in .png or .mp4")
     if out.exists() and not args.force:

@@ -1,7 +1,7 @@
 """`pixelbrax train`: a policy from pixels, its curve and its video."""
 
 import argparse
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import jax
@@ -50,13 +50,18 @@ def main(argv: list[str]) -> int:
 
 
 def _start(args: Args) -> int:
-    trainer = Trainer(args.config)
-    name = args.name or args.preset or args.config.environment.env
+    config = replace(args.config, environment=args.config.environment.resolved())
+    trainer = Trainer(config)
+    name = args.name or args.preset or config.environment.env
     path = args.runs / name if args.name else unused_path(args.runs, name)
-    run = RunDir.create(path, args.config)
-    trainer.progress.say(f"{run.path}: {args.config.environment.env} from pixels, seed {args.config.seed}")
-    state = trainer.init()
-    trainer.evaluate(run, "untrained", state.params)
+    run = RunDir.create(path, config)
+    trainer.progress.say(f"{run.path}: {config.environment.env} from pixels, seed {config.seed}")
+    try:
+        state = trainer.init()
+        trainer.save(run, state)
+    except KeyboardInterrupt:
+        run.discard()  # nothing has been learnt, and nothing could go on from here
+        raise
     return _train(trainer, run, state)
 
 
@@ -72,17 +77,29 @@ def _resume(path: Path, args: Args) -> int:
 
 
 def _train(trainer: Trainer, run: RunDir, state: PPOState) -> int:
-    state, finished = trainer.train(run, state)
+    """Everything after a checkpoint exists, so that Ctrl-C at any time loses at most what followed the last one."""
     say = trainer.progress.say
-    if not finished:
-        _draw_curve(trainer, run)
-        say(f"stopped; what was learnt is in {run.path}. To go on: pixelbrax train --resume {run.path}")
-        return 130
-    trainer.evaluate(run, "trained", state.params)
+    try:
+        if int(state.num_updates) == 0:
+            trainer.evaluate(run, "untrained", state.params)
+        state, finished = trainer.train(run, state)
+        if finished:
+            _finish(trainer, run, state)
+    except KeyboardInterrupt:
+        finished = False
+    if finished:
+        return 0
+    _draw_curve(trainer, run)
+    say(f"stopped; what was learnt is in {run.path}. To go on: pixelbrax train --resume {run.path}")
+    return 130
+
+
+def _finish(trainer: Trainer, run: RunDir, state: PPOState) -> None:
+    say = trainer.progress.say
+    trained = trainer.evaluate(run, "trained", state.params)
     untrained = run.read_evaluations().get("untrained")
     if untrained:
-        trained = run.read_evaluations()["trained"]["mean_return"]
-        say(f"deterministic return: {untrained['mean_return']:,.0f} before training, {trained:,.0f} after")
+        say(f"deterministic return: {untrained['mean_return']:,.0f} before training, {trained.mean:,.0f} after")
     _draw_curve(trainer, run)
     with trainer.progress.busy("recording a video"):
         key = jax.random.key(trainer.config.seed)
@@ -91,7 +108,6 @@ def _train(trainer: Trainer, run: RunDir, state: PPOState) -> int:
         problem = write_video(run.video_file, frames, fps)
     say(problem or f"video: {run.video_file}")
     say(f"curve: {run.curve_file}")
-    return 0
 
 
 def _draw_curve(trainer: Trainer, run: RunDir) -> None:

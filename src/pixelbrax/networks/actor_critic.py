@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, UInt8
 
+from pixelbrax.errors import ConfigError
 from pixelbrax.networks.distributions import TanhNormal
 from pixelbrax.networks.encoder import PatchEncoder
 
@@ -30,6 +31,19 @@ class NetworkConfig:
     """Standard deviation of the untrained policy, before the tanh."""
     blind: bool = False
     """Control experiment: the network sees black images, whatever the camera sees."""
+
+    def validate(self) -> None:
+        """Checks what can be checked before anything is compiled.
+
+        Raises:
+          ConfigError: a size is not positive.
+        """
+        sizes = {name: (getattr(self, name),) for name in ("patch_size", "patch_features", "features")}
+        for name, values in (sizes | {"conv_features": self.conv_features}).items():
+            if min(values, default=1) < 1:
+                raise ConfigError(f"{name} is {min(values)}: it must be at least 1")
+        if not self.initial_std > 0:
+            raise ConfigError(f"initial_std is {self.initial_std}: it must be positive")
 
 
 class PolicyValue(NamedTuple):

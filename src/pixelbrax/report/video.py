@@ -37,7 +37,7 @@ def record_episode(
     if seconds is not None:
         num_steps = max(1, min(num_steps, round(seconds / env.dt)))
 
-    def step(state: State, key: Array) -> tuple[State, tuple[Array, Array]]:
+    def step(state: State, key: Array) -> tuple[State, tuple[Array, Array, Array]]:
         action = actor(state, key)
 
         def frame(state: State, _: None) -> tuple[State, Array]:
@@ -46,16 +46,16 @@ def record_episode(
 
         _, images = jax.lax.scan(frame, state, None, length=env.action_repeat)
         following = env.step(state, action)
-        return following, (images, following.done)
+        return following, (images, following.done, following.metrics["episode_length"])
 
     @jax.jit
-    def rollout(key: Array) -> tuple[Array, Array]:
+    def rollout(key: Array) -> tuple[Array, Array, Array]:
         reset_key, act_key = jax.random.split(key)
         return jax.lax.scan(step, env.reset(reset_key), jax.random.split(act_key, num_steps))[1]
 
-    images, done = jax.tree.map(np.asarray, rollout(key))
-    end = int(done.argmax()) + 1 if done.any() else num_steps
-    frames = images[:end].reshape(-1, size, size, 3)
+    images, done, length = jax.tree.map(np.asarray, rollout(key))
+    last = int(done.argmax()) if done.any() else num_steps - 1
+    frames = images.reshape(-1, size, size, 3)[: int(length[last])]
     fps = 1 / env.physics.dt
     skip = max(1, round(fps / _MAX_FPS))
     return frames[::skip], fps / skip

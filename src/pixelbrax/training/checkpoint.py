@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import jax
+import jax.numpy as jnp
 import orbax.checkpoint as ocp
 
 from pixelbrax.errors import ConfigError
@@ -37,7 +38,7 @@ def load_checkpoint(folder: Path, like: T) -> T:
         if updates is None:
             raise ConfigError(f"{folder} holds no checkpoint: the run was stopped before its first")
         try:
-            leaves = manager.restore(updates, args=ocp.args.StandardRestore(jax.eval_shape(_flat, like)))
+            leaves = manager.restore(updates, args=ocp.args.StandardRestore(_target(like)))
         except Exception as e:  # Orbax raises whatever its storage layers do
             raise ConfigError(
                 f"the checkpoint {folder / str(updates)} is damaged or of another version; remove that folder to use "
@@ -52,15 +53,25 @@ def _manager(folder: Path) -> ocp.CheckpointManager:
 
 
 def _flat(state: object) -> dict[str, jax.Array]:
-    """Leaves by path, random keys as their bits: names that survive any storage."""
+    """Leaves by path: names that survive any storage. Random keys as their bits, empty arrays (MJX's) left out."""
     return {
         jax.tree_util.keystr(path): jax.random.key_data(leaf) if _is_key(leaf) else leaf
         for path, leaf in jax.tree_util.tree_leaves_with_path(state)
+        if leaf.size
     }
+
+
+def _target(state: object) -> dict[str, jax.ShapeDtypeStruct]:
+    """What `_flat` gives for such a state, on this machine's device, whichever it was saved from."""
+    sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    shapes = jax.eval_shape(_flat, state)
+    return {name: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding) for name, x in shapes.items()}
 
 
 def _unflat(leaves: dict[str, jax.Array], like: T) -> T:
     def restore(path: tuple, leaf: jax.Array) -> jax.Array:
+        if not leaf.size:
+            return jnp.zeros(leaf.shape, leaf.dtype)
         value = leaves[jax.tree_util.keystr(path)]
         return jax.random.wrap_key_data(value) if _is_key(leaf) else value
 

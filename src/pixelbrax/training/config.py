@@ -1,7 +1,7 @@
 """All settings of a training run, and the TOML files that hold them."""
 
 import tomllib
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,9 @@ import tomli_w
 
 from pixelbrax.algorithms import PPO, PPOConfig
 from pixelbrax.envs import PixelEnv, make
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_seed
 from pixelbrax.networks import ActorCritic, NetworkConfig
+from pixelbrax.tasks import get_task
 
 _PRESETS = resources.files("pixelbrax") / "configs"
 # The table of a run's config.toml that says where it was made; it is no setting.
@@ -37,6 +38,10 @@ class EnvConfig:
     """Brax backend; by default the task's own."""
     grayscale: bool = False
     """One luminance channel a frame instead of three colors."""
+
+    def resolved(self) -> "EnvConfig":
+        """The same with the task's own backend named, so that a run's file says all."""
+        return replace(self, backend=self.backend or get_task(self.env).backends[0])
 
     def build(self) -> PixelEnv:
         """The environment."""
@@ -69,6 +74,8 @@ class TrainConfig:
           ConfigError: a setting cannot be used.
         """
         self.ppo.validate()
+        self.network.validate()
+        check_seed(self.seed)
         for name in ("num_steps", "log_interval", "eval_episodes"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
@@ -115,9 +122,9 @@ def load_config(file: Path) -> TrainConfig:
       ConfigError: the file cannot be read, is not TOML, or holds an unknown key or a wrong type.
     """
     try:
-        text = file.read_text()
-    except OSError as e:
-        raise ConfigError(f"cannot read {file}: {e.strerror}") from e
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        raise ConfigError(f"cannot read {file}: {e}") from e
     return _parse(text, str(file))
 
 
@@ -132,7 +139,7 @@ def _parse(text: str, source: str) -> TrainConfig:
         data.pop(PROVENANCE, None)
         rules = dacite.Config(strict=True, cast=[tuple], type_hooks={float: float})
         return dacite.from_dict(TrainConfig, data, config=rules)
-    except (tomllib.TOMLDecodeError, dacite.DaciteError, ValueError) as e:
+    except (tomllib.TOMLDecodeError, dacite.DaciteError, TypeError, ValueError) as e:
         raise ConfigError(f"{source}: {e}") from e
 
 

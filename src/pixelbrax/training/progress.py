@@ -35,7 +35,8 @@ class Progress:
     def training(self, line: str, last: bool) -> None:
         """Shows how far training is; the last line lasts."""
         if self.console.is_terminal:
-            self.console.print(line, end="\n" if last else "\r", markup=False, overflow="crop", no_wrap=True)
+            padded = line.ljust(self.console.width - 1)  # covers what a longer line left behind
+            self.console.print(padded, end="\n" if last else "\r", markup=False, overflow="crop", no_wrap=True)
         elif last or time.perf_counter() - self._last_line >= _LINE_SECONDS:
             self._last_line = time.perf_counter()
             self.say(line)

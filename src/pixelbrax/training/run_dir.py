@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import platform
+import shutil
 import subprocess
 from dataclasses import dataclass
 from importlib import metadata
@@ -71,7 +72,7 @@ class RunDir:
         except OSError as e:
             raise ConfigError(f"cannot make {path}: {e.strerror}") from e
         run = cls(path)
-        run.config_file.write_text(dump_config(config, provenance()))
+        run.config_file.write_text(dump_config(config, provenance()), encoding="utf-8")
         return run
 
     @classmethod
@@ -85,6 +86,10 @@ class RunDir:
         if not run.config_file.is_file():
             raise ConfigError(f"{path} is not a run: it has no config.toml")
         return run
+
+    def discard(self) -> None:
+        """Removes a directory that `create` has just made."""
+        shutil.rmtree(self.path)
 
     def load_config(self) -> TrainConfig:
         """The run's settings."""
@@ -111,7 +116,11 @@ class RunDir:
         if not self.metrics_file.exists():
             return
         with self.metrics_file.open(newline="") as file:
-            header, *rows = csv.reader(file)
+            lines = list(csv.reader(file))
+        if not lines:
+            self.metrics_file.unlink()
+            return
+        header, *rows = lines
         kept = [row for row in rows if len(row) == len(header) and int(row[header.index("updates")]) <= updates]
         temporary = self.metrics_file.with_suffix(".tmp")
         with temporary.open("w", newline="") as file:
@@ -121,7 +130,9 @@ class RunDir:
     def write_evaluation(self, name: str, result: dict[str, float]) -> None:
         """Adds an evaluation to evaluation.json."""
         results = self.read_evaluations() | {name: result}
-        self.evaluation_file.write_text(json.dumps(results, indent=2) + "\n")
+        temporary = self.evaluation_file.with_suffix(".tmp")
+        temporary.write_text(json.dumps(results, indent=2) + "\n")
+        os.replace(temporary, self.evaluation_file)
 
     def read_evaluations(self) -> dict[str, dict[str, float]]:
         """All evaluations by name."""
@@ -153,12 +164,14 @@ def provenance() -> dict[str, str]:
 
 def _commit() -> str:
     """Commit of the checkout that the package runs from, marked if it has changes; empty outside a checkout."""
+    package = Path(pixelbrax.__file__).parent
 
     def git(*args: str) -> str:
-        command = ["git", "-C", str(Path(__file__).parent), *args]
+        command = ["git", "-C", str(package), *args]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
+        git("ls-files", "--error-unmatch", "__init__.py")  # the package may lie in somebody else's repository
         return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "--", ".") else "")
     except (OSError, subprocess.CalledProcessError):
         return ""

@@ -54,6 +54,10 @@ class Trainer:
         """
         return load_checkpoint(run.checkpoint_dir, jax.eval_shape(self.ppo.init, jax.random.key(0)))
 
+    def save(self, run: RunDir, state: PPOState) -> None:
+        """A checkpoint of the state; `restore` gives it back."""
+        save_checkpoint(run.checkpoint_dir, int(state.num_updates), state)
+
     def evaluate(self, run: RunDir, name: str, params: PyTree) -> Evaluation:
         """The deterministic policy's return, on episodes drawn alike each time; kept in the run's evaluation.json."""
         key = jax.random.fold_in(jax.random.key(self.config.seed), _EVALUATION_STREAM)
@@ -74,7 +78,7 @@ class Trainer:
         """
         with self.progress.busy("compiling the update"):
             interval = jax.jit(self._run_interval, donate_argnums=0).lower(state).compile()
-        first = int(state.num_updates)
+        first = saved_updates = int(state.num_updates)
         start = saved = time.perf_counter()
         with _stop_requests() as stop:
             while (done := int(state.num_updates)) < self.config.num_updates and not stop.requested:
@@ -88,9 +92,11 @@ class Trainer:
                 finished = done >= self.config.num_updates
                 total = self.config.num_updates * self.config.ppo.batch_size
                 self.progress.training(progress_line(row, total, left), last=finished or stop.requested)
-                if finished or stop.requested or now - saved > self.config.checkpoint_interval:
-                    save_checkpoint(run.checkpoint_dir, done, state)
-                    saved = time.perf_counter()
+                if now - saved > self.config.checkpoint_interval:
+                    self.save(run, state)
+                    saved, saved_updates = time.perf_counter(), done
+            if int(state.num_updates) > saved_updates:
+                self.save(run, state)
         return state, int(state.num_updates) >= self.config.num_updates
 
     def _run_interval(self, state: PPOState) -> tuple[PPOState, Metrics, EpisodeTotals]:
