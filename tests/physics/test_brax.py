@@ -30,6 +30,7 @@ def test_geom_poses_equal_mujocos(name):
     np.testing.assert_allclose(physics.body_xpos(state), data.xpos, atol=2e-5)
 
 
+@pytest.mark.filterwarnings("ignore:Brax System")
 @pytest.mark.parametrize("name", ["inverted_pendulum", "halfcheetah"])
 def test_states_equal_the_unwrapped_environments(name):
     physics = make_brax_physics(name, "spring")
