@@ -52,12 +52,16 @@ def rendering() -> str:
     """Frames a second of the renderer, and steps a second of whole environments."""
     render, environment = _read("cpu-render.json"), _read("cpu-environment.json")
     steps = {row["env"]: row for row in environment["rows"]}
+
+    def cell(env: str, column: str) -> str:
+        return f"{steps[env][column]:,}" if env in steps else "not measured"
+
     rows = [
         [
             row["env"],
             f"{row['frames_per_second']:,}",
-            f"{steps[row['env']]['steps_per_second']:,}",
-            f"{steps[row['env']]['physics_steps_per_second']:,}",
+            cell(row["env"], "steps_per_second"),
+            cell(row["env"], "physics_steps_per_second"),
         ]
         for row in render["rows"]
     ]
