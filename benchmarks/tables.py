@@ -69,7 +69,21 @@ def rendering() -> str:
     return _table(heading, rows) + "\n\n" + _source(render["provenance"], "cpu-{render,environment}.json")
 
 
-TABLES = {"learning": learning, "rendering": rendering}
+def peers() -> str:
+    """Other renderers beside ours."""
+    data = _read("cpu-peers.json")
+    rows = []
+    for row in data["rows"]:
+        if "reason" in row:
+            rows.append([row["env"], row["renderer"], "cannot run", row["reason"]])
+        else:
+            times = f"{1 / row['times_ours']:,.1f}" if row["renderer"] != "ours" else "1"
+            rows.append([row["env"], row["renderer"], f"{row['frames_per_second']:,.0f}", times])
+    heading = ["task", "renderer", "frames/s", "ours is so many times as fast"]
+    return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-peers.json")
+
+
+TABLES = {"learning": learning, "rendering": rendering, "peers": peers}
 
 
 def main() -> int:

@@ -57,6 +57,10 @@ def _leaves(run):
     ("argv", "message"),
     [
         ("fly", "unknown command 'fly'"),
+        ("bench", "name a benchmark: render"),
+        ("bench fly", "unknown benchmark 'fly'"),
+        ("bench render --size 64,x", "size is '64,x'"),
+        ("bench render --outputs rgba --env inverted_pendulum --num-envs 1", "unknown output 'rgba'"),
         ("train --env halfcheeta", "did you mean halfcheetah"),
         ("train --backend bullet", "no backend 'bullet'"),
         ("train --image-size 4", "image_size is 4: it must be at least 8"),
@@ -180,3 +184,13 @@ def test_render_writes_pictures_and_videos(finished, tmp_path, capsys):
     video = tmp_path / "video.mp4"
     assert main([*run, "--out", str(video), "--seconds", "0.4"]) == 0
     assert video.stat().st_size > 500
+
+
+def test_bench_render_measures(tmp_path, capsys):
+    out = tmp_path / "bench.json"
+    settings = "--env inverted_pendulum --size 8,16 --num-envs 2 --seconds 0.1".split()
+    assert main(["bench", "render", *settings, "--json", str(out)]) == 0
+    rows = json.loads(out.read_text())["rows"]
+    assert [(row["size"], row["num_envs"]) for row in rows] == [(8, 2), (16, 2)]
+    assert all(row["frames_per_second"] > 0 and row["operations_per_frame"] > 0 for row in rows)
+    assert "of peak" in capsys.readouterr().out

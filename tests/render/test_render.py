@@ -9,68 +9,88 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pixelbrax.render import Camera, GeomPose, Scene, UnsupportedGeomError, look_at, render
+from tests.render import oracle
 
 SIZE = 48
-ALL = ("rgb", "depth", "segmentation")
+ALL = ("rgb", "depth", "segmentation", "normals")
 
 
-def _random_model(seed: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
-    rng = np.random.default_rng(seed)
-    geoms = ['<geom type="plane" size="0 0 1" pos="0 0 -1"/>', '<geom type="plane" size="2 1 1" pos="0 0 -0.5"/>']
-    for kind in ("sphere", "sphere", "capsule", "capsule", "capsule"):
-        x, y, z = rng.uniform(-1, 1, 3)
-        size = f"{rng.uniform(0.05, 0.5):.4f} {rng.uniform(0.05, 0.8):.4f}"
-        euler = " ".join(f"{angle:.3f}" for angle in rng.uniform(-180, 180, 3))
-        geoms.append(f'<geom type="{kind}" size="{size}" pos="{x:.4f} {y:.4f} {z:.4f}" euler="{euler}"/>')
-    model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{''.join(geoms)}</worldbody></mujoco>")
+def _load(xml: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
+    model = mujoco.MjModel.from_xml_string(xml)
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     return model, data
 
 
-def _pose(data: mujoco.MjData) -> GeomPose:
-    xmat = jnp.asarray(data.geom_xmat.reshape(-1, 3, 3), jnp.float32)
-    return GeomPose(jnp.asarray(data.geom_xpos, jnp.float32), xmat)
+def _random_model(seed: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
+    rng = np.random.default_rng(seed)
+    geoms = ['<geom type="plane" size="0 0 1" pos="0 0 -1"/>', '<geom type="plane" size="2 1 1" pos="0 0 -0.5"/>']
+    for kind in ("sphere", "capsule", "capsule", "ellipsoid", "cylinder", "box"):
+        pos, euler = (" ".join(f"{v:.4f}" for v in rng.uniform(-s, s, 3)) for s in (1, 180))
+        size = " ".join(f"{v:.4f}" for v in rng.uniform(0.05, 0.5, 3))
+        geoms.append(f'<geom type="{kind}" size="{size}" pos="{pos}" euler="{euler}"/>')
+    return _load(f"<mujoco><worldbody>{''.join(geoms)}</worldbody></mujoco>")
 
 
-def _oracle(model, data, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
-    """Geom ids and depths by `mj_multiRay` along the rays through the pixels' centers."""
-    half = np.tan(np.deg2rad(float(camera.fovy)) / 2)
-    steps = (np.arange(SIZE) + 0.5 - SIZE / 2) * 2 / SIZE * half
-    x, y = np.meshgrid(steps, -steps)
-    directions = np.stack([x, y, -np.ones_like(x)], -1).reshape(-1, 3)
-    length = np.linalg.norm(directions, axis=1)
-    world = (directions / length[:, None]) @ np.asarray(camera.mat, np.float64).T
-    ids, distance = np.full(len(world), -1, np.int32), np.zeros(len(world))
-    origin = np.asarray(camera.pos, np.float64)
-    mujoco.mj_multiRay(
-        model, data, origin, world.ravel(), None, 1, -1, ids, distance, None, len(world), mujoco.mjMAXVAL
-    )
-    depth = np.where(ids < 0, np.inf, distance / length)
-    return ids.reshape(SIZE, SIZE), depth.reshape(SIZE, SIZE)
+@jax.jit
+def _draw(scene, pose, camera):
+    return render(scene, pose, camera, SIZE, SIZE, ALL)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+def _check(model, data, camera, label=""):
+    frame = _draw(Scene.from_mujoco(model), GeomPose.from_mujoco(data), camera)
+    oracle.check(frame, oracle.cast(model, data, camera, SIZE, SIZE), label=label)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**31), inside=st.booleans())
-def test_segmentation_and_depth_equal_mujocos_ray_caster(seed, inside):
+def test_generated_models_look_as_mujocos_ray_caster_sees_them(seed, inside):
     model, data = _random_model(seed)
     rng = np.random.default_rng(seed + 1)
     pos = rng.uniform(-2.5, 2.5, 3)
     if inside:  # the camera sits inside a geom
         pos = data.geom_xpos[rng.integers(2, model.ngeom)] + 0.01
     camera = look_at(jnp.asarray(pos, jnp.float32), jnp.asarray(rng.uniform(-0.5, 0.5, 3), jnp.float32), 60.0)
-    frame = _jit_render(Scene.from_mujoco(model), _pose(data), camera)
-    ids, depth = _oracle(model, data, camera)
-    agree = np.asarray(frame.segmentation) == ids
-    assert agree.mean() > 0.998
-    hit = agree & (ids >= 0)
-    np.testing.assert_allclose(np.asarray(frame.depth)[hit], depth[hit], rtol=1e-4)
-    assert np.isinf(np.asarray(frame.depth)[agree & (ids < 0)]).all()
+    _check(model, data, camera)
 
 
-@jax.jit
-def _jit_render(scene, pose, camera):
-    return render(scene, pose, camera, SIZE, SIZE, ALL)
+_EXTREMES = {
+    "enormous": """
+        <geom type="sphere" size="1000" pos="0 0 -1002"/><geom type="box" size="500 1 300" pos="0 700 0"/>
+        <geom type="cylinder" size="300 2000" pos="-900 900 0"/>
+        <geom type="ellipsoid" size="400 300 900" pos="900 900 0"/>
+        <geom type="capsule" size="100 500" pos="0 600 700" euler="0 90 0"/>""",
+    "tiny": """
+        <geom type="sphere" size=".002" pos="0 -2.8 0"/><geom type="box" size=".3 .3 1e-5" euler="80 0 0"/>
+        <geom type="cylinder" size=".3 1e-5" pos="1 0 0" euler="70 20 0"/>
+        <geom type="ellipsoid" size=".3 .2 1e-5" pos="-1 0 0" euler="60 20 0"/>
+        <geom type="capsule" size=".001 .5" pos="0 0 .8" euler="0 80 0"/>""",
+    "behind": """
+        <geom type="sphere" size=".5" pos="0 -5 0"/><geom type="box" size=".5 .5 .5" pos="1 -6 0"/>
+        <geom type="cylinder" size=".3 .5" pos="-1 -4 0"/><geom type="ellipsoid" size=".3 .2 .5" pos="0 -4 1"/>
+        <geom type="capsule" size=".1 .5" pos="0 -4 -1"/><geom type="plane" size="0 0 1" pos="0 0 5"/>""",
+    "along their axes": """
+        <geom type="cylinder" size=".3 .5" euler="90 0 0"/>
+        <geom type="capsule" size=".2 .5" pos="1 0 0" euler="90 0 0"/>
+        <geom type="box" size=".3 .5 .2" pos="-1 0 0"/><geom type="plane" size="1 1 1" pos="0 0 -.6" euler="1 0 0"/>
+        <geom type="ellipsoid" size=".2 .5 .1" pos="0 0 .8"/>""",
+}
+
+
+@pytest.mark.parametrize("name", _EXTREMES)
+def test_extreme_geoms_look_as_mujocos_ray_caster_sees_them(name):
+    model, data = _load(f"<mujoco><worldbody>{_EXTREMES[name]}</worldbody></mujoco>")
+    _check(model, data, look_at(jnp.array([0.0, -3.0, 0.0]), jnp.zeros(3), 60.0), name)
+
+
+def test_geoms_without_size_are_not_seen():
+    model, data = _random_model(3)
+    model.geom_size[2:] = 0
+    scene = Scene.from_mujoco(model)
+    frame = _draw(scene, GeomPose.from_mujoco(data), look_at(jnp.array([0.0, -3.0, 0.3]), jnp.zeros(3), 60.0))
+    ids = np.asarray(frame.segmentation)
+    assert (ids >= 2).sum() <= 2
+    assert np.isfinite(np.asarray(frame.normals)).all()
 
 
 def test_image_is_upright_and_not_mirrored(strict):
@@ -86,7 +106,9 @@ def test_image_is_upright_and_not_mirrored(strict):
     mujoco.mj_forward(model, data)
     # Seen from -y, the world's x points to the right and z up.
     camera = look_at(jnp.array([0.0, -4.0, 0.0]), jnp.zeros(3), 60.0)
-    ids = np.asarray(render(Scene.from_mujoco(model), _pose(data), camera, SIZE, SIZE, ("segmentation",)).segmentation)
+    ids = np.asarray(
+        render(Scene.from_mujoco(model), GeomPose.from_mujoco(data), camera, SIZE, SIZE, ("segmentation",)).segmentation
+    )
     rows, columns = np.nonzero(ids == 0)
     assert rows.mean() < SIZE / 3
     assert abs(columns.mean() - (SIZE - 1) / 2) < 1
@@ -97,7 +119,7 @@ def test_image_is_upright_and_not_mirrored(strict):
 
 def test_a_batch_in_chunks_equals_single_images(strict):
     model, data = _random_model(0)
-    scene, pose = Scene.from_mujoco(model), _pose(data)
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
     count = 70  # more than two chunks of 64x64 images, and not a multiple
     angles = jnp.linspace(0.0, 6.0, count)
     cameras = jax.vmap(lambda a: look_at(jnp.stack([3 * jnp.cos(a), 3 * jnp.sin(a), a * 0.1]), jnp.zeros(3), 50.0))(
@@ -125,10 +147,10 @@ def test_lambert_light_and_gradient_sky_by_hand(strict):
     model = mujoco.MjModel.from_xml_string(
         """
         <mujoco>
-          <visual><headlight ambient="0.1 0.1 0.1" diffuse="0.2 0.2 0.2"/></visual>
+          <visual><headlight ambient="0.1 0.1 0.1" diffuse="0.2 0.2 0.2" specular="0 0 0"/></visual>
           <asset><texture type="skybox" builtin="gradient" rgb1="0 0 1" rgb2="1 0 0" width="64" height="64"/></asset>
           <worldbody>
-            <light directional="true" dir="0 1 -1" diffuse="0.5 0.5 0.5" ambient="0 0 0"/>
+            <light directional="true" dir="0 1 -1" diffuse="0.5 0.5 0.5" ambient="0 0 0" specular="0 0 0"/>
             <geom type="plane" size="0 0 1" rgba="0.8 0.4 0.2 1"/>
           </worldbody>
         </mujoco>
@@ -137,7 +159,7 @@ def test_lambert_light_and_gradient_sky_by_hand(strict):
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     camera = look_at(jnp.array([0.0, -3.0, 1.0]), jnp.array([0.0, 0.0, 1.0]), 90.0)
-    rgb = np.asarray(render(Scene.from_mujoco(model), _pose(data), camera, 64, 64).rgb, float)
+    rgb = np.asarray(render(Scene.from_mujoco(model), GeomPose.from_mujoco(data), camera, 64, 64).rgb, float)
     # The headlight shines horizontally, along the floor; the light meets it at 45 degrees.
     expected = np.array([0.8, 0.4, 0.2]) * (0.1 + 0.5 * np.sqrt(0.5)) * 255
     np.testing.assert_allclose(rgb[-1, 32], expected, atol=1)
@@ -149,7 +171,7 @@ def test_checker_cells_lie_where_their_period_says_and_blend_far_away(strict):
     model = mujoco.MjModel.from_xml_string(
         """
         <mujoco>
-          <visual><headlight ambient="1 1 1" diffuse="0 0 0"/></visual>
+          <visual><headlight ambient="1 1 1" diffuse="0 0 0" specular="0 0 0"/></visual>
           <asset>
             <texture name="t" type="2d" builtin="checker" rgb1="1 1 1" rgb2="0 0 0" width="64" height="64"/>
             <material name="m" texture="t" texrepeat="10 10"/>
@@ -161,9 +183,9 @@ def test_checker_cells_lie_where_their_period_says_and_blend_far_away(strict):
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     scene = Scene.from_mujoco(model).with_infinite_planes()
-    np.testing.assert_allclose(scene.checker_period[0], [1.0, 1.0])
+    np.testing.assert_allclose(scene.texture_scale[0, :2], [1.0, 1.0])  # repeats a metre
     above = Camera(jnp.array([100.0, 100.0, 1.0]), jnp.eye(3), jnp.array(90.0))  # looks straight down on 2 m x 2 m
-    image = np.asarray(render(scene, _pose(data), above, 64, 64).rgb)[..., 0]
+    image = np.asarray(render(scene, GeomPose.from_mujoco(data), above, 64, 64).rgb)[..., 0]
     cells = image.reshape(4, 16, 4, 16)[:, 2:-2, :, 2:-2]  # cells of half a metre are 16 pixels; edges are left out
     assert np.ptp(cells, axis=(1, 3)).max() == 0
     means = cells.mean((1, 3))
@@ -171,7 +193,7 @@ def test_checker_cells_lie_where_their_period_says_and_blend_far_away(strict):
     assert (means[:, :-1] != means[:, 1:]).all()
     assert (means[:-1] != means[1:]).all()
     far = look_at(jnp.array([0.0, 0.0, 1.0]), jnp.array([0.0, 1000.0, 0.0]), 40.0)
-    horizon = np.asarray(render(scene, _pose(data), far, 64, 64).rgb)[33, :, 0]
+    horizon = np.asarray(render(scene, GeomPose.from_mujoco(data), far, 64, 64).rgb)[33, :, 0]
     assert np.abs(horizon.astype(int) - 128).max() < 20
 
 
@@ -187,24 +209,57 @@ def test_hidden_geoms_are_not_drawn():
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     camera = look_at(jnp.array([0.0, -4.0, 0.0]), jnp.zeros(3), 60.0)
-    frame = render(Scene.from_mujoco(model), _pose(data), camera, 16, 16, ALL)
+    frame = render(Scene.from_mujoco(model), GeomPose.from_mujoco(data), camera, 16, 16, ALL)
     assert (np.asarray(frame.segmentation) == -1).all()
     assert np.isinf(np.asarray(frame.depth)).all()
 
 
-def test_a_geom_that_cannot_be_drawn_is_named():
-    model = mujoco.MjModel.from_xml_string(
-        '<mujoco><worldbody><geom name="crate" type="box" size="1 1 1"/></worldbody></mujoco>'
+def test_a_geom_that_cannot_be_drawn_is_named_or_skipped():
+    model, data = _load(
+        """
+        <mujoco>
+          <asset><mesh name="m" vertex="0 0 0  1 0 0  0 1 0  0 0 1"/></asset>
+          <worldbody><geom name="crate" type="mesh" mesh="m"/><geom type="sphere" size=".5"/></worldbody>
+        </mujoco>
+        """
     )
-    with pytest.raises(UnsupportedGeomError, match=r"geom 0 .*crate.* of type box"):
+    with pytest.raises(UnsupportedGeomError, match=r"geom 0 .*crate.* of type mesh"):
         Scene.from_mujoco(model)
+    scene = Scene.from_mujoco(model, skip_unsupported=True)
+    frame = _draw(scene, GeomPose.from_mujoco(data), look_at(jnp.array([0.0, -3.0, 0.0]), jnp.zeros(3), 40.0))
+    assert set(np.unique(frame.segmentation)) == {-1, 1}
+
+
+def test_supersampling_smooths_edges_and_leaves_geometry_alone():
+    model, data = _random_model(5)
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    camera = look_at(jnp.array([0.0, -3.0, 0.3]), jnp.zeros(3), 60.0)
+    fine = np.asarray(render(scene, pose, camera, 2 * SIZE, 2 * SIZE, ("color",)).color)
+    four = render(scene, pose, camera, SIZE, SIZE, ("color", "segmentation"), samples=4)
+    np.testing.assert_allclose(four.color, fine.reshape(SIZE, 2, SIZE, 2, 3).mean((1, 3)), atol=2e-3)
+    one = render(scene, pose, camera, SIZE, SIZE, ("segmentation",))
+    np.testing.assert_array_equal(four.segmentation, one.segmentation)
+
+
+def test_numbers_known_when_compiling_give_the_same_picture():
+    model, data = _random_model(6)
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    camera = look_at(jnp.array([0.0, -3.0, 0.3]), jnp.zeros(3), 60.0)
+    constant = jax.jit(lambda: render(scene, pose, camera, SIZE, SIZE).rgb)()
+    assert np.abs(constant.astype(int) - _draw(scene, pose, camera).rgb.astype(int)).max() <= 1
 
 
 def test_bad_arguments_are_told():
     model, data = _random_model(0)
-    scene, pose = Scene.from_mujoco(model), _pose(data)
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
     camera = look_at(jnp.ones(3), jnp.zeros(3), 60.0)
     with pytest.raises(ValueError, match="unknown output 'rgba'"):
         render(scene, pose, camera, 8, 8, ("rgba",))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="samples is 3"):
+        render(scene, pose, camera, 8, 8, samples=3)
+    with pytest.raises(ValueError, match="soft is 0"):
+        render(scene, pose, camera, 8, 8, soft=0)
+    with pytest.raises(ValueError, match="the pose has 2 geoms, the scene 8"):
+        render(scene, GeomPose(pose.xpos[:2], pose.xmat[:2]), camera, 8, 8)
     with pytest.raises(ValueError, match="0x8"):
         render(scene, pose, camera, 0, 8)

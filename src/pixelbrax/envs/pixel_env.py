@@ -137,9 +137,7 @@ class PixelEnv:
         # Whole numbers have no gradient; cut here, `jax.grad` through physics need not look into the renderer.
         physics = jax.lax.stop_gradient(physics)
         pose = GeomPose(*self.physics.geom_pose(physics))
-        rgb = render(self.scene, pose, self.camera(physics), height, width).rgb
-        assert rgb is not None
-        return rgb
+        return render(self.scene, pose, self.camera(physics), height, width).rgb
 
     def _frame(self, physics: PhysicsState) -> UInt8[Array, "height width channels"]:
         rgb = self._rgb(physics, self.image_size, self.image_size)

@@ -1,7 +1,21 @@
 """Analytic ray casting of MuJoCo scenes in pure JAX. Knows nothing of reinforcement learning."""
 
-from pixelbrax.render.camera import Camera, look_at
-from pixelbrax.render.renderer import Frame, render
-from pixelbrax.render.scene import GeomPose, Scene, UnsupportedGeomError
+from pixelbrax.render.camera import Camera, ModelCamera, look_at, orbit
+from pixelbrax.render.read import UnsupportedGeomError
+from pixelbrax.render.renderer import OUTPUTS, Frame, render
+from pixelbrax.render.scene import GeomPose, LightKind, Pattern, Scene
 
-__all__ = ["Camera", "Frame", "GeomPose", "Scene", "UnsupportedGeomError", "look_at", "render"]
+__all__ = [
+    "OUTPUTS",
+    "Camera",
+    "Frame",
+    "GeomPose",
+    "LightKind",
+    "ModelCamera",
+    "Pattern",
+    "Scene",
+    "UnsupportedGeomError",
+    "look_at",
+    "orbit",
+    "render",
+]

@@ -3,6 +3,8 @@
 Everything is in the camera's frame. A pixel's ray is `t * (x, y, -1)`, so that `t` is the depth along the viewing
 axis in metres. Vectors along rays are written out by component: a sum over an axis of length three inside a fusion
 keeps XLA from vectorising it.
+
+Like MuJoCo's ray caster, a camera inside a solid sees its far side, and a plane is seen from its front only.
 """
 
 from typing import NamedTuple
@@ -11,16 +13,21 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
-from jaxtyping import Array, Float, Int32
+from jaxtyping import Array, Bool, Float, Int32, UInt32
 
 from pixelbrax.render.camera import Camera
-from pixelbrax.render.scene import GeomPose, Scene
+from pixelbrax.render.known import Known
+from pixelbrax.render.scene import PLANE, GeomPose, Scene
 
 Pixels = Float[Array, " pixel"]
 Scalar = Float[Array, ""]
+Vector = tuple[Pixels, Pixels, Pixels]  # three arrays, one a component
+Frame = tuple[Float[Array, "3"], Float[Array, "3"], Float[Array, "3"]]  # orthonormal
 
 _INF_BITS = 0x7F800000  # float32 infinity
-_PARALLEL = 1e-7  # below this squared sine a ray counts as parallel to a capsule's axis
+_TINY = 1e-9  # metres; a shorter vector has no direction
+_PARALLEL = 1e-7  # below this squared sine a ray counts as parallel to an axis
+THINNEST = 1e-6  # metres; an ellipsoid's half-axes are at least this, since the ray is divided by them
 
 
 class Rays(NamedTuple):
@@ -29,13 +36,19 @@ class Rays(NamedTuple):
     Attributes:
       x, y: (pixel,) slopes to the right and up.
       squared_norm: (pixel,) x^2 + y^2 + 1.
+      inverse_squared_norm: (pixel,) its inverse.
       spacing: () difference in x or y between neighboring pixels.
     """
 
     x: Pixels
     y: Pixels
     squared_norm: Pixels
+    inverse_squared_norm: Pixels
     spacing: Scalar
+
+    def dot(self, v: Float[Array, "3"]) -> Pixels:
+        """Scalar product of every ray's direction with one vector."""
+        return self.x * v[0] + self.y * v[1] - v[2]
 
 
 class CameraGeoms(NamedTuple):
@@ -52,13 +65,22 @@ class CameraGeoms(NamedTuple):
     size: Float[Array, "n 3"]
 
 
-def pixel_rays(height: int, width: int, fovy: Scalar) -> Rays:
-    """Rays through the pixels' centers; pixels are square."""
-    pixel = jax.lax.iota(jnp.int32, height * width)
+def pixel_rays(height: int, width: int, fovy: Scalar, samples: int = 1) -> Rays:
+    """Rays through the pixels' centers; pixels are square.
+
+    With `samples` = k^2 there are k x k rays in each pixel, through the centers of its sub-squares. They come sample
+    by sample: first one ray of every pixel, then the next of every pixel.
+    """
+    k = round(samples**0.5)
+    index = jax.lax.iota(jnp.int32, samples * height * width)
+    pixel, sample = index % (height * width), index // (height * width)
     scale = jnp.tan(jnp.deg2rad(fovy) / 2) * (2 / height)
-    x = ((pixel % width).astype(jnp.float32) + (0.5 - width / 2)) * scale
-    y = ((pixel // width).astype(jnp.float32) + (0.5 - height / 2)) * -scale
-    return Rays(x, y, x * x + y * y + 1.0, scale)
+    right = (sample % k).astype(jnp.float32) * (1 / k) + 0.5 / k
+    down = (sample // k).astype(jnp.float32) * (1 / k) + 0.5 / k
+    x = ((pixel % width).astype(jnp.float32) + (right - width / 2)) * scale
+    y = ((pixel // width).astype(jnp.float32) + (down - height / 2)) * -scale
+    squared_norm = x * x + y * y + 1.0
+    return Rays(x, y, squared_norm, 1.0 / squared_norm, scale / k)
 
 
 def to_camera_frame(scene: Scene, pose: GeomPose, camera: Camera) -> CameraGeoms:
@@ -70,85 +92,174 @@ def to_camera_frame(scene: Scene, pose: GeomPose, camera: Camera) -> CameraGeoms
     return CameraGeoms(center, mat, scene.geom_size[visible])
 
 
-def nearest_hit(scene: Scene, geoms: CameraGeoms, rays: Rays) -> tuple[Int32[Array, " pixel"], Pixels]:
-    """For each pixel the visible geom's MuJoCo id (-1 where there is none) and the depth in metres (inf).
+def nearest_hit(scene: Scene, facts: Known, geoms: CameraGeoms, rays: Rays) -> UInt32[Array, " pixel"]:
+    """For each pixel a key that `read_key` turns into the nearest geom and its depth.
 
-    Positive floats sort like the integers that share their bits. So each pixel carries a single int32 key, the
-    depth with its lowest bits replaced by the geom's id, and takes the minimum: a linear, branch-free chain.
-    The depth loses as many bits as the largest id needs: relative error below 2**(bits - 23).
+    Positive floats sort like the integers that share their bits. So each pixel carries a single uint32 key, the
+    depth with its lowest bits replaced by the geom's number, and takes the minimum: a linear, branch-free chain. Misses
+    (NaN, infinity) and hits behind the camera (the sign bit) sort behind the initial key by themselves.
+    The depth loses as many bits as the largest number needs: relative error below 2**(bits - 23).
     """
-    bits = len(scene.geom_type).bit_length()
-    id_mask = (1 << bits) - 1
-    key = jnp.full(rays.x.shape, _INF_BITS, jnp.int32)  # id 0 stands for "nothing"
+    number_mask = _number_mask(scene)
+    key = jnp.full(rays.x.shape, _INF_BITS, jnp.uint32)  # number 0 stands for "nothing"
     for n, geom_id in enumerate(scene.visible):
-        depth = _DEPTH[scene.geom_type[geom_id]](rays, geoms.center[n], geoms.mat[n], geoms.size[n])
-        depth_bits = jax.lax.bitcast_convert_type(depth, jnp.int32)
-        key = jnp.minimum(key, (depth_bits & ~id_mask) | (geom_id + 1))
-    # A missed geom's key is infinity with its id in the low bits; it never beats the initial key.
-    depth = jax.lax.bitcast_convert_type(key & ~id_mask, jnp.float32)
-    return (key & id_mask) - 1, depth
+        kind, geom = scene.geom_type[geom_id], (geoms.center[n], geoms.mat[n], geoms.size[n])
+        depth = _plane_depth(rays, *geom, facts.bounded[n]) if kind == PLANE else _DEPTH[kind](rays, *geom)
+        depth_bits = jax.lax.bitcast_convert_type(depth, jnp.uint32)
+        key = jnp.minimum(key, (depth_bits & ~number_mask) | jnp.uint32(n + 1))
+    return key
+
+
+def read_key(scene: Scene, key: UInt32[Array, " pixel"]) -> tuple[Int32[Array, " pixel"], Pixels]:
+    """For each pixel the position among the visible geoms (-1 where there is none) and the depth in metres (inf)."""
+    number_mask = _number_mask(scene)
+    depth = jax.lax.bitcast_convert_type(key & ~number_mask, jnp.float32)
+    return (key & number_mask).astype(jnp.int32) - 1, depth
+
+
+def _number_mask(scene: Scene) -> Array:
+    return jnp.uint32((1 << len(scene.visible).bit_length()) - 1)
+
+
+# Round solids are met where the discriminant of a quadratic equation is positive. Written as b^2 - a c it loses half
+# its digits at the outline, where depth and normal are sensitive to it. So a geom gets a frame whose first axis points
+# (away from the axis of symmetry) at its center: then the discriminant is r^2 |d|^2 less the squared distance by which
+# the ray's line misses the center, without that cancellation, and cheaper.
 
 
 def _sphere_depth(rays: Rays, center: Float[Array, "3"], mat: Float[Array, "3 3"], size: Float[Array, "3"]) -> Pixels:
     """First point with |t d - c|^2 = r^2 in front of the camera."""
-    del mat
-    squared_distance, radius = jnp.sum(center * center), size[0]
-    along = rays.x * center[0] + rays.y * center[1] - center[2]
-    return _quadratic_root(rays.squared_norm, along, squared_distance - radius * radius)
+    distance, (toward, p, q) = frame_toward(center, mat)
+    radius = size[0]
+    squared_miss = distance * distance * (rays.dot(p) ** 2 + rays.dot(q) ** 2)
+    along = distance * rays.dot(toward)
+    discriminant = radius * radius * rays.squared_norm - squared_miss
+    product = (distance - radius) * (distance + radius)
+    return _root(rays.squared_norm, along, product, discriminant, distance < radius)
+
+
+def _ellipsoid_depth(
+    rays: Rays, center: Float[Array, "3"], mat: Float[Array, "3 3"], size: Float[Array, "3"]
+) -> Pixels:
+    """A unit sphere, once space is scaled by the half-axes."""
+    scaled = mat.T / jnp.maximum(size, THINNEST)[:, None]
+    distance, frame = frame_toward(jnp.sum(scaled * center[None], axis=1), jnp.eye(3, dtype=center.dtype))
+    x, y, z = (rays.dot(jnp.sum(axis[:, None] * scaled, axis=0)) for axis in frame)
+    across = y * y + z * z
+    a = x * x + across
+    discriminant = a - distance * distance * across
+    return _root(a, distance * x, (distance - 1) * (distance + 1), discriminant, distance < 1)
 
 
 def _capsule_depth(rays: Rays, center: Float[Array, "3"], mat: Float[Array, "3 3"], size: Float[Array, "3"]) -> Pixels:
     """First hit with the infinite cylinder if it lies between the caps' centers, else with the cap on its side."""
-    axis, radius, half_length = mat[:, 2], size[0], size[1]
-    center_axis = jnp.sum(center * axis)
-    center_center = jnp.sum(center * center)
-    ray_axis = rays.x * axis[0] + rays.y * axis[1] - axis[2]
-    ray_center = rays.x * center[0] + rays.y * center[1] - center[2]
+    radius, half_length = size[0], size[1]
+    height, distance, (p, q, axis) = frame_around(center, mat)
+    x, y, z = rays.dot(p), rays.dot(q), rays.dot(axis)
     # Seen from inside the capsule the far root counts, of the side and of the caps alike.
-    nearest = jnp.clip(-center_axis, -half_length, half_length)
-    inside = center_center + 2 * nearest * center_axis + nearest * nearest < radius * radius
-    side = jnp.where(inside, 1.0, -1.0)
+    nearest = jnp.clip(-height, -half_length, half_length)
+    inside = distance * distance + jnp.square(height + nearest) < radius * radius
+    sign = jnp.where(inside, 1.0, -1.0)
+    squared_radius, across = radius * radius, (distance * y) ** 2
 
-    a = jnp.maximum(rays.squared_norm - ray_axis * ray_axis, _PARALLEL)
-    b = ray_center - ray_axis * center_axis
-    c = center_center - center_axis * center_axis - radius * radius
-    on_side = (b + side * jnp.sqrt(b * b - a * c)) / a
-    height = on_side * ray_axis - center_axis  # along the axis, from the capsule's center
+    a = jnp.maximum(x * x + y * y, _PARALLEL)
+    on_side = (distance * x + sign * jnp.sqrt(squared_radius * a - across)) / a
+    reached = on_side * z - height  # along the axis, from the capsule's center
 
-    end = jnp.where(height > 0, half_length, -half_length)
-    cap_b = ray_center + end * ray_axis
-    cap_c = center_center + 2 * end * center_axis + half_length * half_length - radius * radius
-    on_cap = (cap_b + side * jnp.sqrt(cap_b * cap_b - rays.squared_norm * cap_c)) / rays.squared_norm
-    return _in_front(jnp.where(jnp.abs(height) <= half_length, on_side, on_cap))
+    cap = height + jnp.where(reached > 0, half_length, -half_length)
+    missed = across + (cap * y) ** 2 + (cap * x - distance * z) ** 2
+    root = jnp.sqrt(squared_radius * rays.squared_norm - missed)
+    on_cap = (distance * x + cap * z + sign * root) * rays.inverse_squared_norm
+    return jnp.where(jnp.abs(reached) <= half_length, on_side, on_cap)
 
 
-def _plane_depth(rays: Rays, center: Float[Array, "3"], mat: Float[Array, "3 3"], size: Float[Array, "3"]) -> Pixels:
+def _cylinder_depth(rays: Rays, center: Float[Array, "3"], mat: Float[Array, "3 3"], size: Float[Array, "3"]) -> Pixels:
+    """The stretch of the ray that lies inside the infinite cylinder and between the two flat ends."""
+    radius, half_length = size[0], size[1]
+    height, distance, (p, q, axis) = frame_around(center, mat)
+    x, y, z = rays.dot(p), rays.dot(q), rays.dot(axis)
+    a = jnp.maximum(x * x + y * y, _PARALLEL)
+    root = jnp.sqrt(radius * radius * a - (distance * y) ** 2)  # NaN where the ray misses; so is then the result
+    one_end, other_end = (height - half_length) / z, (height + half_length) / z
+    enter = jnp.maximum((distance * x - root) / a, jnp.minimum(one_end, other_end))
+    leave = jnp.minimum((distance * x + root) / a, jnp.maximum(one_end, other_end))
+    return _first_of_stretch(enter, leave)
+
+
+def _box_depth(rays: Rays, center: Float[Array, "3"], mat: Float[Array, "3 3"], size: Float[Array, "3"]) -> Pixels:
+    """The stretch of the ray that lies between all three pairs of faces."""
+    enter, leave = jnp.full_like(rays.x, -jnp.inf), jnp.full_like(rays.x, jnp.inf)
+    for k in range(3):
+        inverse = 1.0 / rays.dot(mat[:, k])
+        offset = jnp.sum(center * mat[:, k])
+        one_face, other_face = (offset - size[k]) * inverse, (offset + size[k]) * inverse
+        enter = jnp.maximum(enter, jnp.minimum(one_face, other_face))
+        leave = jnp.minimum(leave, jnp.maximum(one_face, other_face))
+    return _first_of_stretch(enter, leave)
+
+
+def _plane_depth(
+    rays: Rays, center: Float[Array, "3"], mat: Float[Array, "3 3"], size: Float[Array, "3"], bounded: bool
+) -> Pixels:
     """Hit with the plane's front; half-sizes of 0 mean that it is infinite."""
     normal = mat[:, 2]
-    ray_normal = rays.x * normal[0] + rays.y * normal[1] - normal[2]
-    depth = jnp.sum(center * normal) / ray_normal
-    hit = ray_normal < 0
+    above = jnp.sum(center * normal)  # negative if the camera is in front
+    depth = jnp.where(above < 0, above, jnp.nan) / rays.dot(normal)
+    if not bounded:
+        return depth
     for i in range(2):
-        axis = mat[:, i]
-        offset = depth * (rays.x * axis[0] + rays.y * axis[1] - axis[2]) - jnp.sum(center * axis)
+        offset = depth * rays.dot(mat[:, i]) - jnp.sum(center * mat[:, i])
         half_size = jnp.where(size[i] > 0, size[i], jnp.inf)
-        hit &= jnp.abs(offset) <= half_size
-    return _in_front(jnp.where(hit, depth, jnp.inf))
+        depth = jnp.where(jnp.abs(offset) <= half_size, depth, jnp.inf)
+    return depth
 
 
-def _quadratic_root(a: Pixels, b: Pixels, c: Scalar) -> Pixels:
-    """Smallest positive root of a t^2 - 2 b t + c (a > 0), or inf. If c < 0 the camera is inside: the far root."""
-    root = jnp.sqrt(b * b - a * c)
-    return _in_front((b + jnp.where(c < 0, 1.0, -1.0) * root) / a)
+def _root(a: Pixels, b: Pixels, c: Scalar, discriminant: Pixels, inside: Bool[Array, ""]) -> Pixels:
+    """The near root of a t^2 - 2 b t + c, or the far one if the camera is inside; NaN where there is none.
+
+    The near root is c / (b + root): (b - root) / a would lose its digits where the camera is close to a large sphere.
+    """
+    far = b + jnp.sqrt(discriminant)
+    return jnp.where(inside, far, c) / jnp.where(inside, a, far)
 
 
-def _in_front(depth: Pixels) -> Pixels:
-    """Depth where it is positive; inf elsewhere, NaN (no real root) included."""
-    return jnp.where(depth > 0, depth, jnp.inf)
+def frame_toward(center: Float[Array, "3"], mat: Float[Array, "3 3"]) -> tuple[Scalar, Frame]:
+    """Distance of a point, and a frame whose first axis points at it (any frame, if it is the origin)."""
+    distance = jnp.linalg.norm(center)
+    toward = jnp.where(distance > _TINY, center / jnp.maximum(distance, _TINY), mat[:, 0])
+    # Duff et al. 2017, Building an orthonormal basis, revisited (JCGT 6:1).
+    x, y, z = toward
+    sign = jnp.where(z < 0, -1.0, 1.0)
+    a = -1.0 / (sign + z)
+    b = x * y * a
+    p = jnp.stack([1.0 + sign * x * x * a, sign * b, -sign * x])
+    q = jnp.stack([b, sign + y * y * a, -y])
+    return distance, (toward, p, q)
+
+
+def frame_around(center: Float[Array, "3"], mat: Float[Array, "3 3"]) -> tuple[Scalar, Scalar, Frame]:
+    """A point's height along a geom's axis, its distance from the axis's direction, and a frame of that direction.
+
+    The frame's last axis is the geom's; the first is perpendicular to it, towards the point.
+    """
+    axis = mat[:, 2]
+    height = jnp.sum(center * axis)
+    across = center - height * axis
+    distance = jnp.linalg.norm(across)
+    p = jnp.where(distance > _TINY, across / jnp.maximum(distance, _TINY), mat[:, 0])
+    return height, distance, (p, jnp.cross(axis, p), axis)
+
+
+def _first_of_stretch(enter: Pixels, leave: Pixels) -> Pixels:
+    """Where a ray enters a convex solid, or leaves it if it starts inside; inf where it misses."""
+    return jnp.where(enter <= leave, jnp.where(enter > 0, enter, leave), jnp.inf)
 
 
 _DEPTH = {
-    int(mujoco.mjtGeom.mjGEOM_PLANE): _plane_depth,
     int(mujoco.mjtGeom.mjGEOM_SPHERE): _sphere_depth,
     int(mujoco.mjtGeom.mjGEOM_CAPSULE): _capsule_depth,
+    int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): _ellipsoid_depth,
+    int(mujoco.mjtGeom.mjGEOM_CYLINDER): _cylinder_depth,
+    int(mujoco.mjtGeom.mjGEOM_BOX): _box_depth,
 }
+SUPPORTED_GEOMS = (PLANE, *_DEPTH)

@@ -1,7 +1,7 @@
-"""What is drawn: a MuJoCo model's geoms, colors and lights as one pytree, and where the geoms are."""
+"""What is drawn: geoms, materials, lights and sky as one pytree, and where the geoms are."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from enum import IntEnum
 
 import jax
 import jax.numpy as jnp
@@ -9,20 +9,30 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Float
 
-_PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
-SUPPORTED_GEOMS = (_PLANE, int(mujoco.mjtGeom.mjGEOM_SPHERE), int(mujoco.mjtGeom.mjGEOM_CAPSULE))
-
-# MuJoCo's viewer shows geom groups 0, 1 and 2 unless told otherwise (mjvOption.geomgroup).
-_VISIBLE_GROUPS = 3
-# The compiler writes this where an MJCF geom names no rgba; only then does the material's own color count.
-_DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
-
-
-class UnsupportedGeomError(NotImplementedError):
-    """A visible geom has a type that the renderer cannot draw."""
-
-
+PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
 _STATIC = {"static": True}
+
+
+class Pattern(IntEnum):
+    """How a geom's surface is colored."""
+
+    PLAIN = 0
+    """One factor all over: no texture, or one of (nearly) a single color."""
+    CHECKER = 1
+    """A plane's checkerboard, filtered over the pixel."""
+    IMAGE = 2
+    """A 2D texture: laid on planes and each face of boxes, wound around the z axis of the others."""
+    CUBE = 3
+    """A cube texture around the geom's center."""
+
+
+class LightKind(IntEnum):
+    """Where a light's rays come from."""
+
+    DIRECTIONAL = 0
+    POINT = 1
+    SPOT = 2
+    """A point with a cone."""
 
 
 @jax.tree_util.register_dataclass
@@ -38,163 +48,118 @@ class GeomPose:
     xpos: Float[Array, "*batch ngeom 3"]
     xmat: Float[Array, "*batch ngeom 3 3"]
 
+    @classmethod
+    def from_mujoco(cls, data: mujoco.MjData) -> "GeomPose":
+        """Poses in MuJoCo's data, for which `mj_forward` or `mj_kinematics` has been called."""
+        return cls(jnp.asarray(data.geom_xpos, jnp.float32), jnp.asarray(data.geom_xmat, jnp.float32).reshape(-1, 3, 3))
+
+    @classmethod
+    def from_mjx(cls, data: "mujoco.mjx.Data") -> "GeomPose":  # pyright: ignore
+        """Poses in MJX's data, one environment or a batch of them."""
+        return cls(data.geom_xpos.astype(jnp.float32), data.geom_xmat.astype(jnp.float32))
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Scene:
-    """Everything that the renderer needs of a model apart from poses. Types are static, every number is a leaf.
+    """Everything that the renderer needs of a model apart from poses. Kinds are static, every number is a leaf.
 
-    Arrays are indexed by MuJoCo's geom id; all leaves are float32.
+    Arrays "of geoms" are indexed by MuJoCo's geom id; all leaves are float32. Colors are 0..1.
 
     Attributes:
       geom_type: `mujoco.mjtGeom` of each geom.
       visible: ids of the geoms that are drawn.
-      checkered: whether a geom (only planes) carries a checker texture.
-      light_directional: whether a light is directional; the others are point lights.
+      geom_pattern: how each geom's surface is colored.
+      geom_texture: each geom's position in `textures`, or -1; only patterns IMAGE and CUBE have one.
+      light_kind: of each light.
+      light_castshadow: whether a light casts shadows, if shadows are asked for.
+      texture_shape: of each texture (faces, ((height, width), ...)), one pair for each of its mip levels.
+      sky_texture: position in `textures` of the cube that is the sky, or -1 for the gradient `sky_rgb`.
       geom_size: (ngeom, 3) metres, as in MuJoCo; a plane whose half-sizes are 0 is infinite.
-      geom_rgb: (ngeom, 3) color of the geom, material included, 0..1.
-      checker_rgb: (ngeom, 2, 3) factors on `geom_rgb` of the two kinds of checker cell, 0..1.
-      checker_period: (ngeom, 2) metres along the plane's x and y after which the checker repeats (two cells).
+      geom_rgb: (ngeom, 3) color of the geom or its material, which light multiplies.
+      geom_emission: (ngeom,) light that the geom gives off by itself, in units of `geom_rgb`.
+      geom_specular: (ngeom,) strength of the highlight, 0..1.
+      geom_shininess: (ngeom,) sharpness of the highlight, 0..1; the exponent is 128 times as much.
+      pattern_rgb: (ngeom, 2, 3) factors on the lit color: of a CHECKER's two kinds of cell; the same twice otherwise.
+      texture_scale: (ngeom, 3) repeats of CHECKER and IMAGE to the right and down: on planes per metre, elsewhere per
+        face or once around; of CUBE the factors on its coordinates in units of its half-sizes.
+      texture_offset: (ngeom, 2) of CHECKER and IMAGE: coordinates in the texture, in repeats to the right and down, of
+        a plane's center or a face's corner.
       light_pos: (nlight, 3) metres, world frame.
       light_dir: (nlight, 3) unit vector along which the light shines, world frame.
-      light_ambient, light_diffuse: (nlight, 3) 0..1.
-      headlight_ambient, headlight_diffuse: (3,) 0..1; the headlight shines along the camera's line of sight.
-      sky_rgb: (3, 3) colors of the sky straight down, at the horizon, and straight up, 0..1.
+      light_ambient, light_diffuse, light_specular: (nlight, 3).
+      light_attenuation: (nlight, 3) constant, linear (1/m), quadratic (1/m^2); directional lights have none.
+      light_cutoff: (nlight,) degrees between a SPOT's axis and the edge of its cone.
+      light_exponent: (nlight,) how a SPOT fades towards that edge: the cosine to this power.
+      headlight_ambient, headlight_diffuse, headlight_specular: (3,); it shines along the camera's line of sight.
+      ambient: (3,) light without a source.
+      sky_rgb: (2, 3) colors of the sky straight down and straight up.
+      textures: each (texels, 3), all faces and rows of level 0, then those of level 1, and so on.
     """
 
     geom_type: tuple[int, ...] = field(metadata=_STATIC)
     visible: tuple[int, ...] = field(metadata=_STATIC)
-    checkered: tuple[bool, ...] = field(metadata=_STATIC)
-    light_directional: tuple[bool, ...] = field(metadata=_STATIC)
+    geom_pattern: tuple[Pattern, ...] = field(metadata=_STATIC)
+    geom_texture: tuple[int, ...] = field(metadata=_STATIC)
+    light_kind: tuple[LightKind, ...] = field(metadata=_STATIC)
+    light_castshadow: tuple[bool, ...] = field(metadata=_STATIC)
+    texture_shape: tuple[tuple[int, tuple[tuple[int, int], ...]], ...] = field(metadata=_STATIC)
+    sky_texture: int = field(metadata=_STATIC)
     geom_size: Float[Array, "*batch ngeom 3"]
     geom_rgb: Float[Array, "*batch ngeom 3"]
-    checker_rgb: Float[Array, "*batch ngeom 2 3"]
-    checker_period: Float[Array, "*batch ngeom 2"]
+    geom_emission: Float[Array, "*batch ngeom"]
+    geom_specular: Float[Array, "*batch ngeom"]
+    geom_shininess: Float[Array, "*batch ngeom"]
+    pattern_rgb: Float[Array, "*batch ngeom 2 3"]
+    texture_scale: Float[Array, "*batch ngeom 3"]
+    texture_offset: Float[Array, "*batch ngeom 2"]
     light_pos: Float[Array, "*batch nlight 3"]
     light_dir: Float[Array, "*batch nlight 3"]
     light_ambient: Float[Array, "*batch nlight 3"]
     light_diffuse: Float[Array, "*batch nlight 3"]
+    light_specular: Float[Array, "*batch nlight 3"]
+    light_attenuation: Float[Array, "*batch nlight 3"]
+    light_cutoff: Float[Array, "*batch nlight"]
+    light_exponent: Float[Array, "*batch nlight"]
     headlight_ambient: Float[Array, "*batch 3"]
     headlight_diffuse: Float[Array, "*batch 3"]
-    sky_rgb: Float[Array, "*batch 3 3"]
+    headlight_specular: Float[Array, "*batch 3"]
+    ambient: Float[Array, "*batch 3"]
+    sky_rgb: Float[Array, "*batch 2 3"]
+    textures: tuple[Float[Array, "*batch texel 3"], ...]
 
     @classmethod
-    def from_mujoco(cls, model: mujoco.MjModel) -> "Scene":
+    def from_mujoco(cls, model: mujoco.MjModel, *, skip_unsupported: bool = False) -> "Scene":
         """Reads a scene from a compiled MuJoCo model.
 
-        Geoms of groups 3 to 5 and geoms with alpha 0 are left out, as in MuJoCo's default viewer. Lights are
-        taken where the model's initial configuration (qpos0) puts them.
+        Geoms of groups 3 to 5 and geoms with alpha 0 are left out, as in MuJoCo's default viewer; other alphas are
+        drawn opaque. Lights are taken where the model's initial configuration (qpos0) puts them: see `with_lights`.
+
+        Args:
+          model: the model.
+          skip_unsupported: leave out geoms that the renderer cannot draw (meshes, height fields, signed distance
+            fields) instead of raising an error.
 
         Raises:
-          UnsupportedGeomError: a visible geom is neither plane, sphere nor capsule; the message names it.
+          UnsupportedGeomError: a visible geom cannot be drawn; the message names it.
         """
-        visible = tuple(
-            i for i in range(model.ngeom) if model.geom_group[i] < _VISIBLE_GROUPS and _geom_rgba(model, i)[3] > 0
-        )
-        for i in visible:
-            if model.geom_type[i] not in SUPPORTED_GEOMS:
-                kind = mujoco.mjtGeom(model.geom_type[i]).name.removeprefix("mjGEOM_").lower()
-                raise UnsupportedGeomError(
-                    f"cannot draw geom {i} ({model.geom(i).name or 'unnamed'!r}) of type {kind}: only plane, sphere "
-                    "and capsule are supported; hide it (group 3 or alpha 0) or replace it"
-                )
-        rgb = np.array([_geom_rgba(model, i)[:3] for i in range(model.ngeom)]).reshape(-1, 3)
-        checkers = [_checker(model, i) for i in range(model.ngeom)]
-        data = mujoco.MjData(model)
-        mujoco.mj_forward(model, data)
-        lights = np.flatnonzero(model.light_active)
-        directional = model.light_type[lights] == mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
-        headlight = model.vis.headlight
-        headlight_on = float(bool(headlight.active))
+        from pixelbrax.render.read import read_scene
 
-        def leaf(x: Any, *shape: int) -> Array:
-            return jnp.asarray(np.asarray(x, np.float32).reshape(shape))
-
-        n, n_lights = model.ngeom, len(lights)
-        return cls(
-            geom_type=tuple(int(t) for t in model.geom_type),
-            visible=visible,
-            checkered=tuple(c is not None for c in checkers),
-            light_directional=tuple(bool(d) for d in directional),
-            geom_size=leaf(model.geom_size, n, 3),
-            geom_rgb=leaf(rgb, n, 3),
-            checker_rgb=leaf([np.ones((2, 3)) if c is None else c[0] for c in checkers], n, 2, 3),
-            checker_period=leaf([np.ones(2) if c is None else c[1] for c in checkers], n, 2),
-            light_pos=leaf(data.light_xpos[lights], n_lights, 3),
-            light_dir=leaf(data.light_xdir[lights], n_lights, 3),
-            light_ambient=leaf(model.light_ambient[lights], n_lights, 3),
-            light_diffuse=leaf(model.light_diffuse[lights], n_lights, 3),
-            headlight_ambient=leaf(headlight.ambient * headlight_on, 3),
-            headlight_diffuse=leaf(headlight.diffuse * headlight_on, 3),
-            sky_rgb=leaf(_sky(model), 3, 3),
-        )
+        return read_scene(model, skip_unsupported)
 
     def with_infinite_planes(self) -> "Scene":
         """The same scene with every plane drawn without bounds, as the physics treats it.
 
         A plane's size bounds only its picture, so a body that runs for long would leave the picture's floor.
         """
-        is_plane = np.array(self.geom_type) == _PLANE
+        is_plane = np.array(self.geom_type) == PLANE
         return replace(self, geom_size=jnp.where(is_plane[:, None], 0.0, self.geom_size))
 
+    def with_lights(self, pos: Float[Array, "nlight 3"], direction: Float[Array, "nlight 3"]) -> "Scene":
+        """The same scene with lights elsewhere, for lights that are carried by bodies.
 
-def _geom_rgba(model: mujoco.MjModel, geom: int) -> np.ndarray:
-    """(4,) the geom's own color or its material's, times the mean of a texture that is not drawn as a checker."""
-    rgba = model.geom_rgba[geom].copy()
-    material = model.geom_matid[geom]
-    if material < 0:
-        return rgba
-    if np.array_equal(rgba, np.array(_DEFAULT_RGBA, np.float32)):
-        rgba = model.mat_rgba[material].copy()
-    texture = _texture(model, material)
-    if texture is not None and _checker(model, geom) is None:
-        rgba[:3] *= texture.reshape(-1, texture.shape[-1])[:, :3].mean(0) / 255.0
-    return rgba
-
-
-def _texture(model: mujoco.MjModel, material: int) -> np.ndarray | None:
-    """(height, width, channels) uint8, the material's RGB texture."""
-    texture = model.mat_texid[material, mujoco.mjtTextureRole.mjTEXROLE_RGB]
-    return None if texture < 0 else _texels(model, texture)
-
-
-def _texels(model: mujoco.MjModel, texture: int) -> np.ndarray:
-    shape = (model.tex_height[texture], model.tex_width[texture], model.tex_nchannel[texture])
-    start = model.tex_adr[texture]
-    return model.tex_data[start : start + int(np.prod(shape))].reshape(shape)
-
-
-def _checker(model: mujoco.MjModel, geom: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """A plane's checker as (2, 3) cell colors and (2,) period in metres; None for every other geom or texture.
-
-    A texture is a checker if it is 2D and its four quadrants are flat and equal along the diagonals.
-    """
-    material = model.geom_matid[geom]
-    if model.geom_type[geom] != _PLANE or material < 0:
-        return None
-    texture = _texture(model, material)
-    if texture is None or model.tex_type[model.mat_texid[material, 1]] != mujoco.mjtTexture.mjTEXTURE_2D:
-        return None
-    height, width = texture.shape[0] // 2, texture.shape[1] // 2
-    quadrants = texture[: 2 * height, : 2 * width, :3].reshape(2, height, 2, width, 3).swapaxes(1, 2)
-    if np.ptp(quadrants, axis=(2, 3)).any() or np.any(quadrants[0, 0] != quadrants[1, 1]):
-        return None
-    if np.any(quadrants[0, 1] != quadrants[1, 0]):
-        return None
-    cells = np.stack([quadrants[0, 0, 0, 0], quadrants[0, 1, 0, 0]]) / 255.0
-    repeat = np.maximum(model.mat_texrepeat[material], 1e-6)
-    size = model.geom_size[geom, :2]
-    per_metre = model.mat_texuniform[material] or not size.all()
-    return cells, (np.ones(2) if per_metre else 2 * size) / repeat
-
-
-def _sky(model: mujoco.MjModel) -> np.ndarray:
-    """(3, 3) sky colors straight down, at the horizon and straight up; black without a skybox, as MuJoCo's."""
-    skyboxes = np.flatnonzero(model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX)
-    if not len(skyboxes):
-        return np.zeros((3, 3))
-    texels = _texels(model, skyboxes[0])[..., :3] / 255.0
-    faces = texels.reshape(-1, texels.shape[1], texels.shape[1], 3)  # right, left, up, down, front, back
-    middle = texels.shape[1] // 2
-    side, up, down = (faces[i % len(faces), middle, middle] for i in (0, 2, 3))
-    return np.stack([down, side, up])
+        Args:
+          pos: (nlight, 3) metres, world frame, as in `data.light_xpos` of the model's active lights.
+          direction: (nlight, 3) unit vectors, world frame, as in `data.light_xdir`.
+        """
+        return replace(self, light_pos=jnp.asarray(pos, jnp.float32), light_dir=jnp.asarray(direction, jnp.float32))

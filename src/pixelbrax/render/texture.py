@@ -1,0 +1,110 @@
+"""Textures looked up texel by texel: filtered linearly on the mip level that fits the pixel, as OpenGL does."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int32
+
+from pixelbrax.render.raycast import Pixels, Vector
+from pixelbrax.render.scene import Scene
+
+_Level = tuple[int, int]  # height, width
+_Shape = tuple[int, tuple[_Level, ...]]
+
+
+def mip_chain(faces: np.ndarray) -> tuple[_Shape, np.ndarray]:
+    """All levels of a texture, each half the size of the one before, down to a single texel.
+
+    Args:
+      faces: (faces, height, width, 3), 0..1.
+
+    Returns:
+      `Scene.texture_shape` and `Scene.textures` of it.
+    """
+    levels = [faces]
+    while max(levels[-1].shape[1:3]) > 1:
+        last = levels[-1]
+        # An odd last row or column counts twice.
+        last = np.pad(last, [(0, 0), (0, last.shape[1] % 2), (0, last.shape[2] % 2), (0, 0)], mode="edge")
+        levels.append(last.reshape(len(last), last.shape[1] // 2, 2, last.shape[2] // 2, 2, last.shape[3]).mean((2, 4)))
+    sizes = tuple((level.shape[1], level.shape[2]) for level in levels)
+    return (len(faces), sizes), np.concatenate([level.reshape(-1, 3) for level in levels])
+
+
+def sample_image(scene: Scene, texture: int, s: Pixels, t: Pixels, footprint: Pixels) -> Vector:
+    """Colors of a 2D texture that repeats in both directions.
+
+    Args:
+      scene: holds the texture.
+      texture: position in `scene.textures`.
+      s: (pixel,) coordinate to the right, one unit a repeat.
+      t: (pixel,) coordinate down, one unit a repeat.
+      footprint: (pixel,) texels of level 0 across a pixel.
+    """
+    shape = scene.texture_shape[texture]
+    start, height, width = _level(shape, footprint)
+
+    def wrap(index: Int32[Array, " pixel"], count: Int32[Array, " pixel"]) -> Int32[Array, " pixel"]:
+        return jnp.mod(index, count)
+
+    zero = jnp.zeros_like(start)
+    s, t = s - jnp.floor(s), t - jnp.floor(t)
+    return _bilinear(scene.textures[texture], start, zero, s, t, height, width, wrap)
+
+
+def sample_cube(scene: Scene, texture: int, direction: Vector, footprint: Pixels) -> Vector:
+    """Colors of a cube texture in given directions (OpenGL 2.1 specification, table 3.19).
+
+    Args:
+      scene: holds the texture.
+      texture: position in `scene.textures`; its faces are +x, -x, +y, -y, +z, -z.
+      direction: three times (pixel,), of any length.
+      footprint: (pixel,) texels of level 0 across a pixel.
+    """
+    x, y, z = direction
+    ax, ay, az = jnp.abs(x), jnp.abs(y), jnp.abs(z)
+    on_x, on_y = (ax >= ay) & (ax >= az), ay >= az
+    major = jnp.where(on_x, x, jnp.where(on_y, y, z))
+    face = jnp.where(on_x, 0, jnp.where(on_y, 2, 4)) + (major < 0)
+    sign = jnp.where(major < 0, -1.0, 1.0)
+    s = jnp.where(on_x, -sign * z, jnp.where(on_y, x, sign * x))
+    t = jnp.where(~on_x & on_y, sign * z, -y)
+    scale = 0.5 / jnp.maximum(jnp.abs(major), 1e-12)
+    start, height, width = _level(scene.texture_shape[texture], footprint)
+
+    def clamp(index: Int32[Array, " pixel"], count: Int32[Array, " pixel"]) -> Int32[Array, " pixel"]:
+        return jnp.clip(index, 0, count - 1)
+
+    return _bilinear(scene.textures[texture], start, face, s * scale + 0.5, t * scale + 0.5, height, width, clamp)
+
+
+def _level(shape: _Shape, footprint: Pixels) -> tuple[Array, Array, Array]:
+    """Where each pixel's mip level starts, and its height and width; the nearest level counts."""
+    faces, levels = shape
+    lod = jnp.log2(jnp.maximum(jax.lax.stop_gradient(footprint), 1.0)) + 0.5
+    start, (height, width) = 0, levels[0]
+    result = [jnp.full(footprint.shape, v, jnp.int32) for v in (start, height, width)]
+    for i, (height, width) in enumerate(levels[1:], start=1):
+        start += faces * levels[i - 1][0] * levels[i - 1][1]
+        result = [jnp.where(lod >= i, v, r) for v, r in zip((start, height, width), result, strict=True)]
+    return result[0], result[1], result[2]
+
+
+def _bilinear(texels: Float[Array, "texel 3"], start, face, s, t, height, width, outside) -> Vector:
+    """Mean of the four texels around each point, by their closeness; `outside` maps indices beyond the edges."""
+    x, y = s * width.astype(s.dtype) - 0.5, t * height.astype(t.dtype) - 0.5
+    left, top = jnp.floor(x), jnp.floor(y)
+    right_share, bottom_share = x - left, y - top
+    column, row = left.astype(jnp.int32), top.astype(jnp.int32)
+    base = start + face * height * width
+
+    def texel(row, column) -> Float[Array, "pixel 3"]:
+        return texels[base + outside(row, height) * width + outside(column, width)]
+
+    def across(row) -> Float[Array, "pixel 3"]:
+        one, other = texel(row, column), texel(row, column + 1)
+        return one + right_share[:, None] * (other - one)
+
+    upper, lower = across(row), across(row + 1)
+    color = upper + bottom_share[:, None] * (lower - upper)
+    return color[:, 0], color[:, 1], color[:, 2]

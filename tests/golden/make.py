@@ -1,0 +1,65 @@
+"""Draws the golden pictures with MuJoCo's own renderer, and a sheet of them beside ours.
+
+Needs OpenGL: on a machine without a display `apt-get install libosmesa6` and MUJOCO_GL=osmesa, or MUJOCO_GL=egl.
+
+Usage: MUJOCO_GL=osmesa python -m tests.golden.make [--sheet FILE]
+"""
+
+import argparse
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+from PIL import Image
+
+from pixelbrax.render import GeomPose, Scene, orbit, render
+from tests.golden.models import HEIGHT, NAMES, WIDTH, load, picture
+
+
+def ours(name: str, shadows: bool) -> np.ndarray:
+    """(HEIGHT, WIDTH, 3) uint8, the scene as we draw it."""
+    model, data, view = load(name)
+    camera = orbit(jnp.array(view.lookat), view.distance, view.azimuth, view.elevation, model.vis.global_.fovy)
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    draw = jax.jit(lambda: render(scene, pose, camera, HEIGHT, WIDTH, shadows=shadows).rgb)
+    return np.asarray(draw())
+
+
+def mujocos(name: str, shadows: bool) -> np.ndarray:
+    """(HEIGHT, WIDTH, 3) uint8, the scene as MuJoCo draws it."""
+    model, data, view = load(name)
+    camera = mujoco.MjvCamera()
+    camera.lookat[:] = view.lookat
+    camera.distance, camera.azimuth, camera.elevation = view.distance, view.azimuth, view.elevation
+    with mujoco.Renderer(model, HEIGHT, WIDTH) as renderer:
+        renderer.update_scene(data, camera)
+        flags = renderer.scene.flags
+        flags[mujoco.mjtRndFlag.mjRND_SHADOW] = shadows
+        flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
+        return renderer.render().copy()
+
+
+def main() -> None:
+    """Writes the pictures, and the sheet: a row a scene; MuJoCo's, ours, difference x 4, without and with shadows."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sheet", type=Path)
+    sheet = parser.parse_args().sheet
+    rows = []
+    for name in NAMES:
+        row = []
+        for shadows in (False, True):
+            theirs = mujocos(name, shadows)
+            Image.fromarray(theirs).save(picture(name, shadows))
+            mine = ours(name, shadows)
+            difference = np.abs(theirs.astype(int) - mine)
+            print(f"{name:12} shadows={shadows!s:5} mean absolute difference {difference.mean():.2f}", flush=True)
+            row += [theirs, mine, np.clip(4 * difference, 0, 255).astype(np.uint8)]
+        rows.append(np.concatenate(row, axis=1))
+    if sheet:
+        Image.fromarray(np.concatenate(rows)).save(sheet)
+
+
+if __name__ == "__main__":
+    main()

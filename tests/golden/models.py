@@ -1,0 +1,120 @@
+"""Scenes that MuJoCo's own renderer has drawn: the pictures beside this file are its, made by `make.py`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import mujoco
+
+import pixelbrax
+
+FOLDER = Path(__file__).parent
+HEIGHT, WIDTH = 120, 160
+
+
+@dataclass(frozen=True)
+class View:
+    """MuJoCo's free camera: metres and degrees."""
+
+    lookat: tuple[float, float, float] = (0.0, 0.0, 0.4)
+    distance: float = 3.0
+    azimuth: float = 100.0
+    elevation: float = -25.0
+
+
+_FLOOR = '<geom type="plane" size="3 3 .1" rgba=".5 .55 .6 1"/>'
+_LAMP = '<light pos="1 -1.5 3" dir="-.3 .5 -1" cutoff="70" exponent="1"/>'
+
+
+def _solids(rgba: str = "", material: bool = False) -> str:
+    look = f'rgba="{rgba}"' if rgba else 'material="m"' if material else ""
+    return f"""
+        <geom type="box" size=".3 .2 .15" pos=".5 .3 .4" euler="10 20 30" {look}/>
+        <geom type="ellipsoid" size=".3 .2 .15" pos="-.6 .3 .5" euler="10 20 30" {look}/>
+        <geom type="cylinder" size=".2 .25" pos="-.5 -.5 .5" euler="60 20 30" {look}/>
+        <geom type="capsule" size=".12 .25" pos=".5 -.5 .5" euler="60 20 30" {look}/>
+        <geom type="sphere" size=".2" pos="0 -.1 .8" {look}/>
+    """
+
+
+_ORANGE = _solids("0.8 0.5 0.2 1")
+_GREEN = _solids("0.3 0.6 0.4 1")
+_RED = _solids("0.7 0.3 0.3 1")
+_GRAY = _solids()
+_WITH_MATERIAL = _solids(material=True)
+_WHITE = _solids("0.8 0.8 0.8 1")
+_XML = {
+    "solids": f"<worldbody>{_LAMP}{_FLOOR}{_ORANGE}</worldbody>",
+    "headlight": f"<worldbody>{_FLOOR}{_GREEN}</worldbody>",
+    "sun": f"""
+        <asset>
+        <texture type="skybox" builtin="gradient" rgb1=".3 .5 .7" rgb2=".9 .7 .5" width="128" height="768"/></asset>
+        <worldbody><light directional="true" pos="0 0 4" dir=".4 .5 -1" diffuse=".6 .6 .5"/>{_FLOOR}
+        {_RED}</worldbody>""",
+    "checker": f"""
+        <asset><texture name="t" type="2d" builtin="checker" rgb1=".9 .8 .7" rgb2=".2 .3 .4" width="128" height="128"/>
+        <material name="m" texture="t" texrepeat="4 6" specular=".2"/></asset>
+        <worldbody>{_LAMP}<geom type="plane" size="3 3 .1" material="m"/>{_GRAY}</worldbody>""",
+    "infinite": f"""
+        <asset><texture name="t" type="2d" builtin="checker" rgb1=".9 .8 .7" rgb2=".2 .3 .4" width="128" height="128"/>
+        <texture type="skybox" builtin="gradient" rgb1=".4 .6 .8" rgb2=".8 .9 1" width="128" height="768"/>
+        <material name="m" texture="t" texrepeat="2 2" texuniform="true" specular="0"/></asset>
+        <worldbody><light directional="true" pos="0 0 4" dir="-.2 .3 -1"/>
+        <geom type="plane" size="0 0 .1" material="m"/>{_GRAY}</worldbody>""",
+    "cubes": f"""
+        <asset><texture name="t" type="cube" builtin="checker" rgb1=".9 .6 .3" rgb2=".2 .3 .6" width="64" height="64"/>
+        <material name="m" texture="t"/></asset>
+        <worldbody>{_LAMP}{_FLOOR}{_WITH_MATERIAL}</worldbody>""",
+    "gradients": f"""
+        <asset>
+        <texture name="t" type="cube" builtin="gradient" rgb1=".9 .6 .3" rgb2=".1 .2 .6" width="64" height="384"/>
+        <texture name="r" type="2d" builtin="gradient" rgb1=".9 .9 .3" rgb2=".1 .6 .6" width="64" height="64"/>
+        <material name="m" texture="t" texuniform="true"/><material name="f" texture="r" texrepeat="3 3"/></asset>
+        <worldbody>{_LAMP}<geom type="plane" size="3 3 .1" material="f"/>{_WITH_MATERIAL}</worldbody>""",
+    "images": f"""
+        <asset><texture name="t" type="2d" builtin="checker" rgb1=".9 .6 .3" rgb2=".2 .3 .6" width="64" height="64"/>
+        <material name="m" texture="t" texrepeat="3 2"/></asset>
+        <worldbody>{_LAMP}{_FLOOR}{_WITH_MATERIAL}</worldbody>""",
+    "uniform": f"""
+        <asset><texture name="t" type="2d" builtin="checker" rgb1=".9 .6 .3" rgb2=".2 .3 .6" width="64" height="64"
+        colorspace="sRGB"/><material name="m" texture="t" texrepeat="11 7" texuniform="true"/></asset>
+        <worldbody>{_LAMP}{_FLOOR}{_WITH_MATERIAL}</worldbody>""",
+    "materials": f"""
+        <asset><material name="glow" emission=".6" rgba=".3 .6 .3 1"/>
+        <material name="gloss" specular="1" shininess=".9" rgba=".3 .3 .7 1"/>
+        <material name="dull" specular=".3" shininess=".1" rgba=".7 .4 .4 1"/></asset>
+        <worldbody>{_LAMP}{_FLOOR}
+        <geom type="sphere" size=".3" pos="-.8 0 .4" material="glow"/>
+        <geom type="sphere" size=".3" pos="0 0 .4" material="gloss"/>
+        <geom type="sphere" size=".3" pos=".8 0 .4" material="dull"/></worldbody>""",
+    "spots": f"""
+        <visual><headlight ambient=".2 .2 .2" diffuse="0 0 0" specular="0 0 0"/></visual>
+        <worldbody>
+        <light pos="-1 0 1.5" dir=".3 0 -1" cutoff="35" exponent="5" diffuse="1 .4 .4" specular="0 0 0"/>
+        <light pos="1 0 1.5" dir="-.3 0 -1" cutoff="60" exponent="2" diffuse=".4 .4 1" attenuation=".5 .3 .2"/>
+        {_FLOOR}{_WHITE}</worldbody>""",
+}
+_TASKS = {
+    "halfcheetah": View((0.0, 0.0, 0.4), 2.5, 90.0, -10.0),
+    "humanoid": View((0.0, 0.0, 1.0), 3.0, 130.0, -10.0),
+    "ant": View((0.0, 0.0, 0.4), 4.0, 130.0, -40.0),
+}
+NAMES = (*_XML, *_TASKS)
+
+
+def load(name: str) -> tuple[mujoco.MjModel, mujoco.MjData, View]:
+    """A scene in its initial configuration."""
+    if name in _TASKS:
+        model, view = pixelbrax.make(name).physics.mj_model, _TASKS[name]
+    else:
+        model, view = mujoco.MjModel.from_xml_string(f"<mujoco>{_XML[name]}</mujoco>"), View()
+    model.vis.quality.offsamples = 0  # one sample a pixel, as ours
+    model.vis.quality.shadowsize = 4096
+    model.vis.map.shadowclip = 4.0 / model.stat.extent
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    return model, data, view
+
+
+def picture(name: str, shadows: bool) -> Path:
+    """Where MuJoCo's picture of a scene is."""
+    return FOLDER / f"{name}{'-shadows' if shadows else ''}.png"

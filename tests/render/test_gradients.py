@@ -1,0 +1,150 @@
+"""Derivatives of the image against finite differences, and what they are good for."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+
+from pixelbrax.render import Camera, GeomPose, Scene, look_at, render
+
+SIZE = 32
+_PRIMITIVES = """
+    <geom type="sphere" size=".25" pos="-.7 0 .5" rgba=".9 .3 .2 1"/>
+    <geom type="ellipsoid" size=".3 .2 .15" pos=".8 .2 .6" euler="0 20 30" rgba=".2 .3 .8 1"/>
+    <geom type="cylinder" size=".2 .2" pos="-.4 -.6 1.1" euler="50 10 0" rgba=".7 .6 .2 1"/>
+    <geom type="capsule" size=".12 .25" pos=".1 -.3 .7" euler="20 50 0" rgba=".2 .6 .3 1"/>
+    <geom type="box" size=".2 .15 .25" pos=".6 -.4 1.2" euler="30 20 40" rgba=".6 .3 .7 1"/>
+"""
+
+
+def _model(geoms: str) -> mujoco.MjModel:
+    return mujoco.MjModel.from_xml_string(
+        f"""
+        <mujoco>
+          <asset>
+            <texture type="skybox" builtin="gradient" rgb1=".3 .5 .7" rgb2=".9 .8 .6" width="64" height="64"/>
+            <texture name="c" type="2d" builtin="checker" rgb1=".8 .7 .6" rgb2=".3 .3 .4" width="64" height="64"/>
+            <material name="m" texture="c" texrepeat="2 2" specular=".2" shininess=".1"/>
+          </asset>
+          <worldbody>
+            <light pos="1 -2 3" dir="-.3 .6 -1" cutoff="80" exponent="1" attenuation="1 .02 .01" diffuse=".5 .5 .5"/>
+            <geom type="plane" size="0 0 1" material="m"/>
+            {geoms}
+          </worldbody>
+        </mujoco>
+        """
+    )
+
+
+ALL = _model(_PRIMITIVES)
+FEW = _model("".join(_PRIMITIVES.splitlines(keepends=True)[-3:]))  # programs of soft images are long
+
+
+def _setup(model: mujoco.MjModel) -> tuple[Scene, GeomPose, Camera]:
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    camera = look_at(jnp.array([0.2, -3.0, 1.3]), jnp.array([0.0, 0.0, 0.7]), 50.0)
+    return Scene.from_mujoco(model), GeomPose.from_mujoco(data), camera
+
+
+DIRECTIONS = ("pose", "turn", "size", "color", "light", "camera")
+
+
+def _move(scene: Scene, pose: GeomPose, camera: Camera, amounts):
+    """The same, a little changed in each of `DIRECTIONS`."""
+    shift, turn, size, color, light, view = amounts
+    shifts = jnp.array(np.random.default_rng(0).normal(size=pose.xpos.shape), jnp.float32).at[0].set(0.0)
+    c, s, one, zero = jnp.cos(turn), jnp.sin(turn), jnp.ones(()), jnp.zeros(())
+    rotation = jnp.stack([one, zero, zero, zero, c, -s, zero, s, c]).reshape(3, 3)
+    pose = GeomPose(pose.xpos + shift * shifts, jnp.concatenate([pose.xmat[:1], pose.xmat[1:] @ rotation]))
+    scene = replace(
+        scene,
+        geom_size=scene.geom_size * (1 + size),
+        geom_rgb=scene.geom_rgb + color * jnp.array([0.3, -0.2, 0.1]),
+        light_pos=scene.light_pos + light * jnp.array([1.0, 0.5, -0.7]),
+        light_diffuse=scene.light_diffuse * (1 + light),
+    )
+    return scene, pose, look_at(camera.pos + view * jnp.array([0.5, 0.3, 0.2]), jnp.array([0.0, 0.0, 0.7]), 50.0)
+
+
+def _share_off(derivative, difference) -> float:
+    """Share of numbers that are not alike. Kinks (an edge of a face, a clipped color) make a few differ."""
+    return float(np.mean(np.abs(np.asarray(derivative - difference)) > 0.02 + 0.03 * np.abs(np.asarray(derivative))))
+
+
+STEP = 1e-3
+
+
+def test_derivatives_of_soft_images_are_those_of_finite_differences():
+    start = _setup(FEW)
+    weights = jnp.array(np.random.default_rng(1).normal(size=(SIZE, SIZE, 3)), jnp.float32)
+
+    def draw(amounts):
+        return render(*_move(*start, amounts), SIZE, SIZE, ("color",), soft=2.0).color
+
+    @jax.jit
+    def compare(direction):
+        forward = jax.jvp(draw, (jnp.zeros(6),), (direction,))[1]
+        return forward, jax.lax.map(draw, jnp.stack([-STEP * direction, STEP * direction]))
+
+    reverse = jax.jit(jax.grad(lambda amounts: jnp.sum(draw(amounts) * weights)))(jnp.zeros(6))
+    for i, name in enumerate(DIRECTIONS):
+        forward, (low, high) = compare(jnp.eye(6)[i])
+        np.testing.assert_allclose(jnp.sum(forward * weights), reverse[i], rtol=1e-3, atol=1e-2, err_msg=name)
+        assert np.abs(forward).mean() > 0.01, name
+        assert _share_off(forward, (high - low) / (2 * STEP)) < 0.02, name
+
+
+def test_derivatives_of_sharp_images_are_those_of_finite_differences_inside_outlines():
+    start = _setup(ALL)
+
+    @jax.jit
+    def draw(amounts):
+        return render(*_move(*start, amounts), SIZE, SIZE, ("color", "depth", "normals", "segmentation"))
+
+    @jax.jit
+    def differentiate(direction):
+        def smooth(amounts):
+            frame = draw(amounts)
+            return frame.color, frame.depth, frame.normals
+
+        return jax.jvp(smooth, (jnp.zeros(6),), (direction,))[1]
+
+    middle = draw(jnp.zeros(6))
+    for i, direction in enumerate(DIRECTIONS):
+        low, high = draw(-STEP * jnp.eye(6)[i]), draw(STEP * jnp.eye(6)[i])
+        still = (low.segmentation == middle.segmentation) & (middle.segmentation == high.segmentation)
+        still = np.asarray(still & (middle.segmentation >= 0))
+        assert still.mean() > 0.5
+        for name, derivative in zip(("color", "depth", "normals"), differentiate(jnp.eye(6)[i]), strict=True):
+            difference = (getattr(high, name) - getattr(low, name)) / (2 * STEP)
+            assert np.isfinite(np.asarray(derivative)[still]).all()
+            assert _share_off(derivative[still], difference[still]) < 0.02, (direction, name)
+
+
+def test_gradients_are_finite_and_compose_with_vmap():
+    scene, pose, camera = _setup(FEW)
+    batch = jax.tree.map(lambda x: jnp.stack([x, x + 0.01]), pose.xpos)
+
+    def loss(scene, xpos, camera):
+        color = render(scene, replace(pose, xpos=xpos), camera, SIZE, SIZE, ("color",), samples=4, shadows=True).color
+        return jnp.mean(color**2)
+
+    gradient = jax.jit(jax.vmap(jax.grad(loss, argnums=(0, 1, 2)), in_axes=(None, 0, None)))(scene, batch, camera)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
+    assert np.abs(gradient[0].geom_rgb).sum() > 0
+    assert np.abs(gradient[1]).sum() > 0
+
+
+def test_soft_images_become_sharp():
+    scene, pose, camera = _setup(FEW)
+
+    def draw(soft):
+        return np.asarray(render(scene, pose, camera, SIZE, SIZE, ("color",), soft=soft).color)
+
+    sharp = draw(None)
+    errors = [np.abs(draw(soft) - sharp).mean() for soft in (2.0, 0.2, 0.02)]
+    assert errors[0] > 3 * errors[1] > 9 * errors[2]
+    assert errors[2] < 1e-3

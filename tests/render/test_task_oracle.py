@@ -1,0 +1,101 @@
+"""Every task, in states that it reaches, against MuJoCo's ray caster; and every way to place a camera."""
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+
+import pixelbrax
+from pixelbrax.cli.bench import some_states
+from pixelbrax.render import GeomPose, ModelCamera, Scene, orbit, render
+from tests.render import oracle
+
+SIZE, POSES = 64, 16
+
+
+@pytest.mark.parametrize("name", pixelbrax.list_envs())
+def test_tasks_look_as_mujocos_ray_caster_sees_them(name):
+    env = pixelbrax.make(name)
+    poses, cameras = some_states(env, POSES)
+
+    def draw(pose, camera):
+        return render(env.scene, pose, camera, SIZE, SIZE, ("segmentation", "depth", "normals"))
+
+    frames = jax.jit(jax.vmap(draw))(poses, cameras)
+    for i in range(POSES):
+        pose, camera, frame = jax.tree.map(lambda x, i=i: x[i], (poses, cameras, frames))
+        model = _frozen(env.physics.mj_model, pose)
+        data = mujoco.MjData(model)
+        mujoco.mj_forward(model, data)
+        oracle.check(frame, oracle.cast(model, data, camera, SIZE, SIZE), label=f"{name}, state {i}")
+
+
+def _frozen(model: mujoco.MjModel, pose: GeomPose) -> mujoco.MjModel:
+    """The same geoms, fixed in the world where they are; planes without bounds, as environments draw them."""
+    geoms = []
+    for kind, size, pos, mat in zip(model.geom_type, model.geom_size, pose.xpos, pose.xmat, strict=True):
+        kind = mujoco.mjtGeom(kind).name.removeprefix("mjGEOM_").lower()
+        size = [0, 0, 1] if kind == "plane" else size
+        quat = np.zeros(4)
+        mujoco.mju_mat2Quat(quat, np.asarray(mat, np.float64).ravel())
+        size, pos, quat = (" ".join(f"{v:.9g}" for v in np.asarray(values)) for values in (size, pos, quat))
+        geoms.append(f'<geom type="{kind}" size="{size}" pos="{pos}" quat="{quat}"/>')
+    return mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{''.join(geoms)}</worldbody></mujoco>")
+
+
+_CAMERAS = """
+<mujoco>
+  <worldbody>
+    <camera name="world" pos="1 2 3" xyaxes="1 0 .2 0 1 .3" fovy="30"/>
+    <body name="a" pos="0 0 1" euler="10 20 30">
+      <freejoint/><geom type="box" size=".1 .2 .3" pos=".1 0 0"/>
+      <camera name="fixed" pos=".5 .2 .1" euler="20 0 10"/>
+      <camera name="track" mode="track" pos=".5 .2 .1" euler="20 0 10"/>
+      <camera name="trackcom" mode="trackcom" pos=".5 .2 .1" euler="20 0 10"/>
+      <camera name="targetbody" mode="targetbody" target="b" pos=".5 .2 .1"/>
+      <camera name="targetbodycom" mode="targetbodycom" target="a" pos="1.5 .2 .1"/>
+      <body name="b" pos=".4 0 .2"><joint type="hinge" axis="0 1 0"/><geom type="sphere" size=".1" pos=".3 0 0"/></body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("name", ["world", "fixed", "track", "trackcom", "targetbody", "targetbodycom"])
+def test_model_cameras_are_where_mujoco_puts_them(name):
+    model = mujoco.MjModel.from_xml_string(_CAMERAS)
+    data = mujoco.MjData(model)
+    data.qpos[:] += np.random.default_rng(0).normal(size=model.nq)
+    mujoco.mj_forward(model, data)
+    camera = ModelCamera.from_mujoco(model, name).of(data)
+    index = model.camera(name).id
+    np.testing.assert_allclose(camera.pos, data.cam_xpos[index], atol=1e-5)
+    np.testing.assert_allclose(camera.mat, data.cam_xmat[index].reshape(3, 3), atol=1e-5)
+    np.testing.assert_allclose(camera.fovy, model.cam_fovy[index])
+
+
+def test_an_unknown_camera_is_told():
+    model = mujoco.MjModel.from_xml_string(_CAMERAS)
+    with pytest.raises(KeyError, match="no camera 'wrld': it has 'world', 'fixed'"):
+        ModelCamera.from_mujoco(model, "wrld")
+
+
+def test_an_orbiting_camera_is_mujocos_free_camera():
+    camera = orbit(jnp.array([0.1, 0.2, 0.3]), 2.0, 90.0, -90.0)
+    np.testing.assert_allclose(camera.pos, [0.1, 0.2, 2.3], atol=1e-6)
+    np.testing.assert_allclose(camera.mat, np.eye(3), atol=1e-6)  # from above, its up is the azimuth's direction
+    camera = orbit(jnp.zeros(3), 3.0, 0.0, 0.0)
+    np.testing.assert_allclose(camera.pos, [-3, 0, 0], atol=1e-6)
+    np.testing.assert_allclose(-camera.mat[:, 2], [1, 0, 0], atol=1e-6)
+
+
+def test_poses_of_mjx_are_those_of_mujoco():
+    mjx = pytest.importorskip("mujoco.mjx")
+    model = mujoco.MjModel.from_xml_string(_CAMERAS)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    ours, theirs = GeomPose.from_mujoco(data), GeomPose.from_mjx(mjx.put_data(model, data))
+    jax.tree.map(np.testing.assert_allclose, ours, theirs)
+    image = render(Scene.from_mujoco(model), theirs, ModelCamera.from_mujoco(model, "world").of(data), 16, 16).rgb
+    assert image.shape == (16, 16, 3)

@@ -1,0 +1,15 @@
+"""The scripts that readers copy."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def test_a_body_is_found_by_gradient_descent_through_the_renderer():
+    done = subprocess.run([sys.executable, EXAMPLES / "find_pose.py"], capture_output=True, text=True, check=True)
+    apart = re.search(r"([0-9.]+) m apart", done.stdout)
+    assert apart, done.stdout
+    assert float(apart[1]) < 0.1  # it starts 0.36 m off
