@@ -15,8 +15,8 @@ help:  ## show this list
 demo: $(READY)  ## train HalfCheetah from pixels (about five minutes on a laptop), with curve and video
 	$(BIN)/pixelbrax train --preset demo
 
-test: $(DEV_READY)  ## run the tests
-	$(BIN)/python -m pytest
+test: $(DEV_READY)  ## run the tests, on two cores
+	$(BIN)/python -m pytest -n 2
 
 lint: $(DEV_READY)  ## check style and types
 	$(BIN)/ruff check .

@@ -1,5 +1,7 @@
 """The renderer against MuJoCo's ray caster and against itself."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -120,7 +122,7 @@ def test_image_is_upright_and_not_mirrored(strict):
 def test_a_batch_in_chunks_equals_single_images(strict):
     model, data = _random_model(0)
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
-    count = 70  # more than two chunks of 64x64 images, and not a multiple
+    count = 7  # two chunks, and one more
     angles = jnp.linspace(0.0, 6.0, count)
     cameras = jax.vmap(lambda a: look_at(jnp.stack([3 * jnp.cos(a), 3 * jnp.sin(a), a * 0.1]), jnp.zeros(3), 50.0))(
         angles
@@ -128,19 +130,57 @@ def test_a_batch_in_chunks_equals_single_images(strict):
     colors = jnp.linspace(0.1, 1.0, count)[:, None, None] * scene.geom_rgb[None]
 
     def draw(camera, rgb):
-        scene_now = Scene(**{**{k: getattr(scene, k) for k in scene.__dataclass_fields__}, "geom_rgb": rgb})
-        return render(scene_now, pose, camera, 64, 64, ALL)
+        return render(dataclasses.replace(scene, geom_rgb=rgb), pose, camera, 32, 32, ALL)
 
-    batch = jax.jit(jax.vmap(draw))(cameras, colors)
-    for i in (0, 31, 32, 63, 64, 69):
-        one = jax.jit(draw)(jax.tree.map(lambda x, i=i: x[i], cameras), colors[i])
+    batch, single = jax.jit(jax.vmap(draw))(cameras, colors), jax.jit(draw)
+    for i in range(count):
+        one = single(jax.tree.map(lambda x, i=i: x[i], cameras), colors[i])
         np.testing.assert_array_equal(batch.segmentation[i], one.segmentation)
         np.testing.assert_allclose(batch.depth[i], one.depth, rtol=1e-5)
         assert np.abs(batch.rgb[i].astype(int) - one.rgb.astype(int)).max() <= 1
-    nested = jax.jit(jax.vmap(jax.vmap(draw)))(
-        jax.tree.map(lambda x: x.reshape(2, 35, *x.shape[1:]), cameras), colors.reshape(2, 35, *colors.shape[1:])
-    )
-    np.testing.assert_array_equal(nested.segmentation.reshape(count, 64, 64), batch.segmentation)
+    pairs = jax.tree.map(lambda x: x[:6].reshape(2, 3, *x.shape[1:]), (cameras, colors))
+    nested = jax.jit(jax.vmap(jax.vmap(draw)))(*pairs)
+    np.testing.assert_array_equal(nested.segmentation.reshape(6, 32, 32), batch.segmentation[:6])
+
+
+def test_every_leaf_can_vary_in_a_batch_alone_and_with_all_others():
+    model = mujoco.MjModel.from_xml_string("""<mujoco><asset>
+        <texture name="t" type="2d" builtin="checker" rgb1=".9 .8 .7" rgb2=".2 .3 .4" width="8" height="8"/>
+        <material name="m" texture="t" emission=".1"/></asset><worldbody>
+        <light pos="1 1 2" dir="0 0 -1" cutoff="60"/><geom type="plane" size="1 1 .1" material="m"/>
+        <geom size=".3" pos="0 0 .4" material="m"/></worldbody></mujoco>""")
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    camera = look_at(jnp.array([1.5, 0.5, 1.0]), jnp.array([0.0, 0.0, 0.3]), 50.0)
+    paths, structure = jax.tree.flatten_with_path((Scene.from_mujoco(model), GeomPose.from_mujoco(data), camera))
+    names, leaves = [jax.tree_util.keystr(path) for path, _ in paths], [leaf for _, leaf in paths]
+    others = [0.05 + 0.9 * leaf for leaf in leaves]
+
+    def draw(*leaves):
+        return render(*structure.unflatten(leaves), 12, 12, ("color",), shadows=True).color
+
+    single = jax.jit(draw)
+    first = single(*leaves)
+    alone = [[leaf in name for name in names] for leaf in _VARIED]
+    for varied in [*alone, [True] * len(names)]:
+        assert any(varied)
+        second = [b if v else a for a, b, v in zip(leaves, others, varied, strict=True)]
+        # Constant leaves are closed over, as an environment's scene is.
+        axes = [0 if v else None for v in varied]
+        pairs = [jnp.stack([a, b]) if v else a for a, b, v in zip(leaves, others, varied, strict=True)]
+        constant = [None if v else a for a, v in zip(leaves, varied, strict=True)]
+
+        @jax.jit
+        def both(pairs, axes=axes, constant=constant):
+            def mixed(*x):
+                return draw(*(a if c is None else c for a, c in zip(x, constant, strict=True)))
+
+            return jax.vmap(mixed, in_axes=axes)(*pairs)
+
+        np.testing.assert_allclose(both(pairs), jnp.stack([first, single(*second)]), atol=1e-5)
+
+
+_VARIED = ("xmat", "geom_size", "geom_rgb", "textures", "light_dir", "fovy")  # each alone, then all leaves together
 
 
 def test_lambert_light_and_gradient_sky_by_hand(strict):

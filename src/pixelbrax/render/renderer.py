@@ -136,31 +136,46 @@ class _Hits(NamedTuple):
 def _trace(
     settings: _Settings, differentiable: bool, true: Bool[Array, ""], scene: Scene, pose: GeomPose, camera: Camera
 ) -> dict[str, Array]:
-    """One image as flat arrays; colors in whole numbers are packed. For `true` see `materialize`."""
-    geoms = to_camera_frame(scene, pose, camera)
+    """One image as flat arrays; colors in whole numbers are packed. For `true` see `_materialize`.
 
-    def cast(samples: int) -> _Hits:
+    Unless it is to be differentiated, depth and segmentation stay together in the "key" of `nearest_hit`, which is half
+    as much to write.
+    """
+    geoms = to_camera_frame(scene, pose, camera)
+    flat, wanted = {}, set(settings.outputs)
+
+    def cast(samples: int) -> tuple[_Hits, Array]:
         rays = pixel_rays(settings.height, settings.width, camera.fovy, samples)
-        number, depth = read_key(scene, _materialize(true, nearest_hit(scene, settings.facts, geoms, rays)))
+        key = _materialize(true, nearest_hit(scene, settings.facts, geoms, rays))
+        number, depth = read_key(scene, key)
         refined = differentiable or "normals" in settings.outputs  # normals of thin limbs need the dropped digits
         surface = hit_surface(scene, settings.facts, geoms, rays, number, depth, refined)
         if differentiable:
             depth = jnp.where(number < 0, jnp.inf, surface.depth)
-        return _Hits(rays, number, depth, surface)
+        return _Hits(rays, number, depth, surface), key
 
-    flat, wanted = {}, set(settings.outputs)
     colored, geometric = wanted & {"rgb", "color"}, wanted - {"rgb", "color"}
-    hits = cast(1 if geometric else settings.samples)
+    hits, key = cast(1 if geometric else settings.samples)
     if geometric:
+        flat["key"] = key
         flat["depth"] = hits.depth
         flat["segmentation"] = _geom_id(scene, hits.number)
         flat["normals"] = _world_normals(camera, hits)
     if colored:
         if geometric and settings.samples > 1:
-            hits = cast(settings.samples)
+            hits, _ = cast(settings.samples)
         color = _color(settings, scene, pose, camera, geoms, hits)
         flat["rgb"] = pack(color)
         flat["color"] = jnp.stack(color, axis=-1)
+    in_key = set() if differentiable else wanted & {"depth", "segmentation"}
+    return {name: flat[name] for name in sorted(wanted - in_key | ({"key"} if in_key else set()))}
+
+
+def _unpack_key(settings: _Settings, scene: Scene, flat: dict[str, Array]) -> dict[str, Array]:
+    """The outputs asked for, with depth and segmentation read from their key."""
+    if "key" in flat:
+        number, depth = read_key(scene, flat["key"])
+        flat = flat | {"depth": depth, "segmentation": _geom_id(scene, number)}
     return {name: flat[name] for name in settings.outputs}
 
 
@@ -210,8 +225,9 @@ def _flat_renderer(settings: _Settings) -> Callable[..., dict[str, Array]]:
     def batched(axis_size: int, in_batched: tuple, *args):  # pyright: ignore[reportUnusedFunction]
         axes = jax.tree.map(lambda batched: 0 if batched else None, in_batched)
         whole = jax.vmap(one, in_axes=axes)
-        chunk = max(1, _CPU_CHUNK_PIXELS // (settings.height * settings.width * settings.samples))
-        if axis_size <= chunk:
+        fits = _CPU_CHUNK_PIXELS // (settings.height * settings.width * settings.samples)
+        chunk = max(1, min(fits, axis_size // 2))  # a small batch is faster in two parts, with fewer intermediates
+        if axis_size == 1:
             out = whole(*args)
         else:
             chunked = functools.partial(_map_in_chunks, functools.partial(_trace, settings, False), in_batched, chunk)
@@ -219,11 +235,16 @@ def _flat_renderer(settings: _Settings) -> Callable[..., dict[str, Array]]:
         return out, jax.tree.map(lambda _: True, out)
 
     # A custom batching rule cannot be transposed; derivatives go around it.
-    renderer = jax.custom_jvp(batching)
+    @jax.custom_jvp
+    def renderer(scene: Scene, pose: GeomPose, camera: Camera) -> dict[str, Array]:
+        return _unpack_key(settings, scene, batching(scene, pose, camera))
 
     @renderer.defjvp
     def derivative(primals: tuple, tangents: tuple):  # pyright: ignore[reportUnusedFunction]
-        return jax.jvp(functools.partial(_trace, settings, True, jnp.array(True)), primals, tangents)
+        def traced(*args):
+            return _unpack_key(settings, args[0], _trace(settings, True, jnp.array(True), *args))
+
+        return jax.jvp(traced, primals, tangents)
 
     return renderer
 
