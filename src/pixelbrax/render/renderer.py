@@ -225,8 +225,7 @@ def _flat_renderer(settings: _Settings) -> Callable[..., dict[str, Array]]:
     def batched(axis_size: int, in_batched: tuple, *args):  # pyright: ignore[reportUnusedFunction]
         axes = jax.tree.map(lambda batched: 0 if batched else None, in_batched)
         whole = jax.vmap(one, in_axes=axes)
-        fits = _CPU_CHUNK_PIXELS // (settings.height * settings.width * settings.samples)
-        chunk = max(1, min(fits, axis_size // 2))  # a small batch is faster in two parts, with fewer intermediates
+        chunk = _chunk_size(axis_size, settings.height * settings.width * settings.samples)
         if axis_size == 1:
             out = whole(*args)
         else:
@@ -247,6 +246,14 @@ def _flat_renderer(settings: _Settings) -> Callable[..., dict[str, Array]]:
         return jax.jvp(traced, primals, tangents)
 
     return renderer
+
+
+def _chunk_size(num_images: int, pixels: int) -> int:
+    """How many images to render at a time on CPU."""
+    # A small batch is faster in two parts, with fewer intermediates.
+    most = max(1, min(_CPU_CHUNK_PIXELS // pixels, num_images // 2))
+    # What is left over would be compiled for its own size.
+    return next((size for size in range(most, most // 2, -1) if num_images % size == 0), most)
 
 
 def _map_in_chunks(function: Callable, in_batched: tuple, chunk: int, *args):
