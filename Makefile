@@ -7,7 +7,7 @@ DEV_READY := $(VENV)/.ready-dev
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format clean
+.PHONY: help demo test test-all lint format clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -17,6 +17,9 @@ demo: $(READY)  ## train HalfCheetah from pixels (about five minutes on a laptop
 
 test: $(DEV_READY)  ## run the tests, on two cores
 	$(BIN)/python -m pytest -n 2
+
+test-all: $(DEV_READY)  ## run the tests, and every task on every engine (an hour)
+	$(BIN)/python -m pytest -n 2 -m ''
 
 lint: $(DEV_READY)  ## check style and types
 	$(BIN)/ruff check .

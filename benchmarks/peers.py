@@ -62,7 +62,8 @@ def write_states(name: str, folder: Path, num_envs: int) -> None:
     import mujoco
 
     import pixelbrax
-    from pixelbrax.tasks import get_task
+    from pixelbrax.render import GeomPose
+    from pixelbrax.tasks import Look, get_task
 
     env = pixelbrax.make(name)
 
@@ -71,8 +72,8 @@ def write_states(name: str, folder: Path, num_envs: int) -> None:
 
     def one(key):
         state, _ = jax.lax.scan(step, env.physics.reset(key), jax.random.split(key, 20))
-        (xpos, xmat), camera = env.physics.geom_pose(state), env.camera(state)
-        return {"xpos": xpos, "xmat": xmat, "cam_pos": camera.pos, "cam_mat": camera.mat, "fovy": camera.fovy}
+        pose, camera = GeomPose.from_bodies(env.physics.mj_model, *env.physics.body_pose(state)), env.camera(state)
+        return {"xpos": pose.xpos, "xmat": pose.xmat, "cam_pos": camera.pos, "cam_mat": camera.mat, "fovy": camera.fovy}
 
     states = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), num_envs))
     np.savez(folder / "states.npz", allow_pickle=False, **states)
@@ -82,7 +83,7 @@ def write_states(name: str, folder: Path, num_envs: int) -> None:
     repeats = np.concatenate([model.mat_texrepeat, np.ones((1, 2))])[model.geom_matid]
     geoms = {"type": model.geom_type, "size": model.geom_size, "rgb": model.geom_rgba[:, :3]}
     geoms["period"] = 2 * model.geom_size[:, :2] / repeats
-    look = get_task(name).look
+    look = get_task(name).look or Look()
     sky = np.mean([look.sky_up, look.sky_down], axis=0) * np.any(model.tex_type == SKYBOX)
     checker = (look.floor, look.floor[::-1])
     np.savez(folder / "look.npz", to_light=-model.light_dir[0], sky=sky, checker=checker, allow_pickle=False, **geoms)

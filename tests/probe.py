@@ -29,15 +29,17 @@ class ProbePhysics:
 
     The reward of frame n (from 1) is n, unless `pays_side`: then the ball stays at -0.8 or 0.8, drawn anew each frame,
     and the reward is 1 if the action has the sign of the side seen before it, else 0. The episode terminates at frame
-    `terminates_at`, if given.
+    `terminates_at`, if given, and its numbers are NaN from frame `diverges_at` on.
     """
 
     mj_model = _MODEL
     action_size = 1
     dt = 0.1
+    cheap_reset = True
 
-    def __init__(self, terminates_at: int | None = None, pays_side: bool = False):
+    def __init__(self, terminates_at: int | None = None, pays_side: bool = False, diverges_at: int | None = None):
         self.terminates_at = terminates_at
+        self.diverges_at = diverges_at
         self.pays_side = pays_side
 
     def reset(self, key: Any) -> PhysicsState:
@@ -57,17 +59,21 @@ class ProbePhysics:
 
     def _state(self, key: Any, frames: Any, x: Any, reward: Any) -> PhysicsState:
         over = jnp.array(False) if self.terminates_at is None else frames >= self.terminates_at
+        if self.diverges_at is not None:
+            x = jnp.where(frames >= self.diverges_at, jnp.nan, x)
         obs = jnp.stack([x, frames.astype(jnp.float32)])
         return PhysicsState((key, frames, x), obs, reward, over, {"x": x})
 
-    def geom_pose(self, state: PhysicsState) -> tuple[Any, Any]:
+    def coordinates(self, state: PhysicsState) -> Any:
+        return state.data[2][None]
+
+    def body_pose(self, state: PhysicsState) -> tuple[Any, Any]:
         ball = jnp.stack([state.data[2], jnp.zeros(()), jnp.full((), 0.5)])
         return jnp.stack([jnp.zeros(3), ball]), jnp.broadcast_to(jnp.eye(3), (2, 3, 3))
 
-    def body_xpos(self, state: PhysicsState) -> Any:
-        return self.geom_pose(state)[0]
 
-
-def probe_env(terminates_at: int | None = None, pays_side: bool = False, **settings: Any) -> PixelEnv:
-    settings = {"image_size": 16, "frame_stack": 3, "episode_length": 10} | settings
-    return PixelEnv(ProbePhysics(terminates_at, pays_side), CAMERA, **settings)
+def probe_env(
+    terminates_at: int | None = None, pays_side: bool = False, diverges_at: int | None = None, **settings: Any
+) -> PixelEnv:
+    settings = {"camera": CAMERA, "image_size": 16, "frame_stack": 3, "episode_length": 10} | settings
+    return PixelEnv(ProbePhysics(terminates_at, pays_side, diverges_at), **settings)

@@ -7,10 +7,16 @@ if TYPE_CHECKING:
     from pixelbrax.envs import PixelEnv as PixelEnv
     from pixelbrax.envs import State as State
     from pixelbrax.envs import make as make
+    from pixelbrax.envs import wrap as wrap
+    from pixelbrax.tasks import CameraSpec as CameraSpec
+    from pixelbrax.tasks import Task as Task
+    from pixelbrax.tasks import register as register
 
 __version__ = metadata.version("pixelbrax")
 
-__all__ = ["PixelEnv", "State", "__version__", "list_envs", "make"]
+_ENVS, _TASKS = ("PixelEnv", "State", "make", "wrap"), ("CameraSpec", "Task", "register")
+
+__all__ = ["CameraSpec", "PixelEnv", "State", "Task", "__version__", "list_envs", "make", "register", "wrap"]
 
 
 def list_envs() -> list[str]:
@@ -22,8 +28,12 @@ def list_envs() -> list[str]:
 
 def __getattr__(name: str):
     """Loads the environments, and with them the physics engines, when they are first asked for."""
-    if name in ("PixelEnv", "State", "make"):
+    if name in _ENVS:
         from pixelbrax import envs
 
         return getattr(envs, name)
+    if name in _TASKS:
+        from pixelbrax import tasks
+
+        return getattr(tasks, name)
     raise AttributeError(f"module 'pixelbrax' has no attribute {name!r}")

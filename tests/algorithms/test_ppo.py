@@ -21,7 +21,7 @@ CONFIG = PPOConfig(
 def _ppo(env, config=CONFIG, updates=30):
     shape = env.observation_spec["pixels"].shape
     sizes = NetworkConfig(conv_features=(8,), features=32)
-    return PPO(env, ActorCritic(shape, env.frame_stack, env.action_size, sizes), config, updates)
+    return PPO(env, ActorCritic(shape, env.images.frame_stack, env.action_size, sizes), config, updates)
 
 
 def _train(ppo, updates, seed=0):

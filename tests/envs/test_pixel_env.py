@@ -1,12 +1,17 @@
 """Episodes at their boundaries, on an engine whose numbers are known."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
-from tests.probe import probe_env
+from pixelbrax.render import look_at
+from pixelbrax.tasks import CameraSpec
+from tests.probe import CAMERA, ProbePhysics, probe_env
 
 ACTION = jnp.zeros(1)
 
@@ -49,7 +54,7 @@ def test_truncation_at_the_exact_step_and_next_step_autoreset(strict):
     starts = states.obs["state"][np.array([0, 5, 10]), 0]
     assert len(np.unique(starts)) == 3, "each episode starts from a freshly drawn state"
     # The image in which an episode ends is that state's own, not the next episode's.
-    one = jax.vmap(lambda s: env._frame(s.physics))(states)
+    one = jax.vmap(lambda s: env.render(s, 16, 16))(states)
     np.testing.assert_array_equal(states.obs["pixels"][..., -3:], one)
 
 
@@ -119,6 +124,103 @@ def test_grayscale_is_the_luma_of_the_color_image(strict):
     assert jnp.abs(gray[..., 0].astype(jnp.float32) - luma).max() < 1.5
 
 
+def test_same_step_autoreset_shows_both_episodes(strict):
+    same = _episode(probe_env(episode_length=4, autoreset="same_step"), jax.random.key(0), 8)
+    later = _episode(probe_env(episode_length=4), jax.random.key(0), 9)
+    np.testing.assert_array_equal(same.truncated, [0, 0, 0, 0, 1, 0, 0, 0, 1])
+    np.testing.assert_array_equal(same.reward, [0, 1, 2, 3, 4, 1, 2, 3, 4])
+    np.testing.assert_array_equal(same.metrics["episode_return"], [0, 1, 3, 6, 10, 1, 3, 6, 10])
+    np.testing.assert_array_equal(same.metrics["episode_length"], [0, 1, 2, 3, 4, 1, 2, 3, 4])
+    for name in ("pixels", "state"):
+        # Next-step autoreset shows the same episodes, with the last and the first state in two steps.
+        np.testing.assert_array_equal(same.info["final_observation"][name][4], later.obs[name][4])
+        np.testing.assert_array_equal(same.obs[name][4:8], later.obs[name][5:9])
+
+
+def test_without_autoreset_an_episode_stays_at_its_end(strict):
+    states = _episode(probe_env(episode_length=3, autoreset="disabled"), jax.random.key(0), 5)
+    np.testing.assert_array_equal(states.truncated, [0, 0, 0, 1, 1, 1])
+    np.testing.assert_array_equal(states.reward, [0, 1, 2, 3, 0, 0])
+    np.testing.assert_array_equal(states.metrics["episode_return"], [0, 1, 3, 6, 6, 6])
+    np.testing.assert_array_equal(states.obs["state"][3], states.obs["state"][5])
+    states = _episode(probe_env(terminates_at=2, autoreset="disabled"), jax.random.key(0), 4)
+    np.testing.assert_array_equal(states.terminated, [0, 0, 1, 1, 1])
+    np.testing.assert_array_equal(states.reward, [0, 1, 2, 0, 0])
+
+
+@pytest.mark.parametrize("autoreset", ["next_step", "same_step", "disabled"])
+def test_diverged_physics_ends_the_episode_and_poisons_nothing(strict, autoreset):
+    states = _episode(probe_env(diverges_at=3, action_repeat=2, autoreset=autoreset), jax.random.key(0), 4)
+    # Frame 3, the first of the second action, is dropped.
+    np.testing.assert_array_equal(states.reward[:3], [0, 1 + 2, 0])
+    np.testing.assert_array_equal(states.truncated[:3], [0, 0, 1])
+    np.testing.assert_array_equal(states.metrics["diverged"][:3], [0, 0, 1])
+    assert int(states.metrics["episode_length"][2]) == 2
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((states.obs, states.metrics, states.reward)))
+    later = {"next_step": [0, 3], "same_step": [3, 0], "disabled": [0, 0]}[autoreset]
+    np.testing.assert_array_equal(states.reward[3:], later)
+
+
+def test_an_action_that_is_not_a_number_ends_its_own_episode_only(strict):
+    env = probe_env()
+    states = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 3))
+    actions = jnp.array([[0.5], [jnp.nan], [jnp.inf]])
+    states = jax.vmap(env.step)(states, actions)
+    np.testing.assert_array_equal(states.metrics["diverged"], [False, True, True])
+    np.testing.assert_array_equal(states.truncated, [False, True, True])
+    np.testing.assert_array_equal(states.reward, [1, 0, 0])
+    states = jax.vmap(env.step)(states, jnp.zeros((3, 1)))
+    assert not states.metrics["diverged"].any()
+    np.testing.assert_array_equal(states.metrics["episode_length"], [2, 0, 0])
+
+
+def test_several_cameras_and_outputs_under_their_own_keys(strict):
+    above = look_at(jnp.array([0.0, -1.0, 4.0]), jnp.zeros(3), 60.0)
+    settings = {"image_size": (12, 20), "frame_stack": 2, "outputs": ("pixels", "depth", "segmentation")}
+    env = probe_env(camera={"side": CAMERA, "above": above}, channels_first=True, **settings)
+    state = env.step(env.reset(jax.random.key(0)), ACTION)
+    spec = {name: (x.shape, x.dtype) for name, x in env.observation_spec.items()}
+    assert spec == {
+        **{f"pixels/{name}": ((6, 12, 20), jnp.uint8) for name in ("side", "above")},
+        **{f"depth/{name}": ((12, 20), jnp.float32) for name in ("side", "above")},
+        **{f"segmentation/{name}": ((12, 20), jnp.int32) for name in ("side", "above")},
+        "state": ((2,), jnp.float32),
+    }
+    alone = probe_env(camera=above, **settings)
+    expected = alone.step(alone.reset(jax.random.key(0)), ACTION)
+    np.testing.assert_array_equal(jnp.moveaxis(state.obs["pixels/above"], 0, -1), expected.obs["pixels"])
+    np.testing.assert_array_equal(state.obs["depth/above"], expected.obs["depth"])
+    np.testing.assert_array_equal(state.obs["segmentation/above"], expected.obs["segmentation"])
+    assert (state.obs["segmentation/above"] != state.obs["segmentation/side"]).any()
+
+
+class _CostlyProbe(ProbePhysics):
+    cheap_reset = False
+
+
+def test_resets_drawn_where_they_are_needed_are_the_same(strict):
+    keys = jax.random.split(jax.random.key(2), 21)
+
+    def rollout(physics):
+        env = PixelEnv(physics, CAMERA, image_size=8, frame_stack=1, episode_length=3)
+
+        def one(key):
+            def step(state, _):
+                state = env.step(state, ACTION)
+                return state, state.obs["state"]
+
+            # Episodes of different ages, so that some of the batch end in each step.
+            state = env.reset(key)
+            age = jax.random.randint(key, (), 0, 3)
+            return jax.lax.scan(step, replace(state, info=state.info | {"steps": age}), None, length=7)[1]
+
+        return jax.jit(jax.vmap(one))(keys), jax.jit(one)(keys[4])
+
+    cheap, costly = rollout(ProbePhysics()), rollout(_CostlyProbe())
+    np.testing.assert_array_equal(costly[0], cheap[0])
+    np.testing.assert_array_equal(costly[1], cheap[0][4])
+
+
 def test_gradients_flow_through_physics(strict):
     env = probe_env(pays_side=True)
 
@@ -132,7 +234,14 @@ def test_gradients_flow_through_physics(strict):
     ("settings", "message"),
     [
         ({"image_size": 7}, "image_size is 7: it must be at least 8"),
+        ({"image_size": (64, 513)}, "at most 512"),
         ({"frame_stack": 0}, "frame_stack is 0"),
+        ({"outputs": ("rgb",)}, "unknown output 'rgb': an environment gives pixels, depth, segmentation"),
+        ({"outputs": ()}, "outputs is empty"),
+        ({"autoreset": "never"}, "autoreset is 'never': it must be one of next_step"),
+        ({"camera": "track"}, "the model has no camera 'track': it has none"),
+        ({"camera": {}}, "camera is empty"),
+        ({"camera": CameraSpec((0, -1), 1, 0, 45)}, "no body 'torso' for the camera to follow: it has 'ball'"),
         ({"action_repeat": 0}, "action_repeat is 0"),
         ({"episode_length": 0}, "episode_length is 0"),
     ],

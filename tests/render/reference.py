@@ -89,7 +89,7 @@ def _pattern(scene: Scene, data: mujoco.MjData, camera: Camera, truth: Truth, he
         cells, mine = _of(scene.pattern_rgb)[i], truth.ids.ravel() == i
         share = np.zeros(mine.sum())
         if scene.geom_pattern[i] == Pattern.CHECKER:
-            waves = 1.0
+            waves = np.ones(mine.sum())
             for k in range(2):
                 value, right, up = (_texture(scene, data, camera, truth, i, k, height, s)[mine] for s in _STEPS)
                 width = (np.abs(right - value) + np.abs(up - value)) / _STEP

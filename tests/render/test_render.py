@@ -157,7 +157,8 @@ def test_every_leaf_can_vary_in_a_batch_alone_and_with_all_others():
     others = [0.05 + 0.9 * leaf for leaf in leaves]
 
     def draw(*leaves):
-        return render(*structure.unflatten(leaves), 12, 12, ("color",), shadows=True).color
+        scene, pose, camera = structure.unflatten(leaves)
+        return render(scene, pose, camera, 12, 12, ("color",), shadows=True).color
 
     single = jax.jit(draw)
     first = single(*leaves)

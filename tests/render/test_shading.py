@@ -1,6 +1,9 @@
 """Colors in float32 against a float64 reference of the same equations."""
 
+import functools
+
 import jax
+import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
@@ -10,10 +13,11 @@ from pixelbrax.render import GeomPose, Scene, look_at, render
 from tests.render.reference import colors
 
 HEIGHT, WIDTH = 48, 64
-_DRAW = {
-    shadows: jax.jit(lambda *x, shadows=shadows: render(*x, HEIGHT, WIDTH, ("color",), shadows=shadows).color)
-    for shadows in (False, True)
-}
+
+
+@functools.partial(jax.jit, static_argnames="shadows")
+def _draw(scene, pose, camera, shadows):
+    return render(scene, pose, camera, HEIGHT, WIDTH, ("color",), shadows=shadows).color
 
 
 def _vector(rng: np.random.Generator, low: float, high: float, n: int = 3) -> str:
@@ -57,9 +61,9 @@ def test_colors_follow_the_equations(shadows):
         model = _model(rng)
         data = mujoco.MjData(model)
         mujoco.mj_forward(model, data)
-        camera = look_at(np.array([*rng.uniform(-2, 2, 2), rng.uniform(0.5, 2)]), np.array([0, 0, 0.6]), 50.0)
+        camera = look_at(jnp.array([*rng.uniform(-2, 2, 2), rng.uniform(0.5, 2)]), jnp.array([0, 0, 0.6]), 50.0)
         scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
-        mine = np.asarray(_DRAW[shadows](scene, pose, camera))
+        mine = np.asarray(_draw(scene, pose, camera, shadows))
         reference, label = colors(model, data, scene, camera, HEIGHT, WIDTH, shadows)
         inner = ndimage.maximum_filter(label, 3) == ndimage.minimum_filter(label, 3)
         assert inner.mean() > 0.5

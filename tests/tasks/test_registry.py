@@ -4,9 +4,21 @@ import mujoco
 import numpy as np
 import pytest
 
+import pixelbrax
 from pixelbrax.errors import ConfigError
 from pixelbrax.render import Scene
-from pixelbrax.tasks import Look, get_task, task_names
+from pixelbrax.tasks import Look, Task, get_task, register, registry, task_names
+from tests.probe import CAMERA, ProbePhysics
+
+
+def test_other_packages_register_tasks_of_their_own(monkeypatch):
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    mine = Task("mine/ball", "roll", ("probe",), lambda backend: ProbePhysics(), CAMERA)
+    register(mine)
+    assert "mine/ball" in pixelbrax.list_envs()
+    assert pixelbrax.make("mine/ball").physics.action_size == 1
+    with pytest.raises(ConfigError, match="there is an environment 'mine/ball' already"):
+        register(mine)
 
 
 @pytest.mark.parametrize(
@@ -25,10 +37,11 @@ def test_cameras_frame_as_the_paper_does(name, offset, height, fovy):
 
 
 def test_unknown_tasks_suggest_the_nearest():
-    assert len(task_names()) == 5
+    assert sum("/" not in name for name in task_names()) == 11
+    assert sum(name.startswith("dmc/") for name in task_names()) == 25
     with pytest.raises(ConfigError, match="did you mean walker2d"):
         get_task("walker")
-    with pytest.raises(ConfigError, match="known tasks: ant, "):
+    with pytest.raises(ConfigError, match="known environments: ant, "):
         get_task("xyz")
 
 

@@ -1,47 +1,84 @@
-"""`make`: a registered task as an environment."""
+"""`make` and `wrap`: a task by name, one's own creature, or another library's environment, seen through a camera."""
 
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import mujoco
+
+from pixelbrax.envs.cameras import CameraLike
 from pixelbrax.envs.pixel_env import PixelEnv
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics.brax import make_brax_physics
+from pixelbrax.physics import Physics
 from pixelbrax.tasks import get_task
 
 
 def make(
-    name: str,
-    image_size: int = 64,
-    frame_stack: int = 3,
-    action_repeat: int = 1,
-    episode_length: int = 1000,
+    source: str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel,
     backend: str | None = None,
-    grayscale: bool = False,
+    camera: CameraLike | Mapping[str, CameraLike] | None = None,
+    *,
+    physics: Mapping[str, Any] | None = None,
+    **settings: Any,
 ) -> PixelEnv:
-    """A task that is observed through a camera.
+    """A task, or a creature of one's own, that is observed through a camera.
 
     Args:
-      name: one of `pixelbrax.list_envs()`.
-      image_size: height and width of the observation in pixels, at least 8.
-      frame_stack: number of successive frames in one observation.
-      action_repeat: physics steps ("frames") an action lasts. Only the last is rendered; rewards are summed.
-      episode_length: frames after which an episode is truncated.
-      backend: Brax backend; by default the task's own.
-      grayscale: one luminance channel a frame instead of three colors.
+      source: one of `pixelbrax.list_envs()`; or an MJCF file (its name ends in .xml), a `mujoco.MjSpec` or a
+        `mujoco.MjModel`, which MJX then simulates.
+      backend: the engine, one of those that `pixelbrax list` shows; by default the task's own. Of MJCF models "jax" or
+        "warp".
+      camera: see `PixelEnv`; by default the task's own, or the model's first.
+      physics: settings of the engine's environment; of an MJCF model at least "reward_fn" (see `MjcfPhysics`).
+      **settings: image size, frame stack, action repeat and so on: see `PixelEnv`. Those of `MjcfPhysics` may stand
+        here too.
 
     Raises:
-      ConfigError: a name or a number cannot be used.
+      ConfigError: a name, a file or a number cannot be used.
     """
-    task = get_task(name)
-    if backend is None:
-        backend = task.backends[0]
-    elif backend not in task.backends:
-        raise ConfigError(f"environment {name!r} has no backend {backend!r}: it runs on {', '.join(task.backends)}")
-    physics = make_brax_physics(name, backend)
-    task.look.apply(physics.mj_model)
-    return PixelEnv(
-        physics,
-        task.camera,
-        image_size=image_size,
-        frame_stack=frame_stack,
-        action_repeat=action_repeat,
-        episode_length=episode_length,
-        grayscale=grayscale,
-    )
+    own = dict(physics or {})
+    if isinstance(source, str) and not source.endswith(".xml"):
+        task = get_task(source)
+        if task.look is not None:
+            settings = {"sky": (task.look.sky_down, task.look.sky_up)} | settings
+        return PixelEnv(task.physics(backend, **own), task.camera if camera is None else camera, **settings)
+    from pixelbrax.physics.mjcf import MjcfPhysics  # MJX is loaded when it is needed
+
+    own |= {name: settings.pop(name) for name in _MJCF_SETTINGS if name in settings}
+    if "reward_fn" not in own:
+        raise ConfigError(
+            "a creature of your own needs reward_fn=...: a function of the data before, the action and the data after"
+        )
+    return PixelEnv(MjcfPhysics(source, implementation=backend or "jax", **own), camera, **settings)
+
+
+_MJCF_SETTINGS = ("reward_fn", "terminate_fn", "reset_fn", "observe_fn", "control_dt")
+
+
+def wrap(env: Any, camera: CameraLike | Mapping[str, CameraLike] | None = None, **settings: Any) -> PixelEnv:
+    """An environment of Brax (`brax.envs.Env`) or MuJoCo Playground (`MjxEnv`), observed through a camera.
+
+    It must not reset itself and needs no limit of time: the result does both. Colors are those of its model.
+
+    Args:
+      env: the environment, or a `Physics`.
+      camera: see `PixelEnv`.
+      **settings: see `PixelEnv`.
+
+    Raises:
+      ConfigError: it is neither, or has no MuJoCo model to draw.
+    """
+    packages = {kind.__module__.split(".")[0] for kind in type(env).__mro__}
+    if "brax" in packages:
+        from pixelbrax.physics.brax import BraxPhysics
+
+        env = BraxPhysics(env)
+    elif "mujoco_playground" in packages:
+        from pixelbrax.physics.playground import PlaygroundPhysics
+
+        env = PlaygroundPhysics(env)
+    elif not isinstance(env, Physics):
+        raise ConfigError(
+            f"cannot wrap a {type(env).__name__}: it must be a brax.envs.Env, a mujoco_playground.MjxEnv or a Physics"
+        )
+    return PixelEnv(env, camera, **settings)

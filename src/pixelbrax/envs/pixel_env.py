@@ -1,18 +1,26 @@
 """An environment whose observations are images, with episodes that end, truncate and start again by themselves."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import mujoco
+import numpy as np
 from jaxtyping import Array, Bool, Float, UInt8
 
+from pixelbrax.envs.cameras import CameraLike, default_camera, view
+from pixelbrax.envs.draw import draw_where
+from pixelbrax.envs.observe import ImageOutput, ImageSettings, Observer
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import Physics, PhysicsState
-from pixelbrax.render import Camera, GeomPose, Scene, look_at, render
-from pixelbrax.tasks import CameraSpec
+from pixelbrax.render import Camera, Scene
+from pixelbrax.tasks import Rgb
 
-MIN_IMAGE_SIZE = 8
+Autoreset = Literal["next_step", "same_step", "disabled"]
+AUTORESETS: tuple[Autoreset, ...] = ("next_step", "same_step", "disabled")
+FINAL_OBSERVATION = "final_observation"
 
 
 @jax.tree_util.register_dataclass
@@ -22,14 +30,18 @@ class State:
 
     Attributes:
       physics: the engine's state.
-      obs: "pixels", (height, width, channels * frame_stack) uint8 with the newest frame last, and "state",
-        (obs_size,) float32, the engine's own observation vector.
+      obs: "pixels", (height, width, channels * frame_stack) uint8 with the newest frame last, or (channels *
+        frame_stack, height, width) if channels come first; as far as asked for "depth", (height, width) float32
+        metres, and "segmentation", (height, width) int32 geom ids, of the newest frame; and "state", (obs_size,)
+        float32, the engine's own observation vector. With several cameras "pixels/<camera>" and so on.
       reward: () float32, of the step that led here.
       terminated: () bool, the task ended here: no reward follows.
-      truncated: () bool, time ran out here: reward would have followed. Never together with `terminated`.
-      metrics: "episode_return" and "episode_length" (frames), both up to and including this step, and the engine
-        task's own; () each.
-      info: "steps", () int32, the episode's clock in frames; "key", of which the next episode is drawn.
+      truncated: () bool, time ran out here (reward would have followed), or the physics diverged. Never together
+        with `terminated`.
+      metrics: "episode_return" and "episode_length" (frames), both up to and including this step; "diverged", whether
+        the episode ended because an action or the physics was not finite; and the engine task's own; () each.
+      info: "steps", () int32, the episode's clock in frames; "key", of which the next episode is drawn; and with
+        same-step autoreset "final_observation", in which the episode ended if it ended in this step.
     """
 
     physics: PhysicsState
@@ -38,54 +50,91 @@ class State:
     terminated: Bool[Array, "*batch"]
     truncated: Bool[Array, "*batch"]
     metrics: dict[str, Array]
-    info: dict[str, Array]
+    info: dict[str, Any]
 
     @property
     def done(self) -> Bool[Array, "*batch"]:
-        """Whether the episode ended here, so that the next step starts a new one."""
+        """Whether the episode ended in the step that led here."""
         return self.terminated | self.truncated
 
 
 class PixelEnv:
     """Pure `reset(key)` and `step(state, action)` that compose with `jax.jit`, `jax.vmap` and `jax.lax.scan`.
 
-    The step after an episode's end is the reset (Gymnasium's next-step autoreset): it ignores the action, its reward
-    is 0, and its observation is the first of a freshly drawn episode. So the state in which an episode ends carries
-    that episode's true last image.
+    Autoreset, by Gymnasium's names:
+      next_step: the step after an episode's end is the reset: it ignores the action, its reward is 0, and its
+        observation is the first of a freshly drawn episode. So the state in which an episode ends carries that
+        episode's true last image, and nothing is rendered twice.
+      same_step: the step that ends an episode already shows the next one's first observation, and the last one of the
+        ended episode is in `info["final_observation"]`. Every step renders two images.
+      disabled: a finished episode stays as it is, with reward 0, until `reset`.
 
     An action lasts `action_repeat` frames or until the episode ends; its reward is the sum over those frames. Actions
-    outside [-1, 1] are clipped.
+    outside [-1, 1] are clipped. If an action is not finite, or the physics becomes so, the episode is truncated in the
+    last finite state, with `metrics["diverged"]`; that frame's reward does not count.
     """
 
     def __init__(
         self,
         physics: Physics,
-        camera: CameraSpec,
+        camera: CameraLike | Mapping[str, CameraLike] | None = None,
         *,
-        image_size: int = 64,
+        image_size: int | tuple[int, int] = 64,
         frame_stack: int = 3,
         action_repeat: int = 1,
         episode_length: int = 1000,
         grayscale: bool = False,
+        channels_first: bool = False,
+        outputs: tuple[ImageOutput, ...] = ("pixels",),
+        shadows: bool = False,
+        samples: int = 1,
+        autoreset: Autoreset = "next_step",
+        sky: tuple[Rgb, Rgb] | None = None,
     ):
-        """See `pixelbrax.make`, which takes the same settings and a task's name."""
-        for name, value, least in (
-            ("image_size", image_size, MIN_IMAGE_SIZE),
-            ("frame_stack", frame_stack, 1),
-            ("action_repeat", action_repeat, 1),
-            ("episode_length", episode_length, 1),
-        ):
-            if value < least:
-                raise ConfigError(f"{name} is {value}: it must be at least {least}")
+        """Takes an engine's environment, and how it is seen.
+
+        Args:
+          physics: the engine's environment.
+          camera: from where it is seen: a name or number of a camera of the model, a `CameraSpec`, a `Camera` that
+            stands still, or several of them by names of your own; by default the model's first.
+          image_size: height and width of the observation in pixels, 8 to 512; one number for both.
+          frame_stack: number of successive frames in one observation of pixels.
+          action_repeat: physics steps ("frames") an action lasts. Only the last is rendered; rewards are summed.
+          episode_length: frames after which an episode is truncated.
+          grayscale: one luminance channel a frame instead of three colors.
+          channels_first: channels before height and width, as PyTorch has them.
+          outputs: "pixels", "depth", "segmentation": which images are observed.
+          shadows: draw shadows.
+          samples: rays in each pixel: 1, 4, 9 or 16.
+          autoreset: "next_step", "same_step" or "disabled".
+          sky: colors straight down and straight up, 0..1, for a model that has no sky; without it, that is black.
+
+        Raises:
+          ConfigError: something cannot be used.
+        """
+        for name, value in (("action_repeat", action_repeat), ("episode_length", episode_length)):
+            if value < 1:
+                raise ConfigError(f"{name} is {value}: it must be at least 1")
+        if autoreset not in AUTORESETS:
+            raise ConfigError(f"autoreset is {autoreset!r}: it must be one of {', '.join(AUTORESETS)}")
+        self.images = ImageSettings(
+            image_size, frame_stack, grayscale, channels_first, tuple(outputs), shadows, samples
+        )
         self.physics = physics
-        self.image_size = image_size
-        self.frame_stack = frame_stack
         self.action_repeat = action_repeat
         self.episode_length = episode_length
-        self.grayscale = grayscale
+        self.autoreset: Autoreset = autoreset
         self.scene = Scene.from_mujoco(physics.mj_model).with_infinite_planes()
-        self._camera = camera
-        self._followed = None if camera.body is None else physics.mj_model.body(camera.body).id
+        if sky is not None and not np.any(physics.mj_model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX):
+            self.scene = replace(self.scene, sky_rgb=jnp.array(sky, jnp.float32))
+        if camera is None:
+            camera = default_camera(physics.mj_model)
+        cameras = camera if isinstance(camera, Mapping) else {"camera": camera}
+        if not cameras:
+            raise ConfigError("camera is empty: name at least one")
+        self.cameras = tuple(cameras)
+        views = {name: view(physics.mj_model, one) for name, one in cameras.items()}
+        self._observer = Observer(physics, self.scene, views, self.images)
 
     @property
     def action_size(self) -> int:
@@ -98,105 +147,110 @@ class PixelEnv:
         return self.physics.dt * self.action_repeat
 
     @property
-    def channels(self) -> int:
-        """Channels of one frame."""
-        return 1 if self.grayscale else 3
-
-    @property
     def observation_spec(self) -> dict[str, jax.ShapeDtypeStruct]:
         """Shape and dtype of each entry of `State.obs`."""
         return jax.eval_shape(self.reset, jax.random.key(0)).obs
 
     def reset(self, key: Array) -> State:
         """The first state of a freshly drawn episode."""
-        state = self._start(key)
-        return self._observe(state, self._frame(state.physics), None, jnp.array(True))
+        return self._observe(self._start(key), None, jnp.array(True))
 
     def step(self, state: State, action: Float[Array, " action_size"]) -> State:
-        """The state after an action; if `state` ended an episode, the first state of the next one."""
-        fresh = self._start(state.info["key"])
-        advanced = self._advance(state, jnp.clip(action, -1.0, 1.0))
-        following = _select(state.done, fresh, advanced)
-        return self._observe(following, self._frame(following.physics), state.obs["pixels"], state.done)
+        """The state after an action, or at the boundary of two episodes what `autoreset` says."""
+        if self.autoreset == "next_step":
+            following = _select(state.done, self._fresh(state.done, state.info["key"]), self._advance(state, action))
+            return self._observe(following, state.obs, state.done)
+        ended = self._observe(self._advance(state, action), state.obs, jnp.array(False))
+        if self.autoreset == "disabled":
+            return ended
+        fresh = self._observe(self._fresh(ended.done, ended.info["key"]), None, jnp.array(True))
+        return replace(
+            ended,
+            physics=_select(ended.done, fresh.physics, ended.physics),
+            obs=_select(ended.done, fresh.obs, ended.obs),
+            info=_select(ended.done, fresh.info, ended.info) | {FINAL_OBSERVATION: ended.obs},
+        )
 
-    def camera(self, physics: PhysicsState) -> Camera:
-        """Where the task's camera is."""
-        spec = self._camera
-        if self._followed is None:
-            x, y = jnp.zeros(()), jnp.zeros(())
-        else:
-            x, y, _ = self.physics.body_xpos(physics)[self._followed]
-        pos = jnp.stack([x + spec.offset[0], y + spec.offset[1], jnp.full_like(x, spec.height)])
-        return look_at(pos, jnp.stack([x, y, jnp.full_like(x, spec.target_height)]), spec.fovy)
+    def camera(self, physics: PhysicsState, name: str | None = None) -> Camera:
+        """Where a camera is: the one of that name, or the first."""
+        return self._observer.camera(physics, name or self.cameras[0])
 
     def render(self, state: State, height: int, width: int) -> UInt8[Array, "height width 3"]:
-        """The task as its camera sees it, at any size and in color, for people to look at."""
-        return self._rgb(state.physics, height, width)
+        """The task as its first camera sees it, at any size and in color, for people to look at."""
+        return self._observer.draw(state.physics, self.cameras[0], height, width, ("pixels",)).rgb
 
-    def _rgb(self, physics: PhysicsState, height: int, width: int) -> UInt8[Array, "height width 3"]:
-        # Whole numbers have no gradient; cut here, `jax.grad` through physics need not look into the renderer.
-        physics = jax.lax.stop_gradient(physics)
-        pose = GeomPose(*self.physics.geom_pose(physics))
-        return render(self.scene, pose, self.camera(physics), height, width).rgb
-
-    def _frame(self, physics: PhysicsState) -> UInt8[Array, "height width channels"]:
-        rgb = self._rgb(physics, self.image_size, self.image_size)
-        return _luminance(rgb) if self.grayscale else rgb
+    def _fresh(self, needed: Bool[Array, ""], key: Array) -> State:
+        """The first state of an episode, not yet observed; anything where it is not needed."""
+        return self._start(key) if self.physics.cheap_reset else draw_where(self._start, needed, key)
 
     def _start(self, key: Array) -> State:
         """The first state of an episode, not yet observed."""
         episode_key, next_key = jax.random.split(key)
         physics = self.physics.reset(episode_key)
+        nothing = {
+            "episode_return": jnp.zeros(()),
+            "episode_length": jnp.zeros((), jnp.int32),
+            "diverged": jnp.array(False),
+        }
         return State(
             physics=physics,
             obs={},
             reward=jnp.zeros(()),
             terminated=jnp.array(False),
             truncated=jnp.array(False),
-            metrics=physics.metrics | {"episode_return": jnp.zeros(()), "episode_length": jnp.zeros((), jnp.int32)},
+            metrics=physics.metrics | nothing,
             info={"steps": jnp.zeros((), jnp.int32), "key": next_key},
         )
 
     def _advance(self, state: State, action: Float[Array, " action_size"]) -> State:
         """The state after up to `action_repeat` frames, not yet observed."""
+        sound = jnp.all(jnp.isfinite(action))
+        action = jnp.clip(jnp.where(jnp.isfinite(action), action, 0.0), -1.0, 1.0)
+        finished = state.done if self.autoreset == "disabled" else jnp.array(False)
 
-        def frame(carry: tuple[PhysicsState, Array, Array], _: None) -> tuple[Any, None]:
-            physics, reward, frames = carry
-            over = physics.terminated | (state.info["steps"] + frames >= self.episode_length)
+        def frame(carry: tuple[PhysicsState, Array, Array, Array], _: None) -> tuple[Any, None]:
+            physics, reward, frames, diverged = carry
+            over = finished | diverged | physics.terminated | (state.info["steps"] + frames >= self.episode_length)
             stepped = self.physics.step(physics, action)
-            physics = _select(over, physics, stepped)
-            return (physics, reward + jnp.where(over, 0.0, stepped.reward), frames + (~over).astype(jnp.int32)), None
+            finite = self._is_finite(stepped)
+            stays = over | ~finite
+            physics = _select(stays, physics, stepped)
+            reward += jnp.where(stays, 0.0, stepped.reward)
+            return (physics, reward, frames + (~stays).astype(jnp.int32), diverged | (~over & ~finite)), None
 
-        initial = (state.physics, jnp.zeros(()), jnp.zeros((), jnp.int32))
-        (physics, reward, frames), _ = jax.lax.scan(frame, initial, None, length=self.action_repeat)
+        initial = (state.physics, jnp.zeros(()), jnp.zeros((), jnp.int32), ~finished & ~sound)
+        (physics, reward, frames, diverged), _ = jax.lax.scan(frame, initial, None, length=self.action_repeat)
         steps = state.info["steps"] + frames
+        # A same-step reset leaves the figures of the episode that ended.
+        begins = state.done if self.autoreset == "same_step" else jnp.array(False)
         episode = {
-            "episode_return": state.metrics["episode_return"] + reward,
-            "episode_length": state.metrics["episode_length"] + frames,
+            "episode_return": jnp.where(begins, 0.0, state.metrics["episode_return"]) + reward,
+            "episode_length": jnp.where(begins, 0, state.metrics["episode_length"]) + frames,
+            "diverged": diverged | (finished & state.metrics["diverged"]),
         }
+        truncated = (steps >= self.episode_length) | episode["diverged"]
         return State(
             physics=physics,
             obs={},
             reward=reward,
             terminated=physics.terminated,
-            truncated=(steps >= self.episode_length) & ~physics.terminated,
+            truncated=truncated & ~physics.terminated,
             metrics=physics.metrics | episode,
-            info=state.info | {"steps": steps},
+            info={"steps": steps, "key": state.info["key"]},
         )
 
-    def _observe(self, state: State, frame: Array, pixels: Array | None, first: Bool[Array, ""]) -> State:
-        """Adds the observation: the frame behind the last ones, or alone in the stack if the episode begins."""
-        stack = jnp.tile(frame, (1, 1, self.frame_stack))
-        if pixels is not None:
-            stack = jnp.where(first, stack, jnp.concatenate([pixels[..., self.channels :], frame], axis=-1))
-        return replace(state, obs={"pixels": stack, "state": state.physics.obs})
+    def _is_finite(self, physics: PhysicsState) -> Bool[Array, ""]:
+        numbers = (physics.obs, physics.reward, self.physics.coordinates(physics))
+        return jnp.all(jnp.array([jnp.all(jnp.isfinite(x)) for x in numbers]))
+
+    def _observe(self, state: State, previous: dict[str, Array] | None, first: Bool[Array, ""]) -> State:
+        """Adds the observation, which at an episode's beginning does not remember the previous one."""
+        frames = self._observer.frames(state.physics)
+        state = replace(state, obs=self._observer.stack(frames, previous, first) | {"state": state.physics.obs})
+        if self.autoreset == "same_step":
+            state = replace(state, info=state.info | {FINAL_OBSERVATION: state.obs})
+        return state
 
 
 def _select(condition: Bool[Array, ""], if_true: Any, if_false: Any) -> Any:
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), if_true, if_false)
-
-
-def _luminance(rgb: UInt8[Array, "height width 3"]) -> UInt8[Array, "height width 1"]:
-    """ITU-R BT.601 luma in whole numbers."""
-    red, green, blue = (rgb[..., k : k + 1].astype(jnp.uint32) for k in range(3))
-    return ((77 * red + 150 * green + 29 * blue + 128) >> 8).astype(jnp.uint8)

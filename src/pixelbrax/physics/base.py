@@ -50,6 +50,11 @@ class Physics(Protocol):
         """Simulated seconds a step."""
         ...
 
+    @property
+    def cheap_reset(self) -> bool:
+        """Whether a reset costs so much less than a step that one can be drawn in every step and mostly dropped."""
+        ...
+
     def reset(self, key: Array) -> PhysicsState:
         """A freshly drawn initial state."""
         ...
@@ -58,10 +63,10 @@ class Physics(Protocol):
         """One control step."""
         ...
 
-    def geom_pose(self, state: PhysicsState) -> tuple[Float[Array, "ngeom 3"], Float[Array, "ngeom 3 3"]]:
-        """World positions (metres) and rotation matrices of all geoms of `mj_model`."""
+    def coordinates(self, state: PhysicsState) -> Float[Array, " n"]:
+        """Generalized positions and velocities: what is not finite once the physics has diverged."""
         ...
 
-    def body_xpos(self, state: PhysicsState) -> Float[Array, "nbody 3"]:
-        """World positions (metres) of all bodies of `mj_model`."""
+    def body_pose(self, state: PhysicsState) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
+        """World positions (metres) and rotation matrices of all bodies of `mj_model`, the world first."""
         ...

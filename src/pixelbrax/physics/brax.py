@@ -1,23 +1,25 @@
-"""Environments of `brax.envs`, on any of its backends."""
+"""Environments of `brax.envs`, on any of its backends, and anyone's own Brax environments."""
 
 import contextlib
-import io
+import threading
 import warnings
+from collections.abc import Iterator
+from types import ModuleType
 from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
 import mujoco
-import numpy as np
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics.base import PhysicsState
+from pixelbrax.physics.mjx import quiet_mujoco
 
-# Importing MJX without Warp prints two lines to standard output, and Brax warns about its own upkeep.
-with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+with warnings.catch_warnings():  # Brax warns about its own upkeep
     warnings.simplefilter("ignore")
     from brax import envs as brax_envs
+    from brax import fluid as brax_fluid
     from brax import math as brax_math
     from brax.envs.base import PipelineEnv
 
@@ -37,68 +39,91 @@ def make_brax_physics(name: str, backend: str, **kwargs: Any) -> "BraxPhysics":
     """
     if backend not in BACKENDS:
         raise ConfigError(f"unknown backend {backend!r}: Brax has {', '.join(BACKENDS)}")
-    with warnings.catch_warnings(), _quiet_mujoco():
+    with warnings.catch_warnings(), quiet_mujoco():
         warnings.simplefilter("ignore")
         try:
             env = brax_envs.get_environment(name, backend=backend, **kwargs)
         except KeyError as e:
             raise ConfigError(f"Brax has no environment {name!r}") from e
-    return BraxPhysics(cast(PipelineEnv, env))
+    return BraxPhysics(env)
+
+
+class _NumpyOfOldJax(ModuleType):
+    """`jax.numpy` whose `clip` still knows the keywords `a_min` and `a_max`, which JAX 0.10 no longer has."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(jnp, name)
+
+    @staticmethod
+    def clip(x: Array, *, a_min: Any = None, a_max: Any = None) -> Array:
+        return jnp.clip(x, a_min, a_max)
+
+
+_FLUID_LOCK = threading.RLock()
 
 
 @contextlib.contextmanager
-def _quiet_mujoco():
-    """Drops MuJoCo's warnings about old attributes in Brax's own MJCF files, which it also writes to a file."""
-    previous = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda message: None)
-    try:
+def _fluids_on_current_jax(env: PipelineEnv) -> Iterator[None]:
+    """Lets Brax 0.14.2's forces of fluids (swimmer) be traced on JAX >= 0.10; `brax.fluid` is left as it was."""
+    if not env.sys.enable_fluid:
         yield
-    finally:
-        mujoco.set_mju_user_warning(previous)
+        return
+    with _FLUID_LOCK:
+        original, brax_fluid.jp = brax_fluid.jp, _NumpyOfOldJax("jax.numpy")
+        try:
+            yield
+        finally:
+            brax_fluid.jp = original
 
 
 class BraxPhysics:
     """A Brax environment as `Physics`."""
 
-    def __init__(self, env: PipelineEnv):
-        self._env = env
-        self.mj_model: mujoco.MjModel = env.sys.mj_model
+    cheap_reset = True
+
+    def __init__(self, env: Any):
+        """Takes a `brax.envs.Env`, wrapped or not.
+
+        Raises:
+          ConfigError: it is no Brax environment whose bodies have poses.
+        """
+        if not isinstance(env.unwrapped, PipelineEnv) or env.unwrapped.sys.mj_model is None:
+            raise ConfigError(
+                f"{type(env.unwrapped).__name__} cannot be drawn: its physics must be a brax.envs.base.PipelineEnv "
+                "whose system was loaded from MJCF"
+            )
+        self._env: Any = env
+        self._base = cast(PipelineEnv, env.unwrapped)
+        self.mj_model: mujoco.MjModel = self._base.sys.mj_model
         self.action_size: int = env.action_size
-        self.dt = float(env.dt)
+        self.dt = float(self._base.dt)
         # Brax's reset and step states differ in dtypes and shapes in places; everything is cast to the step's.
         key = jax.ShapeDtypeStruct((2,), jnp.uint32)
         action = jax.ShapeDtypeStruct((self.action_size,), jnp.float32)
-        self._spec = jax.eval_shape(env.step, jax.eval_shape(env.reset, key), action)
+        with _fluids_on_current_jax(self._base):
+            self._spec = jax.eval_shape(env.step, jax.eval_shape(env.reset, key), action)
 
     def reset(self, key: Array) -> PhysicsState:
         """See `Physics.reset`."""
-        return self._wrap(self._env.reset(key))
+        with _fluids_on_current_jax(self._base):
+            return self._wrap(self._env.reset(key))
 
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
         """See `Physics.step`."""
-        return self._wrap(self._env.step(state.data, action))
+        with _fluids_on_current_jax(self._base):
+            return self._wrap(self._env.step(state.data, action))
 
-    def geom_pose(self, state: PhysicsState) -> tuple[Float[Array, "ngeom 3"], Float[Array, "ngeom 3 3"]]:
-        """See `Physics.geom_pose`."""
-        model = self.mj_model
-        pos, quat = self._body_pose(state)
-        pos, quat = pos[model.geom_bodyid], quat[model.geom_bodyid]
-        geom_pos = jnp.asarray(model.geom_pos, jnp.float32)
-        geom_quat = jnp.asarray(model.geom_quat, jnp.float32)
-        xpos = pos + jax.vmap(brax_math.rotate)(geom_pos, quat)
-        xmat = jax.vmap(brax_math.quat_to_3x3)(jax.vmap(brax_math.quat_mul)(quat, geom_quat))
-        return xpos, xmat
+    def coordinates(self, state: PhysicsState) -> Float[Array, " n"]:
+        """See `Physics.coordinates`."""
+        pipeline = state.data.pipeline_state
+        return jnp.concatenate([pipeline.q, pipeline.qd])
 
-    def body_xpos(self, state: PhysicsState) -> Float[Array, "nbody 3"]:
-        """See `Physics.body_xpos`."""
-        return self._body_pose(state)[0]
-
-    def _body_pose(self, state: PhysicsState) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 4"]]:
-        """Brax's links are MuJoCo's bodies without the world, whose pose is put back in front."""
+    def body_pose(self, state: PhysicsState) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
+        """See `Physics.body_pose`. Brax's links are MuJoCo's bodies without the world, which is put back in front."""
         links = state.data.pipeline_state.x
         pos = jnp.concatenate([jnp.zeros((1, 3)), links.pos])
-        identity = jnp.asarray(np.array([[1.0, 0.0, 0.0, 0.0]], np.float32))
-        return pos, jnp.concatenate([identity, links.rot])
+        mat = jnp.concatenate([jnp.eye(3)[None], jax.vmap(brax_math.quat_to_3x3)(links.rot)])
+        return pos, mat
 
     def _wrap(self, state: Any) -> PhysicsState:
         state = jax.tree.map(lambda x, spec: jnp.broadcast_to(x, spec.shape).astype(spec.dtype), state, self._spec)

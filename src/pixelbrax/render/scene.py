@@ -58,6 +58,21 @@ class GeomPose:
         """Poses in MJX's data, one environment or a batch of them."""
         return cls(data.geom_xpos.astype(jnp.float32), data.geom_xmat.astype(jnp.float32))
 
+    @classmethod
+    def from_bodies(
+        cls, model: mujoco.MjModel, xpos: Float[Array, "nbody 3"], xmat: Float[Array, "nbody 3 3"]
+    ) -> "GeomPose":
+        """Poses of a model's geoms, each fixed to its body; for engines that move bodies only."""
+        rotations = np.zeros((model.ngeom, 9))
+        for rotation, quat in zip(rotations, model.geom_quat, strict=True):
+            mujoco.mju_quat2Mat(rotation, quat)
+        offset = jnp.asarray(model.geom_pos, jnp.float32)
+        turn = jnp.asarray(rotations.reshape(-1, 3, 3), jnp.float32)
+        mat = xmat[model.geom_bodyid]
+        # Products written out: a batch of small matrix products would be slow, and coarse on accelerators.
+        geom_xpos = xpos[model.geom_bodyid] + jnp.sum(mat * offset[:, None, :], axis=-1)
+        return cls(geom_xpos, jnp.sum(mat[:, :, :, None] * turn[:, None, :, :], axis=-2))
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
-"""The registry of tasks."""
+"""The registry, and the tasks in it."""
 
-from pixelbrax.tasks.look import Look
-from pixelbrax.tasks.registry import CameraSpec, Task, get_task, task_names
+from pixelbrax.tasks import brax, dmc  # noqa: F401  (they register their tasks)
+from pixelbrax.tasks.camera import CameraSpec
+from pixelbrax.tasks.look import Look, Rgb
+from pixelbrax.tasks.registry import Task, get_task, register, task_names
 
-__all__ = ["CameraSpec", "Look", "Task", "get_task", "task_names"]
+__all__ = ["CameraSpec", "Look", "Rgb", "Task", "get_task", "register", "task_names"]

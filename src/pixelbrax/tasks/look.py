@@ -21,7 +21,9 @@ class Look:
     Attributes:
       body: of all geoms but planes.
       floor: the two kinds of cell of a plane's checker.
-      sky_up, sky_down: ends of the sky's gradient; the horizon is half-way.
+      sky_up, sky_down: ends of the sky's gradient; the horizon is half-way. A compiled model can be given no sky, so
+        one that has none gets it from `PixelEnv`.
+      accents: names of bodies, each with the color of its geoms: what the body is to tell apart from itself.
       headlight_ambient, headlight_diffuse: Brax's tasks are lit from above, so without more light from the camera an
         upright body would be dark.
     """
@@ -30,6 +32,7 @@ class Look:
     floor: tuple[Rgb, Rgb] = ((0.14, 0.22, 0.30), (0.22, 0.32, 0.42))
     sky_up: Rgb = (0.35, 0.55, 0.85)
     sky_down: Rgb = (0.85, 0.93, 1.0)
+    accents: tuple[tuple[str, Rgb], ...] = ()
     headlight_ambient: float = 0.2
     headlight_diffuse: float = 0.6
 
@@ -40,6 +43,11 @@ class Look:
         planes = model.geom_type == _PLANE
         model.geom_rgba[~planes, :3] = self.body
         model.geom_rgba[planes, :3] = 1.0
+        for plane in np.flatnonzero(planes):
+            if model.geom_matid[plane] < 0:
+                model.geom_rgba[plane, :3] = np.mean(self.floor, axis=0)
+        for name, color in self.accents:
+            model.geom_rgba[model.geom_bodyid == model.body(name).id, :3] = color
         for texture in range(model.ntex):
             kind = model.tex_type[texture]
             if kind == mujoco.mjtTexture.mjTEXTURE_2D:

@@ -95,7 +95,7 @@ class TrainConfig:
         self.validate()
         env = self.environment.build()
         pixels = env.observation_spec["pixels"].shape
-        network = ActorCritic((pixels[0], pixels[1], pixels[2]), env.frame_stack, env.action_size, self.network)
+        network = ActorCritic((pixels[0], pixels[1], pixels[2]), env.images.frame_stack, env.action_size, self.network)
         return env, PPO(env, network, self.ppo, self.num_updates)
 
 

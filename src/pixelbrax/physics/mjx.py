@@ -1,0 +1,47 @@
+"""What the engines built on MJX share: importing it quietly, its implementations, and where its bodies are."""
+
+import contextlib
+import io
+import warnings
+
+import jax
+import jax.numpy as jnp
+import mujoco
+from jaxtyping import Array, Float
+
+from pixelbrax.errors import ConfigError
+
+# Importing MJX without Warp prints two lines to standard output.
+with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from mujoco import mjx
+
+IMPLEMENTATIONS = ("jax", "warp")
+
+
+def check_implementation(name: str) -> None:
+    """Raises `ConfigError` if MJX has no such implementation, or this machine cannot run it."""
+    if name not in IMPLEMENTATIONS:
+        raise ConfigError(f"unknown backend {name!r}: MJX has {', '.join(IMPLEMENTATIONS)}")
+    if name == "warp" and jax.default_backend() != "gpu":
+        raise ConfigError("backend 'warp' needs an NVIDIA GPU: use 'jax' here")
+
+
+def body_pose(model: mjx.Model, data: mjx.Data) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
+    """World positions (metres) and rotation matrices of all bodies at the data's `qpos`.
+
+    What a step leaves in `data.xpos` is from before its last integration, so it is computed anew.
+    """
+    data = mjx.kinematics(model, data)
+    return data.xpos.astype(jnp.float32), data.xmat.reshape(-1, 3, 3).astype(jnp.float32)
+
+
+@contextlib.contextmanager
+def quiet_mujoco():
+    """Drops MuJoCo's warnings about old attributes in others' MJCF files, which it also writes to a file."""
+    previous = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda message: None)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(previous)

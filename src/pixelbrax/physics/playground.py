@@ -1,0 +1,96 @@
+"""Environments of MuJoCo Playground, and anyone's own `MjxEnv`."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mujoco
+from jaxtyping import Array, Float
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.physics.base import PhysicsState
+from pixelbrax.physics.mjx import body_pose, check_implementation, quiet_mujoco
+
+
+def make_playground_physics(name: str, implementation: str, **config: Any) -> "PlaygroundPhysics":
+    """A task of the DeepMind Control Suite in MuJoCo Playground.
+
+    Args:
+      name: Playground's name, such as "CheetahRun".
+      implementation: MJX's "jax", or "warp" on an NVIDIA GPU.
+      **config: overrides of the task's configuration.
+
+    Raises:
+      ConfigError: Playground is not installed, or has no such task or implementation.
+    """
+    check_implementation(implementation)
+    try:
+        from mujoco_playground import dm_control_suite
+    except ImportError as e:
+        raise ConfigError(f"MuJoCo Playground cannot be imported ({e}): pip install 'pixelbrax[playground]'") from e
+    if name not in dm_control_suite.ALL_ENVS:  # pyright: ignore
+        raise ConfigError(f"MuJoCo Playground has no environment {name!r} in its control suite")
+    with quiet_mujoco(), _old_names_of_mujoco():
+        return PlaygroundPhysics(dm_control_suite.load(name, config_overrides={"impl": implementation, **config}))
+
+
+@contextlib.contextmanager
+def _old_names_of_mujoco() -> Iterator[None]:
+    """Lets Playground 0.2's reacher load: it takes MuJoCo 3.17 for older than 3.3, by comparing strings."""
+    if hasattr(mujoco.MjSpec, "find_body"):
+        yield
+        return
+    mujoco.MjSpec.find_body = lambda self, name: self.body(name)
+    try:
+        yield
+    finally:
+        del mujoco.MjSpec.find_body
+
+
+class PlaygroundPhysics:
+    """An `MjxEnv` as `Physics`."""
+
+    cheap_reset = False  # some let the body come to rest for hundreds of steps
+
+    def __init__(self, env: Any):
+        """Takes a `mujoco_playground.MjxEnv`."""
+        self._env = env
+        self.mj_model: mujoco.MjModel = env.mj_model
+        self.action_size: int = env.action_size
+        self.dt = float(env.dt)
+        key = jax.ShapeDtypeStruct((2,), jnp.uint32)
+        action = jax.ShapeDtypeStruct((self.action_size,), jnp.float32)
+        self._spec = jax.eval_shape(env.step, jax.eval_shape(env.reset, key), action)
+
+    def reset(self, key: Array) -> PhysicsState:
+        """See `Physics.reset`."""
+        if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+            key = jax.random.key_data(key)  # Playground's own are of the old kind
+        return self._wrap(self._env.reset(key))
+
+    def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
+        """See `Physics.step`."""
+        return self._wrap(self._env.step(state.data, action))
+
+    def coordinates(self, state: PhysicsState) -> Float[Array, " n"]:
+        """See `Physics.coordinates`."""
+        return jnp.concatenate([state.data.data.qpos, state.data.data.qvel])
+
+    def body_pose(self, state: PhysicsState) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
+        """See `Physics.body_pose`."""
+        return body_pose(self._env.mjx_model, state.data.data)
+
+    def _wrap(self, state: Any) -> PhysicsState:
+        state = jax.tree.map(lambda x, spec: jnp.broadcast_to(x, spec.shape).astype(spec.dtype), state, self._spec)
+        obs = state.obs
+        if isinstance(obs, Mapping):
+            obs = obs["state"] if "state" in obs else jnp.concatenate([jnp.ravel(obs[key]) for key in sorted(obs)])
+        return PhysicsState(
+            data=state,
+            obs=obs.astype(jnp.float32),
+            reward=state.reward.astype(jnp.float32),
+            terminated=state.done > 0,
+            metrics={name: value.astype(jnp.float32) for name, value in state.metrics.items()},
+        )

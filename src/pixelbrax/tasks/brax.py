@@ -1,0 +1,75 @@
+"""The tasks of `brax.envs`."""
+
+import functools
+
+from pixelbrax.physics.base import Physics
+from pixelbrax.tasks.camera import CameraSpec
+from pixelbrax.tasks.look import Look
+from pixelbrax.tasks.registry import Task, register
+
+
+def _load(name: str, backend: str, **settings) -> Physics:
+    from pixelbrax.physics.brax import make_brax_physics  # the engine is loaded when it is needed
+
+    return make_brax_physics(name, backend, **settings)
+
+
+def _register(name: str, description: str, camera: CameraSpec, look: Look, *backends: str) -> None:
+    register(Task(name, description, backends, functools.partial(_load, name), camera, look))
+
+
+_PLAIN = Look()
+_RED, _BLUE = (0.85, 0.12, 0.12), (0.15, 0.35, 0.95)
+_ALL = ("spring", "positional", "generalized", "mjx")
+# The paper's framing (arXiv 2502.00021 and its reference implementation): offset, height and field of view.
+_SIDE = CameraSpec(offset=(0.0, -2.1), height=0.8, target_height=0.6, fovy=55.0)
+_CART = CameraSpec((0.0, -2.3), 0.0, 0.0, 55.0, body="cart")
+_HUMANOID = CameraSpec((1.7, -1.7), 1.5, 1.1, 50.0)
+
+_register("ant", "run with a four-legged body", CameraSpec((1.6, -1.6), 3.5, 0.0, 40.0), _PLAIN, *_ALL)
+_register("halfcheetah", "run with a planar two-legged body", _SIDE, _PLAIN, *_ALL)
+_register("hopper", "hop with a planar one-legged body", _SIDE, _PLAIN, *_ALL)
+_register("humanoid", "walk with a humanoid body", _HUMANOID, _PLAIN, *_ALL)
+_register(
+    "humanoidstandup",
+    "stand up with a humanoid body",
+    CameraSpec((1.9, -1.9), 1.4, 0.6, 50.0),
+    _PLAIN,
+    *_ALL,
+)
+_register(
+    "inverted_double_pendulum",
+    "balance two poles, one on the other, on a cart",
+    CameraSpec((0.0, -3.0), 0.8, 0.5, 50.0, body="cart"),
+    _PLAIN,
+    *("generalized", "spring", "positional", "mjx"),
+)
+_register(
+    "inverted_pendulum",
+    "balance a pole on a cart",
+    _CART,
+    _PLAIN,
+    *("generalized", "spring", "positional", "mjx"),
+)
+_register(
+    "pusher",
+    "push an object to a goal with an arm",
+    CameraSpec((0.45, -1.2), 1.6, -0.25, 50.0, body=None, target=(0.45, -0.25)),
+    Look(accents=(("object", _BLUE), ("goal", _RED))),
+    *("generalized", "spring", "positional", "mjx"),
+)
+_register(
+    "reacher",
+    "reach a target with a two-jointed arm",
+    CameraSpec((0.0, -0.2), 0.65, 0.0, 50.0, body=None),
+    Look(accents=(("target", _RED),)),
+    *("generalized", "spring", "positional", "mjx"),
+)
+_register(
+    "swimmer",
+    "swim with a body of three links",
+    CameraSpec((0.0, -3.0), 3.2, 0.0, 50.0, body="mid"),
+    _PLAIN,
+    "generalized",
+)
+_register("walker2d", "walk with a planar two-legged body", _SIDE, _PLAIN, *_ALL)

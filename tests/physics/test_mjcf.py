@@ -1,0 +1,77 @@
+"""Creatures of one's own, against MuJoCo, and what is said of those that cannot be used."""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+
+import pixelbrax
+from pixelbrax.errors import ConfigError
+from pixelbrax.physics.mjcf import MjcfPhysics
+
+CREATURE = Path(__file__).parents[2] / "examples" / "creature.xml"
+
+
+def _still(before, action, after):
+    return jnp.zeros(())
+
+
+def test_steps_and_poses_are_those_of_mujoco():
+    model = mujoco.MjModel.from_xml_path(str(CREATURE))
+    model.actuator_ctrlrange[0] = [-0.5, 1.0]  # off center: an action of 1 is the upper end
+    physics = MjcfPhysics(
+        model,
+        lambda before, action, after: after.qpos[0] - before.qpos[0],
+        terminate_fn=lambda data: data.qpos[0] > 100,
+        reset_fn=lambda key, data: data.replace(qpos=data.qpos.at[1].set(0.5)),  # in the air: no contacts
+        control_dt=0.02,
+    )
+    state, step = jax.jit(physics.reset)(jax.random.key(0)), jax.jit(physics.step)
+    data = mujoco.MjData(model)
+    data.qpos[1] = 0.5
+    for action in ([1.0, -1.0], [0.0, 0.5], [-1.0, 1.0]):
+        before = data.qpos[0]
+        data.ctrl[:] = 0.25 + 0.75 * action[0], action[1]
+        for _ in range(4):
+            mujoco.mj_step(model, data)
+        state = step(state, jnp.array(action))
+        np.testing.assert_allclose(state.obs, np.concatenate([data.qpos, data.qvel]), atol=2e-4)
+        np.testing.assert_allclose(state.reward, data.qpos[0] - before, atol=1e-5)
+        assert not state.terminated
+    mujoco.mj_kinematics(model, data)
+    xpos, xmat = physics.body_pose(state)
+    np.testing.assert_allclose(xpos, data.xpos, atol=1e-4)
+    np.testing.assert_allclose(xmat, data.xmat.reshape(-1, 3, 3), atol=1e-4)
+
+
+def test_initial_states_differ_by_a_little():
+    physics = MjcfPhysics(CREATURE, _still)
+    one, other = (physics._add_noise(jax.random.key(i), physics._start) for i in range(2))
+    assert 0 < np.abs(one.qpos - other.qpos).max() < 0.03
+    assert 0 < np.abs(one.qvel - other.qvel).max() < 0.1
+
+
+def test_what_cannot_be_used_is_told(tmp_path):
+    broken = tmp_path / "broken.xml"
+    broken.write_text("<mujoco><worldbody><geom size='-'/></worldbody></mujoco>")
+    with pytest.raises(ConfigError, match=r"broken\.xml: .*"):
+        pixelbrax.make(str(broken), reward_fn=_still)
+    with pytest.raises(ConfigError, match=r"nowhere\.xml: no such file"):
+        pixelbrax.make("nowhere.xml", reward_fn=_still)
+    with pytest.raises(ConfigError, match="needs reward_fn"):
+        pixelbrax.make(str(CREATURE))
+    with pytest.raises(
+        ConfigError, match=r"control_dt is 0\.007: it must be a multiple of .*timestep 0\.005"
+    ):
+        pixelbrax.make(str(CREATURE), reward_fn=_still, control_dt=0.007)
+    with pytest.raises(ConfigError, match=r"reward_fn returns an array of shape \(3,\): it must return a scalar"):
+        pixelbrax.make(str(CREATURE), reward_fn=lambda before, action, after: jnp.zeros(3))
+    with pytest.raises(ConfigError, match="the model has no camera 'front': it has 'side'"):
+        pixelbrax.make(str(CREATURE), reward_fn=_still, camera="front")
+    with pytest.raises(ConfigError, match="no actuators"):
+        pixelbrax.make(mujoco.MjSpec.from_string("<mujoco/>"), reward_fn=_still)
+    with pytest.raises(ConfigError, match="cannot wrap a str"):
+        pixelbrax.wrap("ant")
