@@ -62,7 +62,6 @@ def write_states(name: str, folder: Path, num_envs: int) -> None:
     import mujoco
 
     import pixelbrax
-    from pixelbrax.render import GeomPose
     from pixelbrax.tasks import Look, get_task
 
     env = pixelbrax.make(name)
@@ -72,7 +71,7 @@ def write_states(name: str, folder: Path, num_envs: int) -> None:
 
     def one(key):
         state, _ = jax.lax.scan(step, env.physics.reset(key), jax.random.split(key, 20))
-        pose, camera = GeomPose.from_bodies(env.physics.mj_model, *env.physics.body_pose(state)), env.camera(state)
+        pose, camera = env.geom_pose(state), env.camera(state)
         return {"xpos": pose.xpos, "xmat": pose.xmat, "cam_pos": camera.pos, "cam_mat": camera.mat, "fovy": camera.fovy}
 
     states = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), num_envs))

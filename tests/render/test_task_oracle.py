@@ -8,7 +8,7 @@ import pytest
 
 import pixelbrax
 from pixelbrax.envs.cameras import View, view
-from pixelbrax.render import Camera, GeomPose, ModelCamera, Scene, orbit, render
+from pixelbrax.render import Camera, GeomPose, ModelCamera, Scene, moving_lights, orbit, render
 from pixelbrax.tasks import get_task
 from tests.render import oracle
 
@@ -49,19 +49,26 @@ def _reached(model: mujoco.MjModel, camera_at: View) -> tuple[GeomPose, Camera]:
         mujoco.mj_kinematics(model, data)
         bodies.append((data.xpos.astype(np.float32), data.xmat.astype(np.float32).reshape(-1, 3, 3)))
     xpos, xmat = (jnp.stack(x) for x in zip(*bodies, strict=True))
-    return jax.vmap(lambda p, m: GeomPose.from_bodies(model, p, m))(xpos, xmat), jax.vmap(camera_at)(xpos, xmat)
+    return jax.vmap(lambda p, m: GeomPose.from_bodies(model, p, m, sites=True))(xpos, xmat), jax.vmap(camera_at)(
+        xpos, xmat
+    )
 
 
 def _frozen(model: mujoco.MjModel, pose: GeomPose) -> mujoco.MjModel:
     """The same geoms, fixed in the world where they are; planes without bounds, as environments draw them."""
     geoms = []
-    for kind, size, pos, mat in zip(model.geom_type, model.geom_size, pose.xpos, pose.xmat, strict=True):
+    columns = [
+        np.concatenate([getattr(model, f"{thing}_{name}") for thing in ("geom", "site")])
+        for name in ("type", "size", "group", "rgba")
+    ]
+    for kind, size, group, rgba, pos, mat in zip(*columns, pose.xpos, pose.xmat, strict=True):
         kind = mujoco.mjtGeom(kind).name.removeprefix("mjGEOM_").lower()
-        size = [0, 0, 1] if kind == "plane" else size
+        size = [0, 0, 1] if kind == "plane" else np.maximum(size, 1e-6)
+        look = f'group="{group}" rgba="1 1 1 {float(rgba[3] > 0)}"'
         quat = np.zeros(4)
         mujoco.mju_mat2Quat(quat, np.asarray(mat, np.float64).ravel())
         size, pos, quat = (" ".join(f"{v:.9g}" for v in np.asarray(values)) for values in (size, pos, quat))
-        geoms.append(f'<geom type="{kind}" size="{size}" pos="{pos}" quat="{quat}"/>')
+        geoms.append(f'<geom type="{kind}" size="{size}" pos="{pos}" quat="{quat}" {look}/>')
     return mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{''.join(geoms)}</worldbody></mujoco>")
 
 
@@ -120,3 +127,24 @@ def test_poses_of_mjx_are_those_of_mujoco():
     jax.tree.map(np.testing.assert_allclose, ours, theirs)
     image = render(Scene.from_mujoco(model), theirs, ModelCamera.from_mujoco(model, "world").of(data), 16, 16).rgb
     assert image.shape == (16, 16, 3)
+
+
+def test_lights_follow_bodies_as_mujocos_do():
+    lights = "".join(
+        f'<light pos=".{i} .2 .1" dir="0 .{i} -1" mode="{mode}" target="b"/>'
+        if "target" in mode
+        else f'<light pos=".{i} .2 .1" dir="0 .{i} -1" mode="{mode}"/>'
+        for i, mode in enumerate(("fixed", "track", "trackcom", "targetbody", "targetbodycom"), start=1)
+    )
+    model = mujoco.MjModel.from_xml_string(_CAMERAS.replace("<freejoint/>", "<freejoint/>" + lights))
+    assert moving_lights(model) is not None
+    data = mujoco.MjData(model)
+    data.qpos[:] = np.random.default_rng(1).normal(size=model.nq)
+    mujoco.mj_normalizeQuat(model, data.qpos)
+    mujoco.mj_forward(model, data)
+    xpos, xmat = jnp.asarray(data.xpos, jnp.float32), jnp.asarray(data.xmat, jnp.float32).reshape(-1, 3, 3)
+    pos, direction = moving_lights(model)(xpos, xmat)  # pyright: ignore[reportOptionalCall]
+    np.testing.assert_allclose(pos, data.light_xpos, atol=2e-5)
+    np.testing.assert_allclose(direction, data.light_xdir, atol=2e-5)
+    still = mujoco.MjModel.from_xml_string("<mujoco><worldbody><light/></worldbody></mujoco>")
+    assert moving_lights(still) is None

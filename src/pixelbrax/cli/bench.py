@@ -88,7 +88,7 @@ def some_states(env: PixelEnv, num_envs: int) -> tuple[GeomPose, Camera]:
 
         reset_key, act_key = jax.random.split(key)
         state, _ = jax.lax.scan(step, env.physics.reset(reset_key), jax.random.split(act_key, _STEPS))
-        return GeomPose.from_bodies(env.physics.mj_model, *env.physics.body_pose(state)), env.camera(state)
+        return env.geom_pose(state), env.camera(state)
 
     return jax.block_until_ready(jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), num_envs)))
 

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, UInt8
 from pixelbrax.envs.cameras import View
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import Physics, PhysicsState
-from pixelbrax.render import Camera, Frame, GeomPose, Scene, render
+from pixelbrax.render import Camera, Frame, GeomPose, Scene, moving_lights, render
 
 ImageOutput = Literal["pixels", "depth", "segmentation"]
 IMAGE_OUTPUTS: tuple[ImageOutput, ...] = ("pixels", "depth", "segmentation")
@@ -64,6 +64,7 @@ class Observer:
         self._scene = scene
         self._views = views
         self._settings = settings
+        self._lights_at = moving_lights(physics.mj_model)
 
     def frames(self, physics: PhysicsState) -> Frames:
         """The newest frame of every camera: "pixels", "depth" and "segmentation", as far as asked for."""
@@ -94,19 +95,25 @@ class Observer:
     ) -> Frame:
         """One picture of any size."""
         # Whole numbers have no gradient; cut here, `jax.grad` through physics need not look into the renderer.
-        xpos, xmat = jax.lax.stop_gradient(self._physics.body_pose(physics))
-        pose = GeomPose.from_bodies(self._physics.mj_model, xpos, xmat)
+        physics = jax.lax.stop_gradient(physics)
+        scene = self._scene
+        if self._lights_at is not None:
+            scene = scene.with_lights(*self._lights_at(*self._physics.body_pose(physics)))
         rendered = tuple(_RENDERED[output] for output in outputs)
         return render(
-            self._scene,
-            pose,
-            self._views[camera](xpos, xmat),
+            scene,
+            self.geom_pose(physics),
+            self.camera(physics, camera),
             height,
             width,
             rendered,  # pyright: ignore[reportArgumentType]
             shadows=self._settings.shadows,
             samples=self._settings.samples,
         )
+
+    def geom_pose(self, physics: PhysicsState) -> GeomPose:
+        """Where everything is that the scene may draw."""
+        return GeomPose.from_bodies(self._physics.mj_model, *self._physics.body_pose(physics), sites=True)
 
     def camera(self, physics: PhysicsState, name: str) -> Camera:
         """Where a camera is."""

@@ -15,7 +15,7 @@ from pixelbrax.envs.draw import draw_where
 from pixelbrax.envs.observe import ImageOutput, ImageSettings, Observer
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import Physics, PhysicsState
-from pixelbrax.render import Camera, Scene
+from pixelbrax.render import Camera, GeomPose, Scene
 from pixelbrax.tasks import Rgb
 
 Autoreset = Literal["next_step", "same_step", "disabled"]
@@ -32,8 +32,9 @@ class State:
       physics: the engine's state.
       obs: "pixels", (height, width, channels * frame_stack) uint8 with the newest frame last, or (channels *
         frame_stack, height, width) if channels come first; as far as asked for "depth", (height, width) float32
-        metres, and "segmentation", (height, width) int32 geom ids, of the newest frame; and "state", (obs_size,)
-        float32, the engine's own observation vector. With several cameras "pixels/<camera>" and so on.
+        metres, and "segmentation", (height, width) int32 geom ids (sites count on behind the geoms), of the newest
+        frame; and "state", (obs_size,) float32, the engine's own observation vector. With several cameras
+        "pixels/<camera>" and so on.
       reward: () float32, of the step that led here.
       terminated: () bool, the task ended here: no reward follows.
       truncated: () bool, time ran out here (reward would have followed), or the physics diverged. Never together
@@ -124,7 +125,7 @@ class PixelEnv:
         self.action_repeat = action_repeat
         self.episode_length = episode_length
         self.autoreset: Autoreset = autoreset
-        self.scene = Scene.from_mujoco(physics.mj_model).with_infinite_planes()
+        self.scene = Scene.from_mujoco(physics.mj_model, sites=True).with_infinite_planes()
         if sky is not None and not np.any(physics.mj_model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX):
             self.scene = replace(self.scene, sky_rgb=jnp.array(sky, jnp.float32))
         if camera is None:
@@ -174,6 +175,10 @@ class PixelEnv:
     def camera(self, physics: PhysicsState, name: str | None = None) -> Camera:
         """Where a camera is: the one of that name, or the first."""
         return self._observer.camera(physics, name or self.cameras[0])
+
+    def geom_pose(self, physics: PhysicsState) -> GeomPose:
+        """Where everything is that `scene` draws."""
+        return self._observer.geom_pose(physics)
 
     def render(self, state: State, height: int, width: int) -> UInt8[Array, "height width 3"]:
         """The task as its first camera sees it, at any size and in color, for people to look at."""

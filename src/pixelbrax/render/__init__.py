@@ -1,6 +1,7 @@
 """Analytic ray casting of MuJoCo scenes in pure JAX. Knows nothing of reinforcement learning."""
 
 from pixelbrax.render.camera import Camera, ModelCamera, look_at, orbit
+from pixelbrax.render.follow import moving_lights
 from pixelbrax.render.read import UnsupportedGeomError
 from pixelbrax.render.renderer import OUTPUTS, Frame, render
 from pixelbrax.render.scene import GeomPose, LightKind, Pattern, Scene
@@ -16,6 +17,7 @@ __all__ = [
     "Scene",
     "UnsupportedGeomError",
     "look_at",
+    "moving_lights",
     "orbit",
     "render",
 ]

@@ -1,5 +1,6 @@
 """The pinhole camera, and the ways to place one."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import jax
@@ -162,16 +163,35 @@ class ModelCamera:
     def _center_of_mass(
         self, root: int, xpos: Float[Array, "nbody 3"], xmat: Float[Array, "nbody 3 3"]
     ) -> Float[Array, "3"]:
-        """Of the body and all its descendants; a massless subtree's is its root's own."""
-        inside = [i == root for i in range(len(self.parents))]
-        for i in range(root + 1, len(self.parents)):  # MuJoCo numbers parents before children
-            inside[i] = inside[self.parents[i]]
-        bodies = np.flatnonzero(inside)
-        centers = xpos[bodies] + _rotate(xmat[bodies], self.center[bodies])
-        mass = self.mass[bodies]
-        total = jnp.sum(mass)
-        mean = jnp.sum(mass[:, None] * centers, axis=0) / jnp.maximum(total, mujoco.mjMINVAL)
-        return jnp.where(total < mujoco.mjMINVAL, centers[0], mean)
+        return center_of_mass(root, self.parents, self.mass, self.center, xpos, xmat)
+
+
+def center_of_mass(
+    root: int,
+    parents: Sequence[int],
+    mass: Float[Array, " nbody"],
+    center: Float[Array, "nbody 3"],
+    xpos: Float[Array, "nbody 3"],
+    xmat: Float[Array, "nbody 3 3"],
+) -> Float[Array, "3"]:
+    """Of a body and all its descendants, world frame, metres; a massless subtree's is its root's own.
+
+    Args:
+      root: the body.
+      parents: of each body.
+      mass: kilogram.
+      center: centers of mass in the bodies' frames, metres.
+      xpos: the bodies' world positions, metres.
+      xmat: their rotation matrices.
+    """
+    inside = [i == root for i in range(len(parents))]
+    for i in range(root + 1, len(parents)):  # MuJoCo numbers parents before children
+        inside[i] = inside[parents[i]]
+    bodies = np.flatnonzero(inside)
+    centers = xpos[bodies] + _rotate(xmat[bodies], center[bodies])
+    total = jnp.sum(mass[bodies])
+    mean = jnp.sum(mass[bodies, None] * centers, axis=0) / jnp.maximum(total, mujoco.mjMINVAL)
+    return jnp.where(total < mujoco.mjMINVAL, centers[0], mean)
 
 
 def _rotate(mat: Float[Array, "*batch 3 3"], vector: Float[Array, "*batch 3"]) -> Float[Array, "*batch 3"]:

@@ -7,7 +7,7 @@ none, from the center; a material's color counts only where the geom's is the de
 decoded, colors are linear and shown without gamma correction.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import mujoco
@@ -35,25 +35,49 @@ class UnsupportedGeomError(NotImplementedError):
     """A visible geom has a type that the renderer cannot draw."""
 
 
-def read_scene(model: mujoco.MjModel, skip_unsupported: bool) -> Scene:
+class _Things(NamedTuple):
+    """What may be drawn: all geoms and, behind them, the sites, if they are asked for."""
+
+    kind: np.ndarray
+    size: np.ndarray
+    rgba: np.ndarray
+    material: np.ndarray
+    group: np.ndarray
+    names: list[str]
+
+    @classmethod
+    def of(cls, model: mujoco.MjModel, sites: bool) -> "_Things":
+        names = [f"geom {i} ({model.geom(i).name or 'unnamed'!r})" for i in range(model.ngeom)]
+        arrays = [model.geom_type, model.geom_size, model.geom_rgba, model.geom_matid, model.geom_group]
+        if not sites:
+            kind, size, rgba, material, group = arrays
+            return cls(kind, size, rgba, material, group, names)
+        names += [f"site {i} ({model.site(i).name or 'unnamed'!r})" for i in range(model.nsite)]
+        others = (model.site_type, model.site_size, model.site_rgba, model.site_matid, model.site_group)
+        kind, size, rgba, material, group = (np.concatenate(pair) for pair in zip(arrays, others, strict=True))
+        return cls(kind, size, rgba, material, group, names)
+
+
+def read_scene(model: mujoco.MjModel, skip_unsupported: bool, sites: bool) -> Scene:
     """See `Scene.from_mujoco`."""
-    visible = _visible_geoms(model, skip_unsupported)
-    textures = _Textures(model)
-    patterns = [textures.pattern(geom) if geom in visible else _PLAIN for geom in range(model.ngeom)]
+    things = _Things.of(model, sites)
+    visible = _visible(model, things, skip_unsupported)
+    textures = _Textures(model, things)
+    n = len(things.kind)
+    patterns = [textures.pattern(i) if i in visible else _PLAIN for i in range(n)]
     sky_rgb, sky_texture = textures.sky()
-    n = model.ngeom
     return Scene(
-        geom_type=tuple(int(t) for t in model.geom_type),
+        geom_type=tuple(int(t) for t in things.kind),
         visible=visible,
         geom_pattern=tuple(kind for kind, *_ in patterns),
         geom_texture=tuple(texture for _, texture, *_ in patterns),
         texture_shape=tuple(shape for shape, _ in textures.stored),
         sky_texture=sky_texture,
-        geom_size=_leaf(model.geom_size, n, 3),
-        geom_rgb=_leaf([_rgba(model, i)[:3] for i in range(n)], n, 3),
-        geom_emission=_leaf([_material(model, i, "emission", 0.0) for i in range(n)], n),
-        geom_specular=_leaf([_material(model, i, "specular", _DEFAULT_SPECULAR) for i in range(n)], n),
-        geom_shininess=_leaf([_material(model, i, "shininess", _DEFAULT_SHININESS) for i in range(n)], n),
+        geom_size=_leaf(things.size, n, 3),
+        geom_rgb=_leaf([_rgba(model, things, i)[:3] for i in range(n)], n, 3),
+        geom_emission=_leaf([_material(model, things, i, "emission", 0.0) for i in range(n)], n),
+        geom_specular=_leaf([_material(model, things, i, "specular", _DEFAULT_SPECULAR) for i in range(n)], n),
+        geom_shininess=_leaf([_material(model, things, i, "shininess", _DEFAULT_SHININESS) for i in range(n)], n),
         pattern_rgb=_leaf([cells for _, _, cells, *_ in patterns], n, 2, 3),
         texture_scale=_leaf([scale for *_, scale, _ in patterns], n, 3),
         texture_offset=_leaf([offset for *_, offset in patterns], n, 2),
@@ -67,39 +91,43 @@ def _leaf(x: Any, *shape: int) -> Array:
     return jnp.asarray(np.asarray(x, np.float32).reshape(shape))
 
 
-def _visible_geoms(model: mujoco.MjModel, skip_unsupported: bool) -> tuple[int, ...]:
+def _visible(model: mujoco.MjModel, things: _Things, skip_unsupported: bool) -> tuple[int, ...]:
     visible = []
-    for i in range(model.ngeom):
-        if model.geom_group[i] >= _VISIBLE_GROUPS or _rgba(model, i)[3] == 0:
+    for i, kind in enumerate(things.kind):
+        if things.group[i] >= _VISIBLE_GROUPS or _rgba(model, things, i)[3] == 0:
             continue
-        if model.geom_type[i] in SUPPORTED_GEOMS:
+        if kind in SUPPORTED_GEOMS:
             visible.append(i)
         elif not skip_unsupported:
-            kind = mujoco.mjtGeom(model.geom_type[i]).name.removeprefix("mjGEOM_").lower()
             raise UnsupportedGeomError(
-                f"cannot draw geom {i} ({model.geom(i).name or 'unnamed'!r}) of type {kind}: only plane, sphere, "
-                "capsule, ellipsoid, cylinder and box are supported; replace it, hide it (group 3 or alpha 0), or pass "
-                "skip_unsupported=True to draw the rest"
+                f"cannot draw {things.names[i]} of type {mujoco.mjtGeom(kind).name.removeprefix('mjGEOM_').lower()}: "
+                "only plane, sphere, capsule, ellipsoid, cylinder and box are supported; replace it, hide it (group 3 "
+                "or alpha 0), or pass skip_unsupported=True to draw the rest"
             )
     return tuple(visible)
 
 
-def _rgba(model: mujoco.MjModel, geom: int) -> np.ndarray:
-    """(4,) the geom's own color, or its material's where it has none of its own."""
-    rgba, material = model.geom_rgba[geom], model.geom_matid[geom]
+def _rgba(model: mujoco.MjModel, things: _Things, i: int) -> np.ndarray:
+    """(4,) its own color, or its material's where it has none of its own."""
+    rgba, material = things.rgba[i], things.material[i]
     return model.mat_rgba[material] if material >= 0 and np.array_equal(rgba, _DEFAULT_RGBA) else rgba
 
 
-def _material(model: mujoco.MjModel, geom: int, name: str, default: float) -> float:
-    material = model.geom_matid[geom]
+def _material(model: mujoco.MjModel, things: _Things, i: int, name: str, default: float) -> float:
+    material = things.material[i]
     return default if material < 0 else getattr(model, f"mat_{name}")[material]
+
+
+def drawn_lights(model: mujoco.MjModel) -> np.ndarray:
+    """Ids of the lights that a scene has, in its order."""
+    supported = model.light_type != mujoco.mjtLightType.mjLIGHT_IMAGE
+    return np.flatnonzero(model.light_active.astype(bool) & supported)
 
 
 def _lights(model: mujoco.MjModel) -> dict[str, Any]:
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
-    supported = model.light_type != mujoco.mjtLightType.mjLIGHT_IMAGE
-    lights = np.flatnonzero(model.light_active.astype(bool) & supported)
+    lights = drawn_lights(model)
     n, headlight = len(lights), model.vis.headlight
     kinds = []
     for i in lights:
@@ -136,15 +164,16 @@ _PLAIN: _PatternOf = (Pattern.PLAIN, -1, np.ones((2, 3)), np.ones(3), np.zeros(2
 class _Textures:
     """Reads textures, and keeps those that have to be looked up texel by texel."""
 
-    def __init__(self, model: mujoco.MjModel):
+    def __init__(self, model: mujoco.MjModel, things: _Things):
         self._model = model
+        self._things = things
         self._position: dict[int, int] = {}  # of a MuJoCo texture in `stored`
         self.stored: list[tuple[tuple[int, tuple[tuple[int, int], ...]], np.ndarray]] = []
 
-    def pattern(self, geom: int) -> _PatternOf:
-        """How a geom's surface is colored."""
-        model = self._model
-        material = model.geom_matid[geom]
+    def pattern(self, i: int) -> _PatternOf:
+        """How the surface of a thing is colored."""
+        model, things = self._model, self._things
+        material = things.material[i]
         texture = -1 if material < 0 else model.mat_texid[material, mujoco.mjtTextureRole.mjTEXROLE_RGB]
         if texture < 0:
             return _PLAIN
@@ -152,11 +181,11 @@ class _Textures:
         if (plain := _single_color(faces)) is not None:
             return Pattern.PLAIN, -1, np.stack([plain, plain]), np.ones(3), np.zeros(2)
         if model.tex_type[texture] != mujoco.mjtTexture.mjTEXTURE_2D:
-            scale = _drawn_size(model, geom) if model.mat_texuniform[material] else np.ones(3)
+            scale = _drawn_size(things, i) if model.mat_texuniform[material] else np.ones(3)
             return Pattern.CUBE, self._store(texture), np.ones((2, 3)), scale, np.zeros(2)
-        scale, offset = _image_placement(model, geom, material)
+        scale, offset = _image_placement(model, things, i)
         cells = _checker(faces[0])
-        if cells is not None and model.geom_type[geom] == PLANE:
+        if cells is not None and things.kind[i] == PLANE:
             return Pattern.CHECKER, -1, cells, scale, offset
         return Pattern.IMAGE, self._store(texture), np.ones((2, 3)), scale, offset
 
@@ -205,19 +234,19 @@ _SPHERE = int(mujoco.mjtGeom.mjGEOM_SPHERE)
 _ROUND = (_SPHERE, int(mujoco.mjtGeom.mjGEOM_CAPSULE), int(mujoco.mjtGeom.mjGEOM_CYLINDER))
 
 
-def _drawn_size(model: mujoco.MjModel, geom: int) -> np.ndarray:
+def _drawn_size(things: _Things, i: int) -> np.ndarray:
     """(3,) half-sizes by which MuJoCo scales its unit shapes."""
-    size = model.geom_size[geom]
-    if model.geom_type[geom] in _ROUND:
-        return np.array([size[0], size[0], size[0] if model.geom_type[geom] == _SPHERE else size[1]])
+    size, kind = things.size[i], things.kind[i]
+    if kind in _ROUND:
+        return np.array([size[0], size[0], size[0] if kind == _SPHERE else size[1]])
     return size
 
 
-def _image_placement(model: mujoco.MjModel, geom: int, material: int) -> tuple[np.ndarray, np.ndarray]:
+def _image_placement(model: mujoco.MjModel, things: _Things, i: int) -> tuple[np.ndarray, np.ndarray]:
     """`Scene.texture_scale` and `Scene.texture_offset` of a 2D texture."""
-    size = _drawn_size(model, geom)[:2]
+    size, material = _drawn_size(things, i)[:2], things.material[i]
     uniform, repeat = bool(model.mat_texuniform[material]), model.mat_texrepeat[material]
-    if model.geom_type[geom] != PLANE:
+    if things.kind[i] != PLANE:
         return np.append(repeat * (size if uniform else 1.0), 0.0), np.zeros(2)
     bounded = size > 0
     repeat = repeat * np.where(bounded & uniform, size, 1.0)

@@ -49,29 +49,51 @@ class GeomPose:
     xmat: Float[Array, "*batch ngeom 3 3"]
 
     @classmethod
-    def from_mujoco(cls, data: mujoco.MjData) -> "GeomPose":
-        """Poses in MuJoCo's data, for which `mj_forward` or `mj_kinematics` has been called."""
-        return cls(jnp.asarray(data.geom_xpos, jnp.float32), jnp.asarray(data.geom_xmat, jnp.float32).reshape(-1, 3, 3))
+    def from_mujoco(cls, data: mujoco.MjData, *, sites: bool = False) -> "GeomPose":
+        """Poses in MuJoCo's data, for which `mj_forward` or `mj_kinematics` has been called.
+
+        Args:
+          data: the data.
+          sites: add the sites, for a scene that was read with them.
+        """
+        return cls(*_joined(data.geom_xpos, data.geom_xmat, data.site_xpos, data.site_xmat, sites))
 
     @classmethod
-    def from_mjx(cls, data: "mujoco.mjx.Data") -> "GeomPose":  # pyright: ignore
-        """Poses in MJX's data, one environment or a batch of them."""
-        return cls(data.geom_xpos.astype(jnp.float32), data.geom_xmat.astype(jnp.float32))
+    def from_mjx(cls, data: "mujoco.mjx.Data", *, sites: bool = False) -> "GeomPose":  # pyright: ignore
+        """Poses in MJX's data, one environment or a batch of them; see `from_mujoco`."""
+        return cls(*_joined(data.geom_xpos, data.geom_xmat, data.site_xpos, data.site_xmat, sites))
 
     @classmethod
     def from_bodies(
-        cls, model: mujoco.MjModel, xpos: Float[Array, "nbody 3"], xmat: Float[Array, "nbody 3 3"]
+        cls,
+        model: mujoco.MjModel,
+        xpos: Float[Array, "nbody 3"],
+        xmat: Float[Array, "nbody 3 3"],
+        *,
+        sites: bool = False,
     ) -> "GeomPose":
-        """Poses of a model's geoms, each fixed to its body; for engines that move bodies only."""
-        rotations = np.zeros((model.ngeom, 9))
-        for rotation, quat in zip(rotations, model.geom_quat, strict=True):
+        """Poses of a model's geoms, each fixed to its body; for engines that move bodies only. See `from_mujoco`."""
+        body, offset, quats = model.geom_bodyid, model.geom_pos, model.geom_quat
+        if sites:
+            body, offset = np.append(body, model.site_bodyid), np.concatenate([offset, model.site_pos])
+            quats = np.concatenate([quats, model.site_quat])
+        rotations = np.zeros((len(quats), 9))
+        for rotation, quat in zip(rotations, quats, strict=True):
             mujoco.mju_quat2Mat(rotation, quat)
-        offset = jnp.asarray(model.geom_pos, jnp.float32)
-        turn = jnp.asarray(rotations.reshape(-1, 3, 3), jnp.float32)
-        mat = xmat[model.geom_bodyid]
+        turn, mat = jnp.asarray(rotations.reshape(-1, 3, 3), jnp.float32), xmat[body]
         # Products written out: a batch of small matrix products would be slow, and coarse on accelerators.
-        geom_xpos = xpos[model.geom_bodyid] + jnp.sum(mat * offset[:, None, :], axis=-1)
+        geom_xpos = xpos[body] + jnp.sum(mat * jnp.asarray(offset, jnp.float32)[:, None, :], axis=-1)
         return cls(geom_xpos, jnp.sum(mat[:, :, :, None] * turn[:, None, :, :], axis=-2))
+
+
+def _joined(geom_xpos, geom_xmat, site_xpos, site_xmat, sites: bool) -> tuple[Array, Array]:
+    xpos, xmat = jnp.asarray(geom_xpos, jnp.float32), jnp.asarray(geom_xmat, jnp.float32)
+    xmat = xmat.reshape(*xpos.shape, 3)
+    if sites:
+        more_xpos, more_xmat = jnp.asarray(site_xpos, jnp.float32), jnp.asarray(site_xmat, jnp.float32)
+        xpos = jnp.concatenate([xpos, more_xpos], axis=-2)
+        xmat = jnp.concatenate([xmat, more_xmat.reshape(*more_xpos.shape, 3)], axis=-3)
+    return xpos, xmat
 
 
 @jax.tree_util.register_dataclass
@@ -144,7 +166,7 @@ class Scene:
     textures: tuple[Float[Array, "*batch texel 3"], ...]
 
     @classmethod
-    def from_mujoco(cls, model: mujoco.MjModel, *, skip_unsupported: bool = False) -> "Scene":
+    def from_mujoco(cls, model: mujoco.MjModel, *, skip_unsupported: bool = False, sites: bool = False) -> "Scene":
         """Reads a scene from a compiled MuJoCo model.
 
         Geoms of groups 3 to 5 and geoms with alpha 0 are left out, as in MuJoCo's default viewer; other alphas are
@@ -154,13 +176,15 @@ class Scene:
           model: the model.
           skip_unsupported: leave out geoms that the renderer cannot draw (meshes, height fields, signed distance
             fields) instead of raising an error.
+          sites: draw the sites too, as MuJoCo's viewer does; they count as geoms, behind those of the model. Poses must
+            then have them as well.
 
         Raises:
           UnsupportedGeomError: a visible geom cannot be drawn; the message names it.
         """
         from pixelbrax.render.read import read_scene
 
-        return read_scene(model, skip_unsupported)
+        return read_scene(model, skip_unsupported, sites)
 
     def with_infinite_planes(self) -> "Scene":
         """The same scene with every plane drawn without bounds, as the physics treats it.
