@@ -95,15 +95,15 @@ class Observer:
     ) -> Frame:
         """One picture of any size."""
         # Whole numbers have no gradient; cut here, `jax.grad` through physics need not look into the renderer.
-        physics = jax.lax.stop_gradient(physics)
+        bodies = jax.lax.stop_gradient(self._physics.body_pose(physics))
         scene = self._scene
         if self._lights_at is not None:
-            scene = scene.with_lights(*self._lights_at(*self._physics.body_pose(physics)))
+            scene = scene.with_lights(*self._lights_at(*bodies))
         rendered = tuple(_RENDERED[output] for output in outputs)
         return render(
             scene,
-            self.geom_pose(physics),
-            self.camera(physics, camera),
+            GeomPose.from_bodies(self._physics.mj_model, *bodies, sites=True),
+            self._views[camera](*bodies),
             height,
             width,
             rendered,  # pyright: ignore[reportArgumentType]
