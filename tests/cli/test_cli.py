@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from pixelbrax.cli.main import main
+from pixelbrax.cli.parse import file_name
 from pixelbrax.training import RunDir, Trainer
 from tests.images import read_image
 
@@ -93,6 +94,10 @@ def test_mistakes_end_with_one_line_and_code_2(argv, message, capsys, tmp_path, 
     assert err.count("\n") == 1
     assert out == ""
     assert list(tmp_path.iterdir()) == [], "nothing is left behind"
+
+
+def test_a_suites_tasks_are_no_paths():
+    assert file_name("dmc/cheetah_run") == "dmc-cheetah_run"
 
 
 @pytest.mark.parametrize("argv", [[], ["--help"], ["--version"], ["list"]])

@@ -49,3 +49,8 @@ def _first_sentence(box: str) -> str:
     text = [line for line in lines if line and line[0] not in "╭╰"]
     ends = [i for i, line in enumerate(text) if set(line) <= {"─"} or line.startswith(("Perhaps", "For full helptext"))]
     return " ".join(text[: ends[0]] if ends else text)
+
+
+def file_name(task: str) -> str:
+    """A task's name as that of a file or folder: "dmc/cheetah_run" is no path."""
+    return task.replace("/", "-")

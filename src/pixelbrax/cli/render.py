@@ -12,7 +12,7 @@ import tyro
 from jaxtyping import Array
 
 from pixelbrax.cli.main import use_compilation_cache
-from pixelbrax.cli.parse import parse
+from pixelbrax.cli.parse import file_name, parse
 from pixelbrax.cli.policy import network_actor, random_actor
 from pixelbrax.envs import PixelEnv, State, make
 from pixelbrax.errors import ConfigError, check_seed
@@ -33,7 +33,7 @@ class Args:
     out: Path | None = None
     """Picture (.png) or video (.mp4); by default <task>.png."""
     backend: str | None = None
-    """Brax backend; by default the task's own."""
+    """Engine, one of those that `pixelbrax list` shows; by default the task's own."""
     size: int = 128
     """Height and width of each image, pixels."""
     seeds: int = 2
@@ -63,7 +63,7 @@ def main(argv: list[str]) -> int:
         raise ConfigError("name either a task or --run")
     if args.run is not None and args.backend is not None:
         raise ConfigError("--backend goes with a task: a run has its own")
-    out = args.out or Path(f"{args.run.resolve().name if args.run else args.env}.png")
+    out = args.out or Path(f"{args.run.resolve().name if args.run else file_name(args.env or '')}.png")
     if out.suffix not in (".png", ".mp4"):
         raise ConfigError(f"{out}: --out must end in .png or .mp4")
     if out.exists() and not args.force:

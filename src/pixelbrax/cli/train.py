@@ -8,7 +8,7 @@ import jax
 
 from pixelbrax.algorithms import PPOState
 from pixelbrax.cli.main import use_compilation_cache
-from pixelbrax.cli.parse import parse
+from pixelbrax.cli.parse import file_name, parse
 from pixelbrax.cli.policy import network_actor
 from pixelbrax.errors import ConfigError
 from pixelbrax.report import record_episode, write_curve, write_video
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
 def _start(args: Args) -> int:
     config = replace(args.config, environment=args.config.environment.resolved())
     trainer = Trainer(config)
-    name = args.name or args.preset or config.environment.env
+    name = args.name or args.preset or file_name(config.environment.env)
     path = args.runs / name if args.name else unused_path(args.runs, name)
     run = RunDir.create(path, config)
     trainer.progress.say(f"{run.path}: {config.environment.env} from pixels, seed {config.seed}")

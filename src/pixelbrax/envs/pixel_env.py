@@ -97,7 +97,8 @@ class PixelEnv:
         Args:
           physics: the engine's environment.
           camera: from where it is seen: a name or number of a camera of the model, a `CameraSpec`, a `Camera` that
-            stands still, or several of them by names of your own; by default the model's first.
+            stands still, or several of them by names of your own; by default the model's first, or where MuJoCo's
+            viewer first looks from.
           image_size: height and width of the observation in pixels, 8 to 512; one number for both.
           frame_stack: number of successive frames in one observation of pixels.
           action_repeat: physics steps ("frames") an action lasts. Only the last is rendered; rewards are summed.

@@ -35,7 +35,7 @@ class EnvConfig:
     episode_length: int = 1000
     """Frames after which an episode is truncated."""
     backend: str | None = None
-    """Brax backend; by default the task's own."""
+    """Engine, one of those that `pixelbrax list` shows; by default the task's own."""
     grayscale: bool = False
     """One luminance channel a frame instead of three colors."""
 
