@@ -32,7 +32,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
@@ -70,8 +70,9 @@ def write_states(name: str, folder: Path, num_envs: int) -> None:
         return env.physics.step(state, jax.random.uniform(key, (env.action_size,), minval=-1, maxval=1)), None
 
     def one(key):
-        state, _ = jax.lax.scan(step, env.physics.reset(key), jax.random.split(key, 20))
-        pose, camera = env.geom_pose(state), env.camera(state)
+        state = env.reset(key)
+        physics, _ = jax.lax.scan(step, state.physics, jax.random.split(key, 20))
+        _, pose, camera = env.picture(replace(state, physics=physics))
         return {"xpos": pose.xpos, "xmat": pose.xmat, "cam_pos": camera.pos, "cam_mat": camera.mat, "fovy": camera.fovy}
 
     states = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), num_envs))

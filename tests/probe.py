@@ -33,6 +33,7 @@ class ProbePhysics:
     """
 
     mj_model = _MODEL
+    model = None
     action_size = 1
     dt = 0.1
     cheap_reset = True
@@ -41,6 +42,9 @@ class ProbePhysics:
         self.terminates_at = terminates_at
         self.diverges_at = diverges_at
         self.pays_side = pays_side
+
+    def with_model(self, model: Any) -> "ProbePhysics":
+        return self
 
     def reset(self, key: Any) -> PhysicsState:
         key, start_key = jax.random.split(key)

@@ -4,7 +4,7 @@ import functools
 import json
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +87,10 @@ def some_states(env: PixelEnv, num_envs: int) -> tuple[GeomPose, Camera]:
             return env.physics.step(state, jax.random.uniform(key, (env.action_size,), minval=-1, maxval=1)), None
 
         reset_key, act_key = jax.random.split(key)
-        state, _ = jax.lax.scan(step, env.physics.reset(reset_key), jax.random.split(act_key, _STEPS))
-        return env.geom_pose(state), env.camera(state)
+        state = env.reset(reset_key)
+        physics, _ = jax.lax.scan(step, state.physics, jax.random.split(act_key, _STEPS))
+        _, pose, camera = env.picture(replace(state, physics=physics))
+        return pose, camera
 
     return jax.block_until_ready(jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), num_envs)))
 

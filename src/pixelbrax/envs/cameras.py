@@ -44,12 +44,11 @@ def default_camera(model: mujoco.MjModel) -> CameraLike:
 
 
 def _following(model: mujoco.MjModel, spec: CameraSpec) -> View:
-    body = 0  # the world, whose pose is 0
-    if spec.body is not None:
-        body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, spec.body)
-    if body < 0:
-        names = ", ".join(repr(model.body(i).name) for i in range(1, model.nbody))
-        raise ConfigError(f"the model has no body {spec.body!r} for the camera to follow: it has {names}")
+    names = [model.body(i).name for i in range(1, model.nbody)]
+    if spec.body is not None and spec.body not in names:
+        known = ", ".join(map(repr, names))
+        raise ConfigError(f"the model has no body {spec.body!r} for the camera to follow: it has {known}")
+    body = 0 if spec.body is None else 1 + names.index(spec.body)  # 0 is the world, whose pose is 0
 
     def at(xpos: Float[Array, "nbody 3"], xmat: Float[Array, "nbody 3 3"]) -> Camera:
         del xmat

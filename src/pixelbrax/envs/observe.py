@@ -1,16 +1,28 @@
 """What an agent sees of a state: frames of one or several cameras, stacked over time, in the layout asked for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import mujoco
 from jaxtyping import Array, Bool, UInt8
 
-from pixelbrax.envs.cameras import View
+from pixelbrax.envs.cameras import CameraLike, View, view
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics import Physics, PhysicsState
-from pixelbrax.render import Camera, Frame, GeomPose, Scene, moving_lights, render
+from pixelbrax.physics import PhysicsState, Randomizer
+from pixelbrax.render import (
+    Camera,
+    Frame,
+    GeomPose,
+    LightsAt,
+    Scene,
+    moving_lights,
+    render,
+    varied_model,
+    vary_scene,
+)
 
 ImageOutput = Literal["pixels", "depth", "segmentation"]
 IMAGE_OUTPUTS: tuple[ImageOutput, ...] = ("pixels", "depth", "segmentation")
@@ -55,30 +67,54 @@ class ImageSettings:
         return 1 if self.grayscale else 3
 
 
+class _World(NamedTuple):
+    """A model and what follows from it."""
+
+    model: mujoco.MjModel
+    scene: Scene
+    views: dict[str, View]
+    lights_at: LightsAt | None
+
+
+def _views(model: mujoco.MjModel, cameras: Mapping[str, CameraLike]) -> dict[str, View]:
+    return {name: view(model, camera) for name, camera in cameras.items()}
+
+
 class Observer:
-    """Draws frames and stacks them."""
+    """Draws frames and stacks them.
 
-    def __init__(self, physics: Physics, scene: Scene, views: dict[str, View], settings: ImageSettings):
-        """`views` are the cameras by name; if there is but one, its name does not appear in the observation's keys."""
-        self._physics = physics
+    What is called `drawn` are numbers of the engine's model that a `Randomizer` drew.
+    """
+
+    def __init__(
+        self,
+        randomizer: Randomizer,
+        model: mujoco.MjModel,
+        scene: Scene,
+        cameras: Mapping[str, CameraLike],
+        settings: ImageSettings,
+    ):
+        """The scene is the model's; if there is but one camera, its name is not in the observation's keys."""
+        self._randomizer = randomizer
+        self._model = model
         self._scene = scene
-        self._views = views
+        self._cameras = cameras
         self._settings = settings
-        self._lights_at = moving_lights(physics.mj_model)
+        self._plain = _World(model, scene, _views(model, cameras), moving_lights(model))
 
-    def frames(self, physics: PhysicsState) -> Frames:
+    def frames(self, physics: PhysicsState, drawn: dict[str, Array]) -> Frames:
         """The newest frame of every camera: "pixels", "depth" and "segmentation", as far as asked for."""
         settings = self._settings
         result = {}
-        for name in self._views:
-            frame = self.draw(physics, name, *settings.shape, settings.outputs)
+        for name in self._cameras:
+            frame = self.draw(physics, drawn, name, *settings.shape, settings.outputs)
             for output in settings.outputs:
                 image = getattr(frame, _RENDERED[output])
                 if output == "pixels" and settings.grayscale:
                     image = _luminance(image)
                 if output == "pixels" and settings.channels_first:
                     image = jnp.moveaxis(image, -1, 0)
-                result[output if len(self._views) == 1 else f"{output}/{name}"] = image
+                result[output if len(self._cameras) == 1 else f"{output}/{name}"] = image
         return result
 
     def stack(self, frames: Frames, previous: Frames | None, first: Bool[Array, ""]) -> Frames:
@@ -91,19 +127,22 @@ class Observer:
         }
 
     def draw(
-        self, physics: PhysicsState, camera: str, height: int, width: int, outputs: tuple[ImageOutput, ...]
+        self,
+        physics: PhysicsState,
+        drawn: dict[str, Array],
+        camera: str,
+        height: int,
+        width: int,
+        outputs: tuple[ImageOutput, ...],
     ) -> Frame:
         """One picture of any size."""
         # Whole numbers have no gradient; cut here, `jax.grad` through physics need not look into the renderer.
-        bodies = jax.lax.stop_gradient(self._physics.body_pose(physics))
-        scene = self._scene
-        if self._lights_at is not None:
-            scene = scene.with_lights(*self._lights_at(*bodies))
+        scene, pose, seen_from = jax.lax.stop_gradient(self.picture(physics, drawn, camera))
         rendered = tuple(_RENDERED[output] for output in outputs)
         return render(
             scene,
-            GeomPose.from_bodies(self._physics.mj_model, *bodies, sites=True),
-            self._views[camera](*bodies),
+            pose,
+            seen_from,
             height,
             width,
             rendered,  # pyright: ignore[reportArgumentType]
@@ -111,13 +150,21 @@ class Observer:
             samples=self._settings.samples,
         )
 
-    def geom_pose(self, physics: PhysicsState) -> GeomPose:
-        """Where everything is that the scene may draw."""
-        return GeomPose.from_bodies(self._physics.mj_model, *self._physics.body_pose(physics), sites=True)
+    def picture(self, physics: PhysicsState, drawn: dict[str, Array], camera: str) -> tuple[Scene, GeomPose, Camera]:
+        """What the renderer needs."""
+        bodies = self._randomizer.physics(drawn).body_pose(physics)
+        world = self._world(drawn)
+        scene = world.scene
+        if world.lights_at is not None:
+            scene = scene.with_lights(*world.lights_at(*bodies))
+        return scene, GeomPose.from_bodies(world.model, *bodies, sites=True), world.views[camera](*bodies)
 
-    def camera(self, physics: PhysicsState, name: str) -> Camera:
-        """Where a camera is."""
-        return self._views[name](*self._physics.body_pose(physics))
+    def _world(self, drawn: dict[str, Array]) -> "_World":
+        if not drawn:
+            return self._plain
+        model = varied_model(self._model, drawn)
+        scene = vary_scene(self._scene, self._model, drawn)
+        return _World(model, scene, _views(model, self._cameras), moving_lights(model))
 
     def _stack(self, frame: Array, previous: Array | None, first: Bool[Array, ""]) -> Array:
         count, axis = self._settings.frame_stack, 0 if self._settings.channels_first else -1

@@ -10,11 +10,11 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Bool, Float, UInt8
 
-from pixelbrax.envs.cameras import CameraLike, default_camera, view
+from pixelbrax.envs.cameras import CameraLike, default_camera
 from pixelbrax.envs.draw import draw_where
 from pixelbrax.envs.observe import ImageOutput, ImageSettings, Observer
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics import Physics, PhysicsState
+from pixelbrax.physics import Physics, PhysicsState, RandomizationFn, Randomizer
 from pixelbrax.render import Camera, GeomPose, Scene
 from pixelbrax.tasks import Rgb
 
@@ -41,8 +41,9 @@ class State:
         with `terminated`.
       metrics: "episode_return" and "episode_length" (frames), both up to and including this step; "diverged", whether
         the episode ended because an action or the physics was not finite; and the engine task's own; () each.
-      info: "steps", () int32, the episode's clock in frames; "key", of which the next episode is drawn; and with
-        same-step autoreset "final_observation", in which the episode ended if it ended in this step.
+      info: "steps", () int32, the episode's clock in frames; "key", of which the next episode is drawn; "model", the
+        numbers of the engine's model that `randomization_fn` drew, by name; and with same-step autoreset
+        "final_observation", in which the episode ended if it ended in this step.
     """
 
     physics: PhysicsState
@@ -91,6 +92,7 @@ class PixelEnv:
         samples: int = 1,
         autoreset: Autoreset = "next_step",
         sky: tuple[Rgb, Rgb] | None = None,
+        randomization_fn: RandomizationFn | None = None,
     ):
         """Takes an engine's environment, and how it is seen.
 
@@ -110,6 +112,9 @@ class PixelEnv:
           samples: rays in each pixel: 1, 4, 9 or 16.
           autoreset: "next_step", "same_step" or "disabled".
           sky: colors straight down and straight up, 0..1, for a model that has no sky; without it, that is black.
+          randomization_fn: (model, keys) -> (model, in_axes), as for Brax's and Playground's own domain randomization:
+            the engine's model (`physics.model`) for a batch of keys, with a leading axis where in_axes has 0. Every
+            episode draws anew, and sees what it drew: geoms' sizes, places and colors, materials, lights and cameras.
 
         Raises:
           ConfigError: something cannot be used.
@@ -135,8 +140,8 @@ class PixelEnv:
         if not cameras:
             raise ConfigError("camera is empty: name at least one")
         self.cameras = tuple(cameras)
-        views = {name: view(physics.mj_model, one) for name, one in cameras.items()}
-        self._observer = Observer(physics, self.scene, views, self.images)
+        self._randomizer = Randomizer(physics, randomization_fn)
+        self._observer = Observer(self._randomizer, physics.mj_model, self.scene, cameras, self.images)
 
     @property
     def action_size(self) -> int:
@@ -173,17 +178,14 @@ class PixelEnv:
             info=_select(ended.done, fresh.info, ended.info) | {FINAL_OBSERVATION: ended.obs},
         )
 
-    def camera(self, physics: PhysicsState, name: str | None = None) -> Camera:
-        """Where a camera is: the one of that name, or the first."""
-        return self._observer.camera(physics, name or self.cameras[0])
-
-    def geom_pose(self, physics: PhysicsState) -> GeomPose:
-        """Where everything is that `scene` draws."""
-        return self._observer.geom_pose(physics)
+    def picture(self, state: State, camera: str | None = None) -> tuple[Scene, GeomPose, Camera]:
+        """What `pixelbrax.render.render` needs to draw a state, as the camera of that name or the first one sees it."""
+        return self._observer.picture(state.physics, state.info["model"], camera or self.cameras[0])
 
     def render(self, state: State, height: int, width: int) -> UInt8[Array, "height width 3"]:
         """The task as its first camera sees it, at any size and in color, for people to look at."""
-        return self._observer.draw(state.physics, self.cameras[0], height, width, ("pixels",)).rgb
+        draw = self._observer.draw
+        return draw(state.physics, state.info["model"], self.cameras[0], height, width, ("pixels",)).rgb
 
     def _fresh(self, needed: Bool[Array, ""], key: Array) -> State:
         """The first state of an episode, not yet observed; anything where it is not needed."""
@@ -192,7 +194,8 @@ class PixelEnv:
     def _start(self, key: Array) -> State:
         """The first state of an episode, not yet observed."""
         episode_key, next_key = jax.random.split(key)
-        physics = self.physics.reset(episode_key)
+        drawn = self._randomizer.draw(jax.random.fold_in(next_key, 0))
+        physics = self._randomizer.physics(drawn).reset(episode_key)
         nothing = {
             "episode_return": jnp.zeros(()),
             "episode_length": jnp.zeros((), jnp.int32),
@@ -205,7 +208,7 @@ class PixelEnv:
             terminated=jnp.array(False),
             truncated=jnp.array(False),
             metrics=physics.metrics | nothing,
-            info={"steps": jnp.zeros((), jnp.int32), "key": next_key},
+            info={"steps": jnp.zeros((), jnp.int32), "key": next_key, "model": drawn},
         )
 
     def _advance(self, state: State, action: Float[Array, " action_size"]) -> State:
@@ -213,11 +216,12 @@ class PixelEnv:
         sound = jnp.all(jnp.isfinite(action))
         action = jnp.clip(jnp.where(jnp.isfinite(action), action, 0.0), -1.0, 1.0)
         finished = state.done if self.autoreset == "disabled" else jnp.array(False)
+        engine = self._randomizer.physics(state.info["model"])
 
         def frame(carry: tuple[PhysicsState, Array, Array, Array], _: None) -> tuple[Any, None]:
             physics, reward, frames, diverged = carry
             over = finished | diverged | physics.terminated | (state.info["steps"] + frames >= self.episode_length)
-            stepped = self.physics.step(physics, action)
+            stepped = engine.step(physics, action)
             finite = self._is_finite(stepped)
             stays = over | ~finite
             physics = _select(stays, physics, stepped)
@@ -242,7 +246,7 @@ class PixelEnv:
             terminated=physics.terminated,
             truncated=truncated & ~physics.terminated,
             metrics=physics.metrics | episode,
-            info={"steps": steps, "key": state.info["key"]},
+            info=state.info | {"steps": steps},
         )
 
     def _is_finite(self, physics: PhysicsState) -> Bool[Array, ""]:
@@ -251,7 +255,7 @@ class PixelEnv:
 
     def _observe(self, state: State, previous: dict[str, Array] | None, first: Bool[Array, ""]) -> State:
         """Adds the observation, which at an episode's beginning does not remember the previous one."""
-        frames = self._observer.frames(state.physics)
+        frames = self._observer.frames(state.physics, state.info["model"])
         state = replace(state, obs=self._observer.stack(frames, previous, first) | {"state": state.physics.obs})
         if self.autoreset == "same_step":
             state = replace(state, info=state.info | {FINAL_OBSERVATION: state.obs})

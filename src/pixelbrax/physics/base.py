@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import jax
+import jax.numpy as jnp
 import mujoco
 from jaxtyping import Array, Bool, Float
 
@@ -41,6 +42,11 @@ class Physics(Protocol):
         ...
 
     @property
+    def model(self) -> Any:
+        """The engine's own model, a pytree."""
+        ...
+
+    @property
     def action_size(self) -> int:
         """Number of actuators; actions lie in [-1, 1]."""
         ...
@@ -53,6 +59,10 @@ class Physics(Protocol):
     @property
     def cheap_reset(self) -> bool:
         """Whether a reset costs so much less than a step that one can be drawn in every step and mostly dropped."""
+        ...
+
+    def with_model(self, model: Any) -> "Physics":
+        """The same with other numbers in `model`, which may be traced."""
         ...
 
     def reset(self, key: Array) -> PhysicsState:
@@ -70,3 +80,8 @@ class Physics(Protocol):
     def body_pose(self, state: PhysicsState) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
         """World positions (metres) and rotation matrices of all bodies of `mj_model`, the world first."""
         ...
+
+
+def raw_key(key: Array) -> Array:
+    """(2,) uint32, the same key as engines know it that are older than typed keys, and may keep in their states."""
+    return jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else key

@@ -1,6 +1,7 @@
 """Environments of `brax.envs`, on any of its backends, and anyone's own Brax environments."""
 
 import contextlib
+import copy
 import threading
 import warnings
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import mujoco
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics.base import PhysicsState
+from pixelbrax.physics.base import PhysicsState, raw_key
 from pixelbrax.physics.mjx import quiet_mujoco
 
 with warnings.catch_warnings():  # Brax warns about its own upkeep
@@ -21,9 +22,17 @@ with warnings.catch_warnings():  # Brax warns about its own upkeep
     from brax import envs as brax_envs
     from brax import fluid as brax_fluid
     from brax import math as brax_math
-    from brax.envs.base import PipelineEnv
+    from brax.envs.base import PipelineEnv, Wrapper
 
 BACKENDS = ("spring", "positional", "generalized", "mjx")
+
+
+@contextlib.contextmanager
+def quiet_brax() -> Iterator[None]:
+    """Drops what Brax says about its own upkeep when a system is loaded, and MuJoCo's warnings with it."""
+    with warnings.catch_warnings(), quiet_mujoco():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def make_brax_physics(name: str, backend: str, **kwargs: Any) -> "BraxPhysics":
@@ -39,8 +48,7 @@ def make_brax_physics(name: str, backend: str, **kwargs: Any) -> "BraxPhysics":
     """
     if backend not in BACKENDS:
         raise ConfigError(f"unknown backend {backend!r}: Brax has {', '.join(BACKENDS)}")
-    with warnings.catch_warnings(), quiet_mujoco():
-        warnings.simplefilter("ignore")
+    with quiet_brax():
         try:
             env = brax_envs.get_environment(name, backend=backend, **kwargs)
         except KeyError as e:
@@ -76,6 +84,16 @@ def _fluids_on_current_jax(env: PipelineEnv) -> Iterator[None]:
             brax_fluid.jp = original
 
 
+def _with_system(env: Any, sys: Any) -> Any:
+    """A copy of an environment, in all its wrappers, with another system."""
+    env = copy.copy(env)
+    if isinstance(env, Wrapper):
+        env.env = _with_system(env.env, sys)
+    else:
+        env.sys = sys
+    return env
+
+
 class BraxPhysics:
     """A Brax environment as `Physics`."""
 
@@ -103,10 +121,22 @@ class BraxPhysics:
         with _fluids_on_current_jax(self._base):
             self._spec = jax.eval_shape(env.step, jax.eval_shape(env.reset, key), action)
 
+    @property
+    def model(self) -> Any:
+        """The Brax system."""
+        return self._base.sys
+
+    def with_model(self, model: Any) -> "BraxPhysics":
+        """See `Physics.with_model`."""
+        other = copy.copy(self)
+        other._env = _with_system(self._env, model)
+        other._base = cast(PipelineEnv, other._env.unwrapped)
+        return other
+
     def reset(self, key: Array) -> PhysicsState:
         """See `Physics.reset`."""
         with _fluids_on_current_jax(self._base):
-            return self._wrap(self._env.reset(key))
+            return self._wrap(self._env.reset(raw_key(key)))
 
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
         """See `Physics.step`."""

@@ -1,5 +1,6 @@
 """Anyone's own creature: an MJCF model stepped by MJX, with a reward in JAX."""
 
+import copy
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -93,7 +94,7 @@ class MjcfPhysics:
         if self.action_size == 0:
             raise ConfigError("the model has no actuators: give it at least one")
         try:
-            self._model = mjx.put_model(self.mj_model, impl=implementation)
+            self.model = mjx.put_model(self.mj_model, impl=implementation)
         except NotImplementedError as e:
             raise ConfigError(f"MJX cannot simulate the model: {e}") from e
         self._reward_fn = reward_fn
@@ -110,15 +111,21 @@ class MjcfPhysics:
         self._reach = jnp.asarray(np.where(limited, (high - low) / 2, 1.0), jnp.float32)
         self._check_shapes()
 
+    def with_model(self, model: Any) -> "MjcfPhysics":
+        """See `Physics.with_model`."""
+        other = copy.copy(self)
+        other.model = model
+        return other
+
     def reset(self, key: Array) -> PhysicsState:
         """See `Physics.reset`."""
-        data = mjx.forward(self._model, self._reset_fn(key, self._start))
+        data = mjx.forward(self.model, self._reset_fn(key, self._start))
         return self._state(data, jnp.zeros(()))
 
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
         """See `Physics.step`."""
         before: Any = state.data.replace(ctrl=self._middle + self._reach * action)
-        after = jax.lax.fori_loop(0, self._substeps, lambda _, data: mjx.step(self._model, data), before)
+        after = jax.lax.fori_loop(0, self._substeps, lambda _, data: mjx.step(self.model, data), before)
         return self._state(after, self._reward_fn(before, action, after))
 
     def coordinates(self, state: PhysicsState) -> Float[Array, " n"]:
@@ -127,7 +134,7 @@ class MjcfPhysics:
 
     def body_pose(self, state: PhysicsState) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
         """See `Physics.body_pose`."""
-        return body_pose(self._model, state.data)
+        return body_pose(self.model, state.data)
 
     def _state(self, data: Any, reward: Array) -> PhysicsState:
         return PhysicsState(
@@ -154,7 +161,7 @@ class MjcfPhysics:
 
     def _check_shapes(self) -> None:
         key, action = jax.random.key(0), jnp.zeros(self.action_size)
-        data = jax.eval_shape(lambda: mjx.forward(self._model, self._reset_fn(key, self._start)))
+        data = jax.eval_shape(lambda: mjx.forward(self.model, self._reset_fn(key, self._start)))
         for name, function, args, ndim in (
             ("reward_fn", self._reward_fn, (data, action, data), 0),
             ("terminate_fn", self._terminate_fn, (data,), 0),

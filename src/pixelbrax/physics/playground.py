@@ -1,6 +1,7 @@
 """Environments of MuJoCo Playground, and anyone's own `MjxEnv`."""
 
 import contextlib
+import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ import mujoco
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics.base import PhysicsState
+from pixelbrax.physics.base import PhysicsState, raw_key
 from pixelbrax.physics.mjx import body_pose, check_implementation, quiet_mujoco
 
 
@@ -49,6 +50,16 @@ def _old_names_of_mujoco() -> Iterator[None]:
         del mujoco.MjSpec.find_body
 
 
+def _with_model(env: Any, model: Any) -> Any:
+    """A copy of an environment, in all its wrappers, with another model."""
+    env = copy.copy(env)
+    if env.unwrapped is env:
+        env._mjx_model = model  # as Playground's own randomization does it
+    else:
+        env.env = _with_model(env.env, model)
+    return env
+
+
 class PlaygroundPhysics:
     """An `MjxEnv` as `Physics`."""
 
@@ -64,11 +75,20 @@ class PlaygroundPhysics:
         action = jax.ShapeDtypeStruct((self.action_size,), jnp.float32)
         self._spec = jax.eval_shape(env.step, jax.eval_shape(env.reset, key), action)
 
+    @property
+    def model(self) -> Any:
+        """MJX's model."""
+        return self._env.mjx_model
+
+    def with_model(self, model: Any) -> "PlaygroundPhysics":
+        """See `Physics.with_model`."""
+        other = copy.copy(self)
+        other._env = _with_model(self._env, model)
+        return other
+
     def reset(self, key: Array) -> PhysicsState:
         """See `Physics.reset`."""
-        if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-            key = jax.random.key_data(key)  # Playground's own are of the old kind
-        return self._wrap(self._env.reset(key))
+        return self._wrap(self._env.reset(raw_key(key)))
 
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
         """See `Physics.step`."""

@@ -1,10 +1,11 @@
 """Analytic ray casting of MuJoCo scenes in pure JAX. Knows nothing of reinforcement learning."""
 
 from pixelbrax.render.camera import Camera, ModelCamera, look_at, orbit
-from pixelbrax.render.follow import moving_lights
+from pixelbrax.render.follow import LightsAt, moving_lights
 from pixelbrax.render.read import UnsupportedGeomError
 from pixelbrax.render.renderer import OUTPUTS, Frame, render
 from pixelbrax.render.scene import GeomPose, LightKind, Pattern, Scene
+from pixelbrax.render.vary import varied_model, vary_scene
 
 __all__ = [
     "OUTPUTS",
@@ -12,6 +13,7 @@ __all__ = [
     "Frame",
     "GeomPose",
     "LightKind",
+    "LightsAt",
     "ModelCamera",
     "Pattern",
     "Scene",
@@ -20,4 +22,6 @@ __all__ = [
     "moving_lights",
     "orbit",
     "render",
+    "varied_model",
+    "vary_scene",
 ]

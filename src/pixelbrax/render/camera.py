@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -114,18 +115,17 @@ class ModelCamera:
         Raises:
           KeyError: there is none; the message lists the model's cameras.
         """
-        if isinstance(camera, str):
-            index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_CAMERA, camera)
+        names = [model.camera(i).name for i in range(model.ncam)]
+        if camera in names:
+            index = names.index(camera)
+        elif isinstance(camera, int) and 0 <= camera < model.ncam:
+            index = camera
         else:
-            index = camera if 0 <= camera < model.ncam else -1
-        if index < 0:
-            names = ", ".join(repr(model.camera(i).name) for i in range(model.ncam)) or "none"
-            raise KeyError(f"the model has no camera {camera!r}: it has {names}")
-        rotation = np.zeros(9)
-        mujoco.mju_quat2Mat(rotation, model.cam_quat[index])
+            known = ", ".join(map(repr, names)) or "none"
+            raise KeyError(f"the model has no camera {camera!r}: it has {known}")
 
-        def leaf(x: np.ndarray) -> Array:
-            return jnp.asarray(np.asarray(x, np.float32))
+        def leaf(x: np.ndarray | Array) -> Array:
+            return jnp.asarray(x, jnp.float32)
 
         return cls(
             mode=int(model.cam_mode[index]),
@@ -133,7 +133,7 @@ class ModelCamera:
             target=int(model.cam_targetbodyid[index]),
             parents=tuple(int(p) for p in model.body_parentid),
             pos=leaf(model.cam_pos[index]),
-            mat=leaf(rotation.reshape(3, 3)),
+            mat=leaf(rotation_matrices(model.cam_quat[index])),
             world_offset=leaf(model.cam_pos0[index]),
             com_offset=leaf(model.cam_poscom0[index]),
             world_mat=leaf(model.cam_mat0[index].reshape(3, 3)),
@@ -196,3 +196,18 @@ def center_of_mass(
 
 def _rotate(mat: Float[Array, "*batch 3 3"], vector: Float[Array, "*batch 3"]) -> Float[Array, "*batch 3"]:
     return jnp.sum(mat * vector[..., None, :], axis=-1)
+
+
+def rotation_matrices(quat: np.ndarray | Array) -> Any:
+    """(..., 3, 3) of (..., 4) unit quaternions, real part first, as MuJoCo has them.
+
+    NumPy arrays stay such, in double precision.
+    """
+    xp: Any = np if isinstance(quat, np.ndarray) else jnp
+    w, x, y, z = xp.moveaxis(quat, -1, 0)
+    rows = [
+        [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
+    ]
+    return xp.stack([xp.stack(row, axis=-1) for row in rows], axis=-2)

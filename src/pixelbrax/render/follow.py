@@ -52,4 +52,4 @@ def moving_lights(model: mujoco.MjModel) -> LightsAt | None:
 
 
 def _leaf(x: np.ndarray) -> Array:
-    return jnp.asarray(np.asarray(x, np.float32))
+    return jnp.asarray(x, jnp.float32)

@@ -22,7 +22,7 @@ from pixelbrax.render.texture import mip_chain
 # MuJoCo's viewer shows geom groups 0, 1 and 2 unless told otherwise (mjvOption.geomgroup).
 _VISIBLE_GROUPS = 3
 # The compiler writes this where an MJCF geom names no rgba; only then does the material's own color count.
-_DEFAULT_RGBA = np.array([0.5, 0.5, 0.5, 1.0], np.float32)
+DEFAULT_RGBA = np.array([0.5, 0.5, 0.5, 1.0], np.float32)
 # What MuJoCo's viewer gives geoms that have no material (mjv_initGeom).
 _DEFAULT_SPECULAR, _DEFAULT_SHININESS = 0.5, 0.5
 _AMBIENT_WITHOUT_LIGHTS = 0.3
@@ -110,7 +110,7 @@ def _visible(model: mujoco.MjModel, things: _Things, skip_unsupported: bool) -> 
 def _rgba(model: mujoco.MjModel, things: _Things, i: int) -> np.ndarray:
     """(4,) its own color, or its material's where it has none of its own."""
     rgba, material = things.rgba[i], things.material[i]
-    return model.mat_rgba[material] if material >= 0 and np.array_equal(rgba, _DEFAULT_RGBA) else rgba
+    return model.mat_rgba[material] if material >= 0 and np.array_equal(rgba, DEFAULT_RGBA) else rgba
 
 
 def _material(model: mujoco.MjModel, things: _Things, i: int, name: str, default: float) -> float:

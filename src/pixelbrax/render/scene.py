@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 from jaxtyping import Array, Float
+
+from pixelbrax.render.camera import rotation_matrices
 
 PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
 _STATIC = {"static": True}
@@ -75,15 +78,17 @@ class GeomPose:
         """Poses of a model's geoms, each fixed to its body; for engines that move bodies only. See `from_mujoco`."""
         body, offset, quats = model.geom_bodyid, model.geom_pos, model.geom_quat
         if sites:
-            body, offset = np.append(body, model.site_bodyid), np.concatenate([offset, model.site_pos])
-            quats = np.concatenate([quats, model.site_quat])
-        rotations = np.zeros((len(quats), 9))
-        for rotation, quat in zip(rotations, quats, strict=True):
-            mujoco.mju_quat2Mat(rotation, quat)
-        turn, mat = jnp.asarray(rotations.reshape(-1, 3, 3), jnp.float32), xmat[body]
+            body = np.append(body, model.site_bodyid)
+            offset, quats = _concatenate(offset, model.site_pos), _concatenate(quats, model.site_quat)
+        turn, mat = jnp.asarray(rotation_matrices(quats), jnp.float32), xmat[body]
         # Products written out: a batch of small matrix products would be slow, and coarse on accelerators.
         geom_xpos = xpos[body] + jnp.sum(mat * jnp.asarray(offset, jnp.float32)[:, None, :], axis=-1)
         return cls(geom_xpos, jnp.sum(mat[:, :, :, None] * turn[:, None, :, :], axis=-2))
+
+
+def _concatenate(*arrays: Any) -> Any:
+    """NumPy's of NumPy arrays, which keeps them in double precision, else JAX's."""
+    return (np if all(isinstance(x, np.ndarray) for x in arrays) else jnp).concatenate(arrays)
 
 
 def _joined(geom_xpos, geom_xmat, site_xpos, site_xmat, sites: bool) -> tuple[Array, Array]:

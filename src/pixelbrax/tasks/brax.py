@@ -1,4 +1,4 @@
-"""The tasks of `brax.envs`."""
+"""The tasks of `brax.envs`, and those two of Brax's paper that it no longer has."""
 
 import functools
 
@@ -16,6 +16,14 @@ def _load(name: str, backend: str, **settings) -> Physics:
 
 def _register(name: str, description: str, camera: CameraSpec, look: Look, *backends: str) -> None:
     register(Task(name, description, backends, functools.partial(_load, name), camera, look))
+
+
+def _load_of_paper(name: str, backend: str) -> Physics:
+    from pixelbrax.tasks.fetch import Fetch
+    from pixelbrax.tasks.grasp import Grasp
+    from pixelbrax.tasks.pursuit import PursuitPhysics
+
+    return PursuitPhysics({"fetch": Fetch, "grasp": Grasp}[name](backend))
 
 
 _PLAIN = Look()
@@ -73,3 +81,25 @@ _register(
     "generalized",
 )
 _register("walker2d", "walk with a planar two-legged body", _SIDE, _PLAIN, *_ALL)
+# The engine on which Brax published these two was position-based.
+_PURSUIT = ("positional", "spring", "generalized", "mjx")
+register(
+    Task(
+        "fetch",
+        "run to a target with a boxy dog, and on to the next",
+        _PURSUIT,
+        functools.partial(_load_of_paper, "fetch"),
+        CameraSpec((0.0, -9.0), 9.0, 0.0, 80.0, target=(0.0, 3.0)),
+        Look(accents=(("target", _RED),)),
+    )
+)
+register(
+    Task(
+        "grasp",
+        "carry an object to a target with a four-fingered hand, and on to the next",
+        _PURSUIT,
+        functools.partial(_load_of_paper, "grasp"),
+        CameraSpec((0.0, -21.0), 13.0, 3.0, 52.0, body=None),
+        Look(accents=(("object", _BLUE), ("target", _RED))),
+    )
+)

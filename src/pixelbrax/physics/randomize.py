@@ -1,0 +1,91 @@
+"""Models that differ from episode to episode: domain randomization in the form that Brax and Playground have."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.physics.base import Physics, raw_key
+
+RandomizationFn = Callable[[Any, Array], tuple[Any, Any]]
+"""(model, (n, 2) uint32 keys) -> model, in_axes: a model of n environments, whose leaves have a leading axis of n where
+`in_axes`, a tree like the model (or a prefix of one), has 0, and are shared where it has None."""
+
+
+class Randomizer:
+    """Draws the numbers of an engine's model that a randomization function changes, and puts them in."""
+
+    def __init__(self, physics: Physics, function: RandomizationFn | None):
+        """Finds out which numbers those are; none if there is no function.
+
+        Raises:
+          ConfigError: the function does not return what it should, or changes nothing.
+        """
+        self._physics = physics
+        self._function = function
+        if function is None:
+            return
+        model = physics.model
+        # A task's own colors are in the MuJoCo model alone; the function shall start from what is seen.
+        if getattr(model, "geom_rgba", None) is not None:
+            model = model.replace(geom_rgba=jnp.asarray(physics.mj_model.geom_rgba[: len(model.geom_rgba)]))
+        self._model = model
+        paths, self._structure = jax.tree_util.tree_flatten_with_path(model)
+        self._leaves = [leaf for _, leaf in paths]
+        names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in paths]
+        self._drawn = {names[i]: (i, axis) for i, axis in enumerate(self._axes()) if axis is not None}
+        if not self._drawn:
+            raise ConfigError("randomization_fn changes nothing: its in_axes must have a 0 for each leaf that it draws")
+        drawn = jax.eval_shape(self.draw, jax.random.key(0))
+        for name, (i, _) in self._drawn.items():
+            if drawn[name].shape != jnp.shape(self._leaves[i]):
+                raise ConfigError(
+                    f"randomization_fn draws {name!r} of shape {drawn[name].shape} for an environment: "
+                    f"the model's has {jnp.shape(self._leaves[i])}"
+                )
+
+    def draw(self, key: Array) -> dict[str, Array]:
+        """One environment's numbers, by their names in the model ("geom_friction", "link.inertia.mass", ...)."""
+        if self._function is None:
+            return {}
+        model, _ = self._function(self._model, raw_key(key)[None])
+        leaves = jax.tree.leaves(model)
+        return {name: jnp.take(leaves[i], 0, axis=axis) for name, (i, axis) in self._drawn.items()}
+
+    def physics(self, drawn: dict[str, Array]) -> Physics:
+        """The engine with these numbers in its model."""
+        if not drawn:
+            return self._physics
+        leaves = list(self._leaves)
+        for name, (i, _) in self._drawn.items():
+            leaves[i] = drawn[name]
+        return self._physics.with_model(jax.tree.unflatten(self._structure, leaves))
+
+    def _axes(self) -> list[int | None]:
+        """The batch axis of each leaf of the model."""
+        returned = []
+
+        def trace(keys: Array) -> Any:
+            result = self._function(self._model, keys)  # pyright: ignore[reportOptionalCall]
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise ConfigError(f"randomization_fn returns a {type(result).__name__}: it must return model, in_axes")
+            returned.append(result[1])
+            return result[0]
+
+        model = jax.eval_shape(trace, jax.ShapeDtypeStruct((1, 2), jnp.uint32))
+        if jax.tree.structure(model) != self._structure:
+            raise ConfigError("randomization_fn returns a model of another structure than the one it was given")
+        try:
+            shared = -1
+            axes = jax.tree.map(
+                lambda axis, part: jax.tree.map(lambda _: shared if axis is None else axis, part),
+                returned[0],
+                model,
+                is_leaf=lambda x: x is None,
+            )
+        except ValueError as e:
+            raise ConfigError(f"randomization_fn returns in_axes that do not fit the model: {e}") from e
+        return [None if axis == shared else axis for axis in jax.tree.leaves(axes)]

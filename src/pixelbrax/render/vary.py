@@ -1,0 +1,79 @@
+"""Models some of whose numbers differ from environment to environment: what of that is seen.
+
+The numbers are arrays under MuJoCo's names, as MJX's and Brax's models have them, and may be traced. Seen are sizes,
+places and colors of geoms, places of sites, materials, lights and cameras, and whatever moves bodies.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+from jaxtyping import Array
+
+from pixelbrax.render.read import DEFAULT_RGBA, drawn_lights
+from pixelbrax.render.scene import PLANE, Scene
+
+_MATERIAL = ("emission", "specular", "shininess")
+_LIGHT = ("pos", "dir", "ambient", "diffuse", "specular", "attenuation", "cutoff", "exponent")
+
+
+def varied_model(model: mujoco.MjModel, arrays: Mapping[str, Array]) -> mujoco.MjModel:
+    """The model with some arrays replaced, to read poses, cameras and lights from; what it does not have is dropped."""
+    known = {name: array for name, array in arrays.items() if isinstance(getattr(model, name, None), np.ndarray)}
+    return cast(mujoco.MjModel, _Varied(model, known)) if known else model
+
+
+class _Varied:
+    def __init__(self, model: mujoco.MjModel, arrays: Mapping[str, Array]):
+        self._model = model
+        # An engine may not know the last bodies and geoms, which are only drawn.
+        self._arrays = {name: _whole(array, getattr(model, name)) for name, array in arrays.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        arrays = self.__dict__["_arrays"]
+        return arrays[name] if name in arrays else getattr(self.__dict__["_model"], name)
+
+
+def _whole(array: Array, own: np.ndarray) -> Array:
+    return jnp.concatenate([array.reshape(-1, *own.shape[1:]), jnp.asarray(own[len(array) :], array.dtype)])
+
+
+def vary_scene(scene: Scene, model: mujoco.MjModel, arrays: Mapping[str, Array]) -> Scene:
+    """The scene as it looks with other numbers in its model.
+
+    Planes keep their bounds and textures their place on a geom that grows.
+
+    Args:
+      scene: read from `model`.
+      model: the model.
+      arrays: by MuJoCo's names; those that no picture shows are ignored.
+    """
+    varied, n = varied_model(model, arrays), model.ngeom
+    changes: dict[str, Array] = {}
+    if "geom_size" in arrays:
+        planes = np.array(scene.geom_type[:n]) == PLANE
+        size = jnp.where(planes[:, None], scene.geom_size[:n], varied.geom_size)
+        changes["geom_size"] = scene.geom_size.at[:n].set(size)
+    has_material = model.geom_matid >= 0
+    if "geom_rgba" in arrays or "mat_rgba" in arrays:
+        rgba = jnp.asarray(varied.geom_rgba)
+        if has_material.any():
+            unnamed = has_material & jnp.all(rgba == DEFAULT_RGBA, axis=-1)
+            rgba = jnp.where(unnamed[:, None], jnp.asarray(varied.mat_rgba)[model.geom_matid], rgba)
+        changes["geom_rgb"] = scene.geom_rgb.at[:n].set(rgba[:, :3].astype(jnp.float32))
+    for name in _MATERIAL:
+        if f"mat_{name}" in arrays:
+            own = getattr(scene, f"geom_{name}")
+            of_material = jnp.asarray(getattr(varied, f"mat_{name}"))[model.geom_matid]
+            changes[f"geom_{name}"] = own.at[:n].set(jnp.where(has_material, of_material, own[:n]))
+    lights = drawn_lights(model)
+    for name in _LIGHT:
+        if f"light_{name}" in arrays and len(lights):
+            changes[f"light_{name}"] = jnp.asarray(getattr(varied, f"light_{name}"), jnp.float32)[lights]
+    if "light_dir" in changes:
+        direction = changes["light_dir"]
+        changes["light_dir"] = direction / jnp.linalg.norm(direction, axis=-1, keepdims=True)
+    return replace(scene, **changes)

@@ -1,0 +1,148 @@
+"""Grasp: a four-fingered hand carries an object to a target, which then jumps elsewhere.
+
+From Brax v1 (arXiv 2106.13281, section 4, and its `grasp` environment), where it ran on an engine that is no more. The
+bodies, the actions, the observation and the reward are that environment's. What differs:
+  - the palm: Brax v1 moved it by hand, 15 % of the way to where the action wants it in each step and at most 0.3 m;
+    here servos on three slides move it by the same law, so that it has a velocity and may be held up by what it hits;
+  - the start: there hand, object and target lay in one place, so that the first step was a hit; here the object lies
+    near the origin, the hand is above it, and the target is drawn;
+  - touching: there the reward counted the middle, the palm and the target by mistake, here the four tips. What is
+    within a millimetre touches, while Brax v1 looked for a change of speed;
+  - the order of the bodies in the observation is that of the MJCF file.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from brax.envs.base import State
+from jaxtyping import Array, Float
+
+from pixelbrax.tasks.pursuit import TARGET, PursuitEnv, length_and_direction, seen_from
+
+TARGET_RADIUS = 1.1  # metres: so near is a hit
+TARGET_DISTANCE = 10.0  # metres beyond the radius
+TARGET_HEIGHT = 8.0  # metres, at most
+_HAND_START = (0.0, 0.0, 5.0)
+_OBJECT_SPREAD = 2.0  # metres from the origin along x and y, at most
+_PALM_REACH = 2.0  # metres: the servos never pull at more
+_TIPS = ("thumb_distal", "two_distal", "three_distal", "four_distal")
+_METRICS = ("hits", "touching_object", "moving_to_object", "moving_object_to_target", "close_to_object")
+
+
+class Grasp(PursuitEnv):
+    """The hand, the object and its target.
+
+    Observation (132,): distance and direction of the object, then of the target, in the palm's frame; positions, then
+    velocities, of all bodies, ground and target in that frame; the way from palm to object, the hand's velocity and its
+    speed towards the object; distance and direction from object to target and the object's speed towards it; which of
+    the bodies touch something. The hand's velocity is that of the thumb's first link.
+    """
+
+    def __init__(self, backend: str = "positional"):
+        super().__init__(Path(__file__).with_suffix(".xml"), backend)
+        self._object, self._palm, self._hand = (self.link(name) for name in ("object", "palm", "thumb_proximal"))
+        self._tips = np.array([self.link(name) for name in _TIPS])
+        self._low, self._high = (jnp.asarray(x, jnp.float32) for x in self.sys.actuator.ctrl_range.T)
+
+    def reset(self, rng: Array) -> State:
+        """The object lies near the origin, the hand is open above it; the target is drawn."""
+        rng, target_key, object_key = jax.random.split(rng, 3)
+        place = _OBJECT_SPREAD * jax.random.uniform(object_key, (2,), minval=-1.0)
+        q = jnp.asarray(self.sys.init_q, jnp.float32).at[:2].set(place).at[7:10].set(jnp.array(_HAND_START))
+        pipeline_state = self.pipeline_init(q, jnp.zeros(self.sys.qd_size()))
+        info = {"rng": rng, TARGET: random_target(target_key)}
+        obs = self._observe(pipeline_state, info[TARGET])
+        metrics: dict[str, Array] = {name: jnp.zeros(()) for name in _METRICS}
+        return State(pipeline_state, obs, jnp.zeros(()), jnp.zeros(()), metrics, info)
+
+    def step(self, state: State, action: Array) -> State:
+        """Angles of sixteen hinges, then the palm's place, each over its whole range, for 0.02 s."""
+        before: Any = state.pipeline_state
+        wanted = self._low + (self._high - self._low) * (action + 1) / 2
+        away = wanted[-3:] - before.x.pos[self._palm]
+        (distance,), direction = length_and_direction(away)
+        wanted = wanted.at[-3:].set(before.x.pos[self._palm] + jnp.minimum(distance, _PALM_REACH) * direction)
+        after: Any = self.pipeline_step(before, wanted)
+
+        target = state.info[TARGET]
+        metrics = grasp_reward(
+            after.x.pos[self._palm],
+            after.xd.vel[self._hand],
+            after.x.pos[self._object],
+            after.xd.vel[self._object],
+            target,
+            jnp.sum(self.touching(after)[self._tips]),
+        )
+        reward = sum(metrics[name] for name in _METRICS if name != "hits") + 5 * metrics["hits"]
+        obs = self._observe(after, target)
+        rng, target_key = jax.random.split(state.info["rng"])
+        target = jnp.where(metrics["hits"] > 0, random_target(target_key), target)
+        info = state.info | {"rng": rng, TARGET: target}
+        return state.replace(pipeline_state=after, obs=obs, reward=reward, metrics=metrics, info=info)  # pyright: ignore
+
+    def _observe(self, pipeline_state: Any, target: Float[Array, "3"]) -> Float[Array, "132"]:
+        x, xd = pipeline_state.x, pipeline_state.xd
+        links = range(self.sys.num_links())
+        pos, vel = seen_from(self._palm, links, pipeline_state, target)
+        to_object = x.pos[self._object] - x.pos[self._palm]
+        hand_vel = xd.vel[self._hand]
+        to_target, target_direction = length_and_direction(target - x.pos[self._object])
+        return jnp.concatenate(
+            [
+                *length_and_direction(pos[self._object]),
+                *length_and_direction(pos[-1]),
+                pos.ravel(),
+                vel.ravel(),
+                to_object,
+                hand_vel,
+                jnp.dot(length_and_direction(to_object)[1], hand_vel)[None],
+                to_target,
+                target_direction,
+                jnp.dot(target_direction, xd.vel[self._object])[None],
+                self.touching(pipeline_state),
+                jnp.zeros(1),  # nothing touches the target
+            ]
+        )
+
+
+def grasp_reward(
+    palm: Float[Array, "3"],
+    hand_vel: Float[Array, "3"],
+    obj: Float[Array, "3"],
+    object_vel: Float[Array, "3"],
+    target: Float[Array, "3"],
+    touching: Float[Array, ""],
+) -> dict[str, Float[Array, ""]]:
+    """The parts of a step's reward, and whether the object hit the target.
+
+    Args:
+      palm: its position, metres.
+      hand_vel: metres a second.
+      obj: the object's position, metres.
+      object_vel: metres a second.
+      target: its position, metres.
+      touching: number of fingertips that touch the object.
+    """
+    dt = 0.02
+    _, to_object = length_and_direction(obj - palm)
+    (planar_distance,), _ = length_and_direction((obj - palm).at[2].set(0.0))
+    (target_distance,), to_target = length_and_direction(target - obj)
+    return {
+        "hits": (target_distance < TARGET_RADIUS).astype(jnp.float32),
+        "touching_object": 0.2 * dt * touching,
+        "moving_to_object": 0.1 * dt * jnp.dot(hand_vel, to_object),
+        "moving_object_to_target": 1.5 * dt * jnp.dot(object_vel, to_target),
+        "close_to_object": 0.1 * dt / (1 + planar_distance),
+    }
+
+
+def random_target(key: Array) -> Float[Array, "3"]:
+    """A place around and above the origin, metres."""
+    distance_key, angle_key, height_key = jax.random.split(key, 3)
+    distance = TARGET_RADIUS + TARGET_DISTANCE * jax.random.uniform(distance_key)
+    angle = 2 * np.pi * jax.random.uniform(angle_key)
+    height = TARGET_HEIGHT * jax.random.uniform(height_key)
+    return jnp.stack([distance * jnp.cos(angle), distance * jnp.sin(angle), height])

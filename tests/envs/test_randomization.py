@@ -1,0 +1,162 @@
+"""Domain randomization in the form of Brax and Playground: it reaches the physics and the picture."""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from brax.envs.wrappers.training import DomainRandomizationVmapWrapper
+
+import pixelbrax
+from pixelbrax.errors import ConfigError
+from pixelbrax.physics.brax import brax_envs
+from pixelbrax.render import GeomPose, ModelCamera, Scene, render, varied_model, vary_scene
+
+pytestmark = pytest.mark.filterwarnings("ignore:Brax System")
+CREATURE = Path(__file__).parents[2] / "examples" / "creature.xml"
+
+
+def randomize(model, keys):
+    """Written as for Brax: gravity and every geom's color."""
+
+    @jax.vmap
+    def draw(key):
+        gravity_key, color_key = jax.random.split(key)
+        gravity = model.opt.gravity * jax.random.uniform(gravity_key, minval=0.2, maxval=2.0)
+        color = jax.random.uniform(color_key, (model.ngeom, 3))
+        return gravity, jnp.concatenate([color, jnp.ones((model.ngeom, 1))], -1)
+
+    gravity, rgba = draw(keys)
+    in_axes = jax.tree.map(lambda x: None, model)
+    in_axes = in_axes.tree_replace({"opt.gravity": 0, "geom_rgba": 0})
+    return model.tree_replace({"opt.gravity": gravity, "geom_rgba": rgba}), in_axes
+
+
+def _no_reward(before, action, after):
+    return jnp.zeros(())
+
+
+def test_each_episode_falls_and_looks_as_it_drew():
+    env = pixelbrax.make(
+        str(CREATURE),
+        reward_fn=_no_reward,
+        reset_fn=lambda key, data: data.replace(qpos=data.qpos.at[1].set(3.0)),  # high up: free fall
+        randomization_fn=randomize,
+        image_size=32,
+        frame_stack=1,
+        episode_length=2,
+    )
+
+    @jax.jit
+    @jax.vmap
+    def rollout(key):
+        def step(state, _):
+            state = env.step(state, jnp.zeros(env.action_size))
+            return state, state
+
+        first = env.reset(key)
+        return first, jax.lax.scan(step, first, None, length=4)[1]
+
+    first, states = rollout(jax.random.split(jax.random.key(0), 3))
+    gravity = np.asarray(states.info["model"]["opt.gravity"])[..., 2]
+    assert (gravity[:, 0] == gravity[:, 1]).all(), "an episode keeps what it drew"
+    assert len(np.unique(gravity[:, (0, 3)])) == 6, "every episode and environment draws anew"
+    speed = np.asarray(states.physics.data.qvel)[..., 1]  # up
+    np.testing.assert_allclose(speed[:, 0], gravity[:, 0] * env.dt, rtol=1e-3)
+    np.testing.assert_allclose(speed[:, 3], gravity[:, 3] * env.dt, rtol=1e-3)
+    # The picture is the one that MuJoCo's model in these colors would give.
+    for i in range(3):
+        model = mujoco.MjModel.from_xml_path(str(CREATURE))
+        model.geom_rgba[:] = first.info["model"]["geom_rgba"][i]
+        scene = Scene.from_mujoco(model, sites=True).with_infinite_planes()
+        _, pose, camera = env.picture(jax.tree.map(lambda x, i=i: x[i], first))
+        difference = np.asarray(render(scene, pose, camera, 32, 32).rgb).astype(int) - first.obs["pixels"][i]
+        assert np.abs(difference).max() <= 1
+    assert (first.obs["pixels"][0] != first.obs["pixels"][1]).any()
+
+
+def test_physics_equal_those_of_braxs_own_wrapper():
+    keys = jax.random.split(jax.random.PRNGKey(1), 3)
+    env = pixelbrax.make("inverted_pendulum", "generalized", randomization_fn=randomize, image_size=8, frame_stack=1)
+    states = jax.jit(jax.vmap(env.reset))(keys)
+    gravity, rgba = states.info["model"]["opt.gravity"], states.info["model"]["geom_rgba"]
+
+    def same(sys):
+        in_axes = jax.tree.map(lambda x: None, sys).tree_replace({"opt.gravity": 0, "geom_rgba": 0})
+        return sys.tree_replace({"opt.gravity": gravity, "geom_rgba": rgba}), in_axes
+
+    theirs = DomainRandomizationVmapWrapper(brax_envs.get_environment("inverted_pendulum", backend="generalized"), same)
+    expected = jax.jit(theirs.reset)(jax.vmap(lambda key: jax.random.split(key)[0])(keys))
+    step, their_step = jax.jit(jax.vmap(env.step)), jax.jit(theirs.step)
+    for _ in range(5):
+        states, expected = step(states, jnp.full((3, 1), 0.02)), their_step(expected, jnp.full((3, 1), 0.02))
+        np.testing.assert_allclose(states.obs["state"], expected.obs, rtol=1e-4, atol=1e-5)
+
+
+SCENE = """
+    <mujoco>
+      <asset><material name="m" rgba="0.2 0.9 0.3 1" emission="0.1"/></asset>
+      <worldbody>
+        <light pos="1 -1 3" dir="-0.3 0.3 -1"/>
+        <camera name="eye" pos="0 -3 1.2" xyaxes="1 0 0 0 0.3 1"/>
+        <geom type="plane" size="4 4 1" rgba="0.3 0.4 0.5 1"/>
+        <body pos="0 0 0.6">
+          <freejoint/>
+          <geom type="capsule" size="0.2 0.3" material="m"/>
+          <geom type="box" size="0.2 0.1 0.1" pos="0.4 0 0" euler="20 40 30" rgba="0.9 0.2 0.2 1"/>
+          <site name="s" type="sphere" size="0.1" pos="-0.4 0 0.2"/>
+        </body>
+      </worldbody>
+    </mujoco>
+"""
+
+
+def test_whatever_a_picture_shows_may_vary():
+    model = mujoco.MjModel.from_xml_string(SCENE)
+    rng = np.random.default_rng(0)
+    names = ["geom_size", "geom_pos", "geom_quat", "geom_rgba", "mat_rgba", "mat_emission", "site_pos", "cam_pos"]
+    names += ["cam_quat", "cam_fovy", "light_pos", "light_dir", "light_diffuse"]
+    for name in names:
+        own = getattr(model, name)
+        values = own + rng.uniform(0, 0.05, own.shape) * (np.abs(own) > 0)
+        if name.endswith("quat"):
+            values /= np.linalg.norm(values, axis=-1, keepdims=True)
+        arrays = {name: jnp.asarray(values, jnp.float32)}
+        other = mujoco.MjModel.from_xml_string(SCENE)
+        getattr(other, name)[:] = values
+        data = mujoco.MjData(other)
+        mujoco.mj_forward(other, data)
+        bodies = data.xpos.astype(np.float32), data.xmat.astype(np.float32).reshape(-1, 3, 3)
+        expected = _picture(Scene.from_mujoco(other, sites=True), other, bodies)
+        assert (expected != _picture(Scene.from_mujoco(model, sites=True), model, bodies)).any(), name
+
+        @jax.jit
+        def draw(arrays, bodies=bodies):
+            scene = vary_scene(Scene.from_mujoco(model, sites=True), model, arrays)
+            return _picture(scene, varied_model(model, arrays), bodies)
+
+        difference = np.asarray(draw(arrays)).astype(int) - expected
+        assert (np.abs(difference) > 1).mean() < 0.002, name
+
+
+def _picture(scene, model, bodies):
+    pose = GeomPose.from_bodies(model, *bodies, sites=True)
+    return render(scene, pose, ModelCamera.from_mujoco(model, "eye").at(*bodies), 48, 48).rgb
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda model, keys: model, "must return model, in_axes"),
+        (lambda model, keys: (model, jax.tree.map(lambda x: None, model)), "changes nothing"),
+        (
+            lambda model, keys: (model, jax.tree.map(lambda x: None, model).tree_replace({"geom_rgba": 0})),
+            r"draws 'geom_rgba' of shape \(4,\) for an environment: the model's has",
+        ),
+    ],
+)
+def test_functions_that_cannot_be_used_are_told(function, message):
+    with pytest.raises(ConfigError, match=message):
+        pixelbrax.make("inverted_pendulum", randomization_fn=function)
