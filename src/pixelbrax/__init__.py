@@ -9,14 +9,15 @@ if TYPE_CHECKING:
     from pixelbrax.envs import make as make
     from pixelbrax.envs import wrap as wrap
     from pixelbrax.tasks import CameraSpec as CameraSpec
+    from pixelbrax.tasks import Sizes as Sizes
     from pixelbrax.tasks import Task as Task
     from pixelbrax.tasks import register as register
 
 __version__ = metadata.version("pixelbrax")
 
-_ENVS, _TASKS = ("PixelEnv", "State", "make", "wrap"), ("CameraSpec", "Task", "register")
+_ENVS, _TASKS = ("PixelEnv", "State", "make", "wrap"), ("CameraSpec", "Sizes", "Task", "register")
 
-__all__ = ["CameraSpec", "PixelEnv", "State", "Task", "__version__", "list_envs", "make", "register", "wrap"]
+__all__ = ["CameraSpec", "PixelEnv", "Sizes", "State", "Task", "__version__", "list_envs", "make", "register", "wrap"]
 
 
 def list_envs() -> list[str]:

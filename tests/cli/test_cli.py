@@ -58,10 +58,12 @@ def _leaves(run):
     ("argv", "message"),
     [
         ("fly", "unknown command 'fly'"),
-        ("bench", "name a benchmark: render"),
+        ("bench", "name a benchmark: render, env"),
         ("bench fly", "unknown benchmark 'fly'"),
         ("bench render --size 64,x", "size is '64,x'"),
         ("bench render --outputs rgba --env inverted_pendulum --num-envs 1", "unknown output 'rgba'"),
+        ("bench env --num-envs 1000000000", "at most"),
+        ("train --num-envs 100000000 --num-minibatches 1", "takes at least"),
         ("train --env halfcheeta", "did you mean halfcheetah"),
         ("train --backend bullet", "no backend 'bullet'"),
         ("train --image-size 4", "image_size is 4: it must be at least 8"),
@@ -191,6 +193,20 @@ def test_render_writes_pictures_and_videos(finished, tmp_path, capsys):
     assert video.stat().st_size > 500
 
 
+def test_bench_env_splits_a_step(tmp_path, capsys):
+    out = tmp_path / "bench.json"
+    settings = "--env inverted_pendulum --backend spring --size 8 --num-envs 2,4 --seconds 0.1".split()
+    assert main(["bench", "env", *settings, "--json", str(out)]) == 0
+    rows = json.loads(out.read_text())["rows"]
+    assert [row["num_envs"] for row in rows] == [2, 4]
+    for row in rows:
+        parts = row["physics_seconds"] + row["render_seconds"] + row["rest_seconds"]
+        assert parts == pytest.approx(row["seconds_per_step"])
+        assert row["steps_per_second"] > 0
+        assert row["bytes_per_env"] > 8 * 8 * 9
+    assert "physics" in capsys.readouterr().out
+
+
 def test_bench_render_measures(tmp_path, capsys):
     out = tmp_path / "bench.json"
     settings = "--env inverted_pendulum --size 8,16 --num-envs 2 --seconds 0.1".split()
@@ -199,3 +215,11 @@ def test_bench_render_measures(tmp_path, capsys):
     assert [(row["size"], row["num_envs"]) for row in rows] == [(8, 2), (16, 2)]
     assert all(row["frames_per_second"] > 0 and row["operations_per_frame"] > 0 for row in rows)
     assert "of peak" in capsys.readouterr().out
+
+
+def test_list_shows_sizes_without_loading_engines(capsys):
+    assert main(["list", "[fg]*"]) == 0
+    fetch, grasp = (line.split() for line in capsys.readouterr().out.splitlines()[1:])
+    assert (fetch[0], grasp[0]) == ("fetch", "grasp")
+    assert {"10", "101", "20"} <= set(fetch)
+    assert {"19", "132", "positional,"} <= set(grasp)

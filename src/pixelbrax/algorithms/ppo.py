@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int32, PyTree, UInt8
 
 from pixelbrax.algorithms.gae import gae
 from pixelbrax.algorithms.rollout import EpisodeTotals, Rollout, collect, stagger_clocks
-from pixelbrax.envs import PixelEnv, State
+from pixelbrax.envs import PixelEnv, State, num_bytes
 from pixelbrax.errors import ConfigError
 from pixelbrax.networks import ActorCritic
 
@@ -135,6 +135,12 @@ class PPO:
                 eps=1e-5,
             ),
         )
+
+    @property
+    def bytes_per_env(self) -> int:
+        """What an update needs at least of the device's memory for each environment: its states and its rollout."""
+        seen = num_bytes(self.env.observation_spec["pixels"])
+        return self.env.bytes_per_env + self.config.unroll_length * seen
 
     def init(self, key: Array) -> PPOState:
         """Fresh parameters and environments, the latter at random times of their first episodes."""

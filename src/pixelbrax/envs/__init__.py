@@ -1,6 +1,7 @@
 """Environments with pixel observations: physics and rendering as one pure `reset` and `step`."""
 
 from pixelbrax.envs.make import make, wrap
+from pixelbrax.envs.memory import check_memory, num_bytes
 from pixelbrax.envs.pixel_env import PixelEnv, State
 
-__all__ = ["PixelEnv", "State", "make", "wrap"]
+__all__ = ["PixelEnv", "State", "check_memory", "make", "num_bytes", "wrap"]

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, UInt8
 
 from pixelbrax.envs.cameras import CameraLike, default_camera
 from pixelbrax.envs.draw import draw_where
+from pixelbrax.envs.memory import num_bytes
 from pixelbrax.envs.observe import ImageOutput, ImageSettings, Observer
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import Physics, PhysicsState, RandomizationFn, Randomizer
@@ -21,6 +22,7 @@ from pixelbrax.tasks import Rgb
 Autoreset = Literal["next_step", "same_step", "disabled"]
 AUTORESETS: tuple[Autoreset, ...] = ("next_step", "same_step", "disabled")
 FINAL_OBSERVATION = "final_observation"
+EPISODE_LENGTH = 1000  # frames, unless asked for otherwise
 
 
 @jax.tree_util.register_dataclass
@@ -84,7 +86,7 @@ class PixelEnv:
         image_size: int | tuple[int, int] = 64,
         frame_stack: int = 3,
         action_repeat: int = 1,
-        episode_length: int = 1000,
+        episode_length: int = EPISODE_LENGTH,
         grayscale: bool = False,
         channels_first: bool = False,
         outputs: tuple[ImageOutput, ...] = ("pixels",),
@@ -157,6 +159,11 @@ class PixelEnv:
     def observation_spec(self) -> dict[str, jax.ShapeDtypeStruct]:
         """Shape and dtype of each entry of `State.obs`."""
         return jax.eval_shape(self.reset, jax.random.key(0)).obs
+
+    @property
+    def bytes_per_env(self) -> int:
+        """What a step needs at least of the device's memory for each environment: the states before and after it."""
+        return 2 * num_bytes(jax.eval_shape(self.reset, jax.random.key(0)))
 
     def reset(self, key: Array) -> State:
         """The first state of a freshly drawn episode."""

@@ -5,7 +5,7 @@ import functools
 from pixelbrax.physics.base import Physics
 from pixelbrax.tasks.camera import CameraSpec
 from pixelbrax.tasks.look import Look
-from pixelbrax.tasks.registry import Task, register
+from pixelbrax.tasks.registry import Sizes, Task, register
 
 
 def _load(name: str, backend: str, **settings) -> Physics:
@@ -14,8 +14,10 @@ def _load(name: str, backend: str, **settings) -> Physics:
     return make_brax_physics(name, backend, **settings)
 
 
-def _register(name: str, description: str, camera: CameraSpec, look: Look, *backends: str) -> None:
-    register(Task(name, description, backends, functools.partial(_load, name), camera, look))
+def _register(
+    name: str, description: str, camera: CameraSpec, look: Look, sizes: tuple[int, int, float], *backends: str
+) -> None:
+    register(Task(name, description, backends, functools.partial(_load, name), camera, look, Sizes(*sizes)))
 
 
 def _load_of_paper(name: str, backend: str) -> Physics:
@@ -34,15 +36,16 @@ _SIDE = CameraSpec(offset=(0.0, -2.1), height=0.8, target_height=0.6, fovy=55.0)
 _CART = CameraSpec((0.0, -2.3), 0.0, 0.0, 55.0, body="cart")
 _HUMANOID = CameraSpec((1.7, -1.7), 1.5, 1.1, 50.0)
 
-_register("ant", "run with a four-legged body", CameraSpec((1.6, -1.6), 3.5, 0.0, 40.0), _PLAIN, *_ALL)
-_register("halfcheetah", "run with a planar two-legged body", _SIDE, _PLAIN, *_ALL)
-_register("hopper", "hop with a planar one-legged body", _SIDE, _PLAIN, *_ALL)
-_register("humanoid", "walk with a humanoid body", _HUMANOID, _PLAIN, *_ALL)
+_register("ant", "run with a four-legged body", CameraSpec((1.6, -1.6), 3.5, 0.0, 40.0), _PLAIN, (8, 27, 0.05), *_ALL)
+_register("halfcheetah", "run with a planar two-legged body", _SIDE, _PLAIN, (6, 17, 0.05), *_ALL)
+_register("hopper", "hop with a planar one-legged body", _SIDE, _PLAIN, (3, 11, 0.008), *_ALL)
+_register("humanoid", "walk with a humanoid body", _HUMANOID, _PLAIN, (17, 244, 0.015), *_ALL)
 _register(
     "humanoidstandup",
     "stand up with a humanoid body",
     CameraSpec((1.9, -1.9), 1.4, 0.6, 50.0),
     _PLAIN,
+    (17, 244, 0.015),
     *_ALL,
 )
 _register(
@@ -50,6 +53,7 @@ _register(
     "balance two poles, one on the other, on a cart",
     CameraSpec((0.0, -3.0), 0.8, 0.5, 50.0, body="cart"),
     _PLAIN,
+    (1, 8, 0.02),
     *("generalized", "spring", "positional", "mjx"),
 )
 _register(
@@ -57,6 +61,7 @@ _register(
     "balance a pole on a cart",
     _CART,
     _PLAIN,
+    (1, 4, 0.04),
     *("generalized", "spring", "positional", "mjx"),
 )
 _register(
@@ -64,6 +69,7 @@ _register(
     "push an object to a goal with an arm",
     CameraSpec((0.45, -1.2), 1.6, -0.25, 50.0, body=None, target=(0.45, -0.25)),
     Look(accents=(("object", _BLUE), ("goal", _RED))),
+    (7, 23, 0.05),
     *("generalized", "spring", "positional", "mjx"),
 )
 _register(
@@ -71,6 +77,7 @@ _register(
     "reach a target with a two-jointed arm",
     CameraSpec((0.0, -0.2), 0.65, 0.0, 50.0, body=None),
     Look(accents=(("target", _RED),)),
+    (2, 11, 0.02),
     *("generalized", "spring", "positional", "mjx"),
 )
 _register(
@@ -78,9 +85,10 @@ _register(
     "swim with a body of three links",
     CameraSpec((0.0, -3.0), 3.2, 0.0, 50.0, body="mid"),
     _PLAIN,
+    (2, 8, 0.04),
     "generalized",
 )
-_register("walker2d", "walk with a planar two-legged body", _SIDE, _PLAIN, *_ALL)
+_register("walker2d", "walk with a planar two-legged body", _SIDE, _PLAIN, (6, 17, 0.008), *_ALL)
 # The engine on which Brax published these two was position-based.
 _PURSUIT = ("positional", "spring", "generalized", "mjx")
 register(
@@ -91,6 +99,7 @@ register(
         functools.partial(_load_of_paper, "fetch"),
         CameraSpec((0.0, -9.0), 9.0, 0.0, 80.0, target=(0.0, 3.0)),
         Look(accents=(("target", _RED),)),
+        Sizes(10, 101, 0.02),
     )
 )
 register(
@@ -101,5 +110,6 @@ register(
         functools.partial(_load_of_paper, "grasp"),
         CameraSpec((0.0, -21.0), 13.0, 3.0, 52.0, body=None),
         Look(accents=(("object", _BLUE), ("target", _RED))),
+        Sizes(19, 132, 0.02),
     )
 )

@@ -3,11 +3,25 @@
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics.base import Physics
 from pixelbrax.tasks.camera import CameraSpec
 from pixelbrax.tasks.look import Look
+
+if TYPE_CHECKING:
+    from pixelbrax.physics.base import Physics
+
+
+class Sizes(NamedTuple):
+    """What is known of a task without loading an engine."""
+
+    actions: int
+    """Length of an action."""
+    state: int
+    """Length of the engine's own observation vector."""
+    dt: float
+    """Simulated seconds that a frame takes on the default engine."""
 
 
 @dataclass(frozen=True)
@@ -21,16 +35,18 @@ class Task:
       load: makes the physics on one of `backends`; further keywords are the engine's own.
       camera: from where it is seen; a name or a number is a camera of the model.
       look: its colors; None leaves those of the model.
+      sizes: for `pixelbrax list`; None says nothing.
     """
 
     name: str
     description: str
     backends: tuple[str, ...]
-    load: Callable[..., Physics]
+    load: "Callable[..., Physics]"
     camera: CameraSpec | str | int
     look: Look | None = None
+    sizes: Sizes | None = None
 
-    def physics(self, backend: str | None = None, **settings) -> Physics:
+    def physics(self, backend: str | None = None, **settings) -> "Physics":
         """The task's physics, in its colors.
 
         Args:

@@ -10,7 +10,7 @@ import dacite
 import tomli_w
 
 from pixelbrax.algorithms import PPO, PPOConfig
-from pixelbrax.envs import PixelEnv, make
+from pixelbrax.envs import PixelEnv, check_memory, make
 from pixelbrax.errors import ConfigError, check_seed
 from pixelbrax.networks import ActorCritic, NetworkConfig
 from pixelbrax.tasks import get_task
@@ -96,7 +96,9 @@ class TrainConfig:
         env = self.environment.build()
         pixels = env.observation_spec["pixels"].shape
         network = ActorCritic((pixels[0], pixels[1], pixels[2]), env.images.frame_stack, env.action_size, self.network)
-        return env, PPO(env, network, self.ppo, self.num_updates)
+        agent = PPO(env, network, self.ppo, self.num_updates)
+        check_memory(self.ppo.num_envs, agent.bytes_per_env)
+        return env, agent
 
 
 def preset_names() -> list[str]:

@@ -1,0 +1,126 @@
+"""What fresh initial states cost in a step, by three ways to get them, against a reset that is free.
+
+Usage: python benchmarks/resets.py [--env halfcheetah ...] [--num-envs 256] [--size 64] [--seconds 5] [--json FILE]
+
+  every step    a full reset of every environment in every step, mostly dropped (`Physics.cheap_reset`)
+  conditional   a full reset of those environments alone that need one, a few at a time (`pixelbrax.envs.draw`)
+  pool          one of 64 states drawn beforehand
+  free          always the same state: what the others are measured against
+
+Episodes of 1,000 steps are of all ages, so that about a thousandth of the batch begins anew in each step.
+"""
+
+import argparse
+import copy
+import json
+import statistics
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+import pixelbrax
+from pixelbrax.envs import PixelEnv
+from pixelbrax.tasks import get_task
+from pixelbrax.training.run_dir import provenance
+
+POOL, STEPS, ROUNDS = 64, 20, 5
+
+
+def _pooled(physics: Any, size: int) -> Any:
+    """The engine with resets out of so many states drawn beforehand."""
+    pool = jax.jit(jax.vmap(physics.reset))(jax.random.split(jax.random.key(2), size))
+    other = copy.copy(physics)
+    other.cheap_reset = True
+
+    def reset(key: jax.Array) -> Any:
+        chosen = jax.random.randint(key, (), 0, size) if size > 1 else 0
+        return jax.tree.map(lambda x: x[chosen], pool)
+
+    other.reset = reset
+    return other
+
+
+def _with_cheap_reset(physics: Any, cheap: bool) -> Any:
+    other = copy.copy(physics)
+    other.cheap_reset = cheap
+    return other
+
+
+def _program(physics: Any, camera: Any, size: int, num_envs: int) -> tuple[Any, Any]:
+    """A compiled call of `STEPS` steps, and states to begin with."""
+    env = PixelEnv(physics, camera, image_size=size)
+
+    def step(state: Any, key: jax.Array) -> tuple[Any, jax.Array]:
+        action = jax.random.uniform(key, (num_envs, env.action_size), minval=-1, maxval=1)
+        state = jax.vmap(env.step)(state, action)
+        return state, jnp.sum(state.obs["pixels"].astype(jnp.uint32))
+
+    state = jax.jit(jax.vmap(env.reset))(jax.random.split(jax.random.key(0), num_envs))
+    ages = jax.random.randint(jax.random.key(1), (num_envs,), 0, env.episode_length)
+    state = replace(state, info=state.info | {"steps": ages})
+    program = jax.jit(lambda state, key: jax.lax.scan(step, state, jax.random.split(key, STEPS)))
+    return program.lower(state, jax.random.key(0)).compile(), state
+
+
+def measure(name: str, size: int, num_envs: int, seconds: float) -> list[dict[str, Any]]:
+    """All ways on one task, in turns; the cost is the median over rounds of the ratio within a round."""
+    task = get_task(name)
+    physics: Any = task.physics()
+    ways = {
+        "free": _pooled(physics, 1),
+        "every step": _with_cheap_reset(physics, True),
+        "conditional": _with_cheap_reset(physics, False),
+        "pool": _pooled(physics, POOL),
+    }
+    programs = {way: _program(engine, task.camera, size, num_envs) for way, engine in ways.items()}
+    rates: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(ROUNDS):
+        for way, (program, state) in programs.items():
+            jax.block_until_ready(program(state, jax.random.key(0)))
+            calls, start = 0, time.perf_counter()
+            while (elapsed := time.perf_counter() - start) < seconds / ROUNDS:
+                state, _ = jax.block_until_ready(program(state, jax.random.key(calls)))
+                calls += 1
+            rates[way].append(calls * STEPS * num_envs / elapsed)
+    return [
+        {
+            "env": name,
+            "num_envs": num_envs,
+            "size": size,
+            "way": way,
+            "ours": way == ("every step" if physics.cheap_reset else "conditional"),
+            "steps_per_second": round(statistics.median(rates[way])),
+            "cost": round(statistics.median(f / r for f, r in zip(rates["free"], rates[way], strict=True)) - 1, 4),
+        }
+        for way in ways
+    ]
+
+
+def main() -> None:
+    """Prints a table, and writes it with versions and machine if asked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--env", nargs="+", default=["halfcheetah", "humanoid", "fetch", "dmc/cheetah_run"])
+    parser.add_argument("--num-envs", type=int, default=256)
+    parser.add_argument("--size", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    if unknown := set(args.env) - set(pixelbrax.list_envs()):
+        parser.error(f"unknown environment {unknown.pop()!r}")
+    rows = []
+    print(f"{'env':<18} {'reset':<12} {'steps/s':>9} {'cost':>8}")
+    for name in args.env:
+        for row in measure(name, args.size, args.num_envs, args.seconds):
+            rows.append(row)
+            mark = "  <- ours" if row["ours"] else ""
+            print(f"{name:<18} {row['way']:<12} {row['steps_per_second']:>9,} {row['cost']:>8.1%}{mark}", flush=True)
+    if args.json:
+        args.json.write_text(json.dumps({"provenance": provenance(), "rows": rows}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

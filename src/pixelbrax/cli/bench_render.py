@@ -1,0 +1,133 @@
+"""`pixelbrax bench render`: how fast this machine draws, and how much faster it could."""
+
+import functools
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pixelbrax.cli.measure import check_output, numbers, rate, write_rows
+from pixelbrax.cli.parse import parse
+from pixelbrax.envs import PixelEnv, make
+from pixelbrax.errors import ConfigError
+from pixelbrax.render import OUTPUTS, Camera, GeomPose, render
+
+_STEPS = 20  # with random actions, before the states that are drawn
+
+
+@dataclass(frozen=True)
+class Args:
+    """What `pixelbrax bench render` takes."""
+
+    env: str = "halfcheetah,humanoid"
+    """Tasks, separated by commas."""
+    size: str = "64"
+    """Heights and widths of the image, pixels, separated by commas."""
+    num_envs: str = "256"
+    """Batch sizes, separated by commas."""
+    outputs: str = "rgb"
+    """What is drawn, separated by commas: rgb, color, depth, segmentation, normals."""
+    shadows: bool = False
+    """Draw shadows."""
+    seconds: float = 3.0
+    """Time measured for each line of the table."""
+    json: Path | None = None
+    """File for the numbers, with versions and machine."""
+
+
+def main(argv: list[str]) -> int:
+    """Prints a table, and writes it if asked."""
+    args = parse(Args, argv, "bench render", "Measures frames a second of the renderer alone.")
+    check_output(args.seconds, args.json)
+    if unknown := set(args.outputs.split(",")) - set(OUTPUTS):
+        raise ConfigError(f"unknown output {unknown.pop()!r}: the renderer gives {', '.join(OUTPUTS)}")
+    sizes, batches = numbers("size", args.size), numbers("num-envs", args.num_envs)
+    envs = {name: make(name) for name in args.env.split(",")}
+    peak = peak_operations()
+    print(f"this machine: {peak / 1e9:,.1f} billion multiplications and additions a second, measured")
+    print(f"{'env':<18} {'size':>5} {'envs':>6} {'frames/s':>10} {'compile s':>10} {'KB/env':>8} {'of peak':>8}")
+    rows = []
+    for name, env in envs.items():
+        for num_envs in batches:
+            pose, camera = some_states(env, num_envs)
+            for size in sizes:
+                row = {"env": name, **measure(env, pose, camera, size, args), "peak_operations_per_second": peak}
+                row["share_of_peak"] = round(row["operations_per_frame"] * row["frames_per_second"] / peak, 3)
+                rows.append(row)
+                print(_line(row), flush=True)
+    write_rows(args.json, rows)
+    return 0
+
+
+def _line(row: dict[str, Any]) -> str:
+    return (
+        f"{row['env']:<18} {row['size']:>5} {row['num_envs']:>6} {row['frames_per_second']:>10,} "
+        f"{row['compile_seconds']:>10.1f} {row['bytes_per_env'] / 1000:>8.1f} {row['share_of_peak']:>8.1%}"
+    )
+
+
+def some_states(env: PixelEnv, num_envs: int) -> tuple[GeomPose, Camera]:
+    """Poses and cameras of states that random actions reach, batched."""
+
+    def one(key: Array) -> tuple[GeomPose, Camera]:
+        def step(state: Any, key: Array) -> tuple[Any, None]:
+            return env.physics.step(state, jax.random.uniform(key, (env.action_size,), minval=-1, maxval=1)), None
+
+        reset_key, act_key = jax.random.split(key)
+        state = env.reset(reset_key)
+        physics, _ = jax.lax.scan(step, state.physics, jax.random.split(act_key, _STEPS))
+        _, pose, camera = env.picture(replace(state, physics=physics))
+        return pose, camera
+
+    return jax.block_until_ready(jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), num_envs)))
+
+
+def measure(env: PixelEnv, pose: GeomPose, camera: Camera, size: int, args: Args) -> dict[str, Any]:
+    """One line of the table: the images are the program's results, so that none of their pixels can be left out."""
+    outputs: Any = tuple(args.outputs.split(","))
+
+    def image(pose: GeomPose, camera: Camera) -> tuple[Array, ...]:
+        frame = render(env.scene, pose, camera, size, size, outputs, shadows=args.shadows)
+        return tuple(getattr(frame, name) for name in outputs)
+
+    num_envs = pose.xpos.shape[0]
+    lowered = jax.jit(jax.vmap(image)).lower(pose, camera)
+    start = time.perf_counter()
+    compiled = lowered.compile()
+    compile_seconds = time.perf_counter() - start
+    one: Any = jax.tree.map(lambda x: x[0], (pose, camera))
+    cost: Any = jax.jit(image).lower(*one).cost_analysis()
+    memory = compiled.memory_analysis()
+    calls = rate(lambda: compiled(pose, camera), args.seconds)
+    return {
+        "size": size,
+        "num_envs": num_envs,
+        "outputs": args.outputs,
+        "shadows": args.shadows,
+        "frames_per_second": round(calls * num_envs),
+        "compile_seconds": round(compile_seconds, 2),
+        "bytes_per_env": round(memory.temp_size_in_bytes / num_envs) if memory else 0,
+        "operations_per_frame": round(cost["flops"]),
+    }
+
+
+def peak_operations(seconds: float = 1.0) -> float:
+    """Floating point operations a second that one fused, elementwise program reaches here: the roof for a renderer.
+
+    Each number goes through several chains of multiplications and additions that do not wait for one another.
+    """
+    chains, links, shape = 8, 64, (64, 16384)
+
+    @jax.jit
+    def work(x: Float[Array, "row n"], scale: Float[Array, ""]) -> Float[Array, "row n"]:
+        streams = [x + i for i in range(chains)]
+        for _ in range(links):
+            streams = [stream * scale + scale for stream in streams]
+        return functools.reduce(jnp.add, streams)
+
+    x, scale = jnp.ones(shape), jnp.float32(0.5)
+    return rate(lambda: work(x, scale), seconds) * 2 * chains * links * x.size

@@ -1,0 +1,46 @@
+"""Whether a batch of environments fits into a device's memory, before anything is compiled for it."""
+
+import math
+import os
+from typing import Any
+
+import jax
+
+from pixelbrax.errors import ConfigError
+
+_GB = 1e9
+
+
+def num_bytes(tree: Any) -> int:
+    """Of all arrays in a pytree, or of their shapes as `jax.eval_shape` gives them."""
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+
+
+def device_memory(device: Any = None) -> int | None:
+    """Bytes that a `jax.Device` (by default the first) has in all; None if it does not say."""
+    device = device or jax.local_devices()[0]
+    if stats := device.memory_stats():
+        return stats.get("bytes_limit")
+    if device.platform == "cpu" and hasattr(os, "sysconf"):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return None
+
+
+def check_memory(num_envs: int, bytes_per_env: int, device: Any = None) -> None:
+    """Refuses a batch that cannot fit.
+
+    Args:
+      num_envs: environments in the batch.
+      bytes_per_env: what each needs at least.
+      device: a `jax.Device`, by default the first.
+
+    Raises:
+      ConfigError: it is too large; the message has the estimate, and the largest batch that fits.
+    """
+    available = device_memory(device)
+    if available is not None and num_envs * bytes_per_env > available:
+        raise ConfigError(
+            f"num_envs is {num_envs}: that takes at least {num_envs * bytes_per_env / _GB:,.1f} GB "
+            f"({bytes_per_env / 1000:,.0f} KB each), and the device has {available / _GB:,.1f} GB: "
+            f"at most {available // bytes_per_env} fit"
+        )

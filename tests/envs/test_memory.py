@@ -1,0 +1,30 @@
+"""Batches that cannot fit are refused with numbers that are true."""
+
+import re
+
+import jax
+import pytest
+
+from pixelbrax.envs import check_memory, num_bytes
+from pixelbrax.envs.memory import device_memory
+from pixelbrax.errors import ConfigError
+from tests.probe import probe_env
+
+
+def test_bytes_are_those_of_real_states():
+    env = probe_env(image_size=64, frame_stack=3)
+    state = env.reset(jax.random.PRNGKey(0))
+    assert num_bytes(state) == sum(leaf.nbytes for leaf in jax.tree.leaves(state))
+    assert env.bytes_per_env >= 2 * 64 * 64 * 9
+
+
+def test_the_largest_batch_that_fits_does():
+    memory = device_memory()
+    assert memory is not None
+    assert memory > 1e9
+    with pytest.raises(ConfigError, match=r"takes at least .* GB \(1,000 KB each\), and the device has .* GB") as e:
+        check_memory(10**9, 10**6)
+    (most,) = re.findall(r"at most (\d+) fit", str(e.value))
+    check_memory(int(most), 10**6)
+    with pytest.raises(ConfigError):
+        check_memory(int(most) + 1, 10**6)
