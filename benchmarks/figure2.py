@@ -4,9 +4,9 @@ Usage: python benchmarks/figure2.py --python PATH [--num-envs 1 10 100 1000] [--
 
 Beside ours stands the DeepMind Control Suite with MuJoCo's engine and its renderer on the CPU: dm_control alone, one
 environment after the other, and through Gymnasium's vectorised environments, as the paper had it. They live in an
-interpreter of their own, named by --python:
+interpreter of their own, named by --python, and need libOSMesa or libEGL:
 
-  pip install dm_control==1.0.50 mujoco==3.17.0 gymnasium==1.4.0 shimmy==2.0.1 imageio packaging  # and libOSMesa or libEGL
+  pip install dm_control==1.0.50 mujoco==3.17.0 gymnasium==1.4.0 shimmy==2.0.1 imageio packaging
 
 All draw 64x64 color images from the task's own camera. The suite has no ant: its quadruped stands in. A step is one
 decision of the task's own length (simulated seconds differ). Gymnasium gets a process for each environment up to

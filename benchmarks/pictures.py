@@ -1,31 +1,34 @@
-"""Draws the README's pictures: a contact sheet of all tasks, and an animation of a trained run.
+"""Draws the README's pictures: sheets of all tasks and of some distractors; an animation of a trained run.
 
-Usage: python benchmarks/pictures.py [--run RUN]
+Usage: python benchmarks/pictures.py [--run RUN | --distractors-of TASK ... --out FOLDER]
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import jax
-import mujoco
 import numpy as np
 from PIL import Image, ImageDraw
 
 import pixelbrax
 from pixelbrax.cli.policy import network_actor
-from pixelbrax.envs.cameras import view
-from pixelbrax.render import GeomPose, moving_lights, render
+from pixelbrax.distractors import preset_names
 from pixelbrax.report import record_episode
-from pixelbrax.tasks import get_task
+from pixelbrax.report.motion import FRAMES_A_SECOND, recorded_frames
 from pixelbrax.training import RunDir, Trainer
 
 DOCS = Path(__file__).parent.parent / "docs"
 SIDE, MOMENTS, APART = 96, 5, 0.25  # pixels; images of a task; simulated seconds between them
+SHOWN = (
+    "pixelbrax/color pixelbrax/video dcs/easy dcs/hard dmcgb/color_hard dmcgb/video_hard dmcr/all "
+    "vigen/light-color-hard kage/hue kage/gaussian-noise kage/radial-light new/occluders new/motion-blur new/storm"
+).split()
 
 
 def contact_sheet() -> None:
     """Moments of every task under random controls, stepped by MuJoCo, which needs no compilation; two tasks a row."""
-    strips = [_strip(name) for name in pixelbrax.list_envs()]
+    strips = [_titled(name, _moments(name, (), 1, SIDE, MOMENTS, APART)) for name in pixelbrax.list_envs()]
     if len(strips) % 2:
         strips.append(np.zeros_like(strips[0]))
     half = len(strips) // 2
@@ -33,29 +36,30 @@ def contact_sheet() -> None:
     Image.fromarray(np.concatenate(pairs)).save(DOCS / "tasks.png", optimize=True)
 
 
-def _strip(name: str) -> np.ndarray:
-    """(SIDE, MOMENTS * SIDE, 3) uint8, with the task's name."""
-    env = pixelbrax.make(name)
-    model = env.physics.mj_model
-    data, rng = mujoco.MjData(model), np.random.default_rng(0)
-    camera_at, lights_at = view(model, get_task(name).camera), moving_lights(model)
+def distractor_sheet(task: str, names: Sequence[str], path: Path) -> None:
+    """A row for each preset: three episodes, four moments of each."""
+    rows = []
+    for name in names:
+        rows.append(_titled(name, _moments(task, (name,), 3, 64, 4, 0.5), margin=140))
+        print(f"{task} {name}", flush=True)
+    Image.fromarray(np.concatenate(rows)).save(path, optimize=True)
 
-    @jax.jit
-    def draw(xpos, xmat):
-        scene = env.scene.with_lights(*lights_at(xpos, xmat)) if lights_at else env.scene
-        pose = GeomPose.from_bodies(model, xpos, xmat, sites=True)
-        return render(scene, pose, camera_at(xpos, xmat), SIDE, SIDE, samples=4).rgb
 
-    images = []
-    for _ in range(MOMENTS):
-        mujoco.mj_kinematics(model, data)
-        images.append(draw(data.xpos.astype(np.float32), data.xmat.astype(np.float32).reshape(-1, 3, 3)))
-        for _ in range(round(APART / model.opt.timestep)):
-            data.ctrl[:] = 0.9 * data.ctrl + 0.3 * rng.normal(size=model.nu)
-            mujoco.mj_step(model, data)
-    strip = Image.fromarray(np.concatenate(images, axis=1))
-    ImageDraw.Draw(strip).text((3, 1), name, fill=(255, 255, 255))
-    return np.asarray(strip)
+def _moments(
+    task: str, distractors: tuple[str, ...], episodes: int, side: int, moments: int, apart: float
+) -> np.ndarray:
+    """(side, episodes * moments * side, 3) uint8 of one motion, so many simulated seconds apart."""
+    every = round(apart * FRAMES_A_SECOND)
+    keys, samples = jax.random.split(jax.random.key(0), episodes), 1 if distractors else 4
+    frames = recorded_frames(task, (moments - 1) * every + 1, keys, distractors, image_size=side, samples=samples)
+    return np.concatenate(list(np.asarray(frames)[:, ::every].reshape(-1, side, side, 3)), axis=1)
+
+
+def _titled(title: str, strip: np.ndarray, margin: int = 0) -> np.ndarray:
+    """With a title in its corner, or in a margin on its left."""
+    image = Image.fromarray(np.pad(strip, [(0, 0), (margin, 0), (0, 0)]))
+    ImageDraw.Draw(image).text((3, strip.shape[0] // 2 - 6 if margin else 1), title, fill=(255, 255, 255))
+    return np.asarray(image)
 
 
 def animation(run: Path) -> None:
@@ -70,13 +74,21 @@ def animation(run: Path) -> None:
 
 
 def main() -> None:
-    """Draws both."""
+    """Draws what is asked for, by default the README's."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--run", type=Path)
+    parser.add_argument("--run", type=Path, help="the animation of this run")
+    parser.add_argument("--distractors-of", nargs="+", metavar="TASK", help="sheets of all presets on these tasks")
+    parser.add_argument("--out", type=Path, default=Path("."), help="folder for those")
     args = parser.parse_args()
-    contact_sheet()
+    if args.distractors_of:
+        for task in args.distractors_of:
+            distractor_sheet(task, preset_names(), args.out / f"distractors-{task.replace('/', '-')}.png")
+        return
     if args.run:
         animation(args.run)
+        return
+    contact_sheet()
+    distractor_sheet("halfcheetah", SHOWN, DOCS / "distractors.png")
 
 
 if __name__ == "__main__":

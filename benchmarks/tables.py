@@ -49,24 +49,70 @@ def learning() -> str:
 
 
 def rendering() -> str:
-    """Frames a second of the renderer, and steps a second of whole environments."""
-    render, environment = _read("cpu-render.json"), _read("cpu-environment.json")
-    steps = {row["env"]: row for row in environment["rows"]}
+    """Frames a second of the renderer."""
+    data = _read("cpu-render.json")
+    rows = [[row["env"], f"{row['frames_per_second']:,}", f"{row['share_of_peak']:.0%}"] for row in data["rows"]]
+    heading = ["task", "frames/s", "share of the machine's peak"]
+    return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-render.json")
 
-    def cell(env: str, column: str) -> str:
-        return f"{steps[env][column]:,}" if env in steps else "not measured"
 
-    rows = [
-        [
-            row["env"],
-            f"{row['frames_per_second']:,}",
-            cell(row["env"], "steps_per_second"),
-            cell(row["env"], "physics_steps_per_second"),
+def environment() -> str:
+    """Steps a second of whole environments, and of what a step is made."""
+    data = _read("cpu-environment.json")
+    rows = []
+    for row in data["rows"]:
+        shares = [
+            f"{row[part] / row['seconds_per_step']:.0%}"
+            for part in ("physics_seconds", "render_seconds", "rest_seconds")
         ]
-        for row in render["rows"]
-    ]
-    heading = ["task", "rendering alone, frames/s", "environment with pixels, steps/s", "physics alone, steps/s"]
-    return _table(heading, rows) + "\n\n" + _source(render["provenance"], "cpu-{render,environment}.json")
+        rows.append([row["env"], f"{row['steps_per_second']:,}", *shares, f"{row['bytes_per_env'] / 1000:,.0f}"])
+    heading = ["task", "steps/s", "physics", "rendering", "the rest", "KB an environment"]
+    return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-environment.json")
+
+
+def figure2() -> str:
+    """Steps a second by number of environments, beside the DeepMind Control Suite."""
+    data = _read("cpu-figure2.json")
+    systems = {"ours": "ours", "dm_control": "dm_control, one by one", "gymnasium": "dm_control, Gymnasium's vector"}
+    numbers = sorted({row["num_envs"] for row in data["rows"]})
+    cells = {
+        (row["env"], row["system"], row["num_envs"]): f"{row['steps_per_second']:,.0f}"
+        if "steps_per_second" in row
+        else "-"
+        for row in data["rows"]
+    }
+    tasks = list(dict.fromkeys(row["env"] for row in data["rows"]))
+    rows = [[task, name, *(cells[task, key, n] for n in numbers)] for task in tasks for key, name in systems.items()]
+    heading = ["task", "system", *(f"{n:,} environment{'s' * (n > 1)}" for n in numbers)]
+    return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-figure2.json")
+
+
+def distractors() -> str:
+    """What each distractor leaves of the rate without any."""
+    data = _read("cpu-distractors.json")
+    rows = sorted(data["rows"], key=lambda row: -row["of_none"])
+    cells = [[f"`{row['distractor']}`", f"{row['of_none']:.2f}"] for row in rows]
+    columns = 3
+    length = -(-len(cells) // columns)
+    cells += [["", ""]] * (length * columns - len(cells))
+    together = [[cell for k in range(columns) for cell in cells[k * length + i]] for i in range(length)]
+    heading = ["distractor", "rate, of none"] * columns
+    return _table(heading, together) + "\n\n" + _source(data["provenance"], "cpu-distractors.json")
+
+
+def resets() -> str:
+    """What fresh initial states cost."""
+    data = _read("cpu-resets.json")
+    ways = {"every step": "all, every step", "conditional": "those that need one", "pool": "a pool of 64"}
+    found = {(row["env"], row["way"]): row for row in data["rows"]}
+    rows = []
+    for task in dict.fromkeys(row["env"] for row in data["rows"]):
+        cells = []
+        for way in ways:
+            row = found[task, way]
+            cells.append(f"{row['cost']:.1%}" + " (ours)" * row["ours"])
+        rows.append([task, *cells])
+    return _table(["task", *ways.values()], rows) + "\n\n" + _source(data["provenance"], "cpu-resets.json")
 
 
 def peers() -> str:
@@ -83,7 +129,15 @@ def peers() -> str:
     return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-peers.json")
 
 
-TABLES = {"learning": learning, "rendering": rendering, "peers": peers}
+TABLES = {
+    "learning": learning,
+    "rendering": rendering,
+    "environment": environment,
+    "figure2": figure2,
+    "resets": resets,
+    "distractors": distractors,
+    "peers": peers,
+}
 
 
 def main() -> int:

@@ -25,3 +25,9 @@ def test_a_brax_environment_is_wrapped():
     script = EXAMPLES / "wrap_brax.py"
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     assert "images (4, 48, 48, 9)" in done.stdout
+
+
+def test_a_playground_environment_is_wrapped():
+    script = EXAMPLES / "wrap_playground.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert "images (4, 48, 48, 9)" in done.stdout

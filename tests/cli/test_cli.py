@@ -15,6 +15,7 @@ import pytest
 
 from pixelbrax.cli.main import main
 from pixelbrax.cli.parse import file_name
+from pixelbrax.distractors.suites import SUITES, Pair, Suite
 from pixelbrax.training import RunDir, Trainer
 from tests.images import read_image
 
@@ -66,6 +67,11 @@ def _leaves(run):
         ("train --num-envs 100000000 --num-minibatches 1", "takes at least"),
         ("train --env halfcheeta", "did you mean halfcheetah"),
         ("train --backend bullet", "no backend 'bullet'"),
+        ("train --distractors dcs/hrad", "unknown distractor 'dcs/hrad': did you mean dcs/hard"),
+        ("train --distractors dcs/hard@val", "there is no split 'val'"),
+        ("train --distractors dcs/hard:nowhere.npz", "there are no videos 'nowhere.npz'"),
+        ("render --run r --distractors kage/hue", "--distractors go with a task"),
+        ("list --distractors nope/*", "no distractor is called 'nope/*'"),
         ("train --image-size 4", "image_size is 4: it must be at least 8"),
         ("train --num-envs 63", "num_minibatches 4 does not divide num_envs 63"),
         ("train --initial-std 0", "initial_std is 0.0: it must be positive"),
@@ -102,7 +108,7 @@ def test_a_suites_tasks_are_no_paths():
     assert file_name("dmc/cheetah_run") == "dmc-cheetah_run"
 
 
-@pytest.mark.parametrize("argv", [[], ["--help"], ["--version"], ["list"]])
+@pytest.mark.parametrize("argv", [[], ["--help"], ["--version"], ["list"], ["list", "--distractors"], ["videos", "-h"]])
 def test_commands_that_only_print(argv, capsys):
     assert main(argv) == (0 if argv else 2)
     assert capsys.readouterr().out
@@ -191,6 +197,30 @@ def test_render_writes_pictures_and_videos(finished, tmp_path, capsys):
     video = tmp_path / "video.mp4"
     assert main([*run, "--out", str(video), "--seconds", "0.4"]) == 0
     assert video.stat().st_size > 500
+
+
+def test_a_policy_is_evaluated_under_looks_it_has_not_seen(finished, monkeypatch, capsys):
+    run = ["eval", str(finished.path), "--episodes", "2"]
+    assert main([*run, "--distractors", "kage/hue@test"]) == 0
+    assert "under kage/hue@test" in capsys.readouterr().out
+    assert main([*run, "--suite", "PixelBraxGen-v1"]) == 2
+    assert "no pair of inverted_pendulum" in capsys.readouterr().err
+    pair = Pair("inverted_pendulum", (), ("kage/brightness@test",))
+    monkeypatch.setitem(SUITES, "tiny", Suite("tiny", 8, 3, (pair,)))
+    assert main([*run, "--suite", "tiny"]) == 0
+    assert "inverted_pendulum: plain -> kage/brightness@test" in capsys.readouterr().out
+    assert read_image(finished.gaps_file).shape[1] > 400
+    (answer,) = json.loads(finished.gaps_file.with_suffix(".json").read_text())["pairs"]
+    assert answer["tested"]["episodes"] == 2
+    assert answer["gap"] == answer["trained"]["mean_return"] - answer["tested"]["mean_return"]
+
+
+def test_render_shows_what_distracts(tmp_path):
+    grid = tmp_path / "grid.png"
+    task = "render inverted_pendulum --backend spring --distractors kage/hue kage/pixelate --size 16 --seeds 1".split()
+    assert main([*task, "--steps", "2", "--every", "1", "--out", str(grid)]) == 0
+    image = read_image(grid)[:, :16].reshape(4, 4, 4, 4, 3)
+    assert (image == image[:, :1, :, :1]).all()  # blocks of 4 by 4 pixels
 
 
 def test_bench_env_splits_a_step(tmp_path, capsys):

@@ -13,7 +13,7 @@ MATRIX = [(name, backend) for name in pixelbrax.list_envs() for backend in get_t
 # `make test` walks a sample that has every kind of engine; `make test-all` walks them all.
 SAMPLE = {
     ("ant", "positional"),
-    ("dmc/cheetah_run", "jax"),
+    ("dmc/cartpole_balance", "jax"),
     ("halfcheetah", "spring"),
     ("inverted_pendulum", "mjx"),
     ("swimmer", "generalized"),

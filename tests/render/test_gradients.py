@@ -39,7 +39,7 @@ def _model(geoms: str) -> mujoco.MjModel:
 
 
 ALL = _model(_PRIMITIVES)
-FEW = _model("".join(_PRIMITIVES.splitlines(keepends=True)[-3:]))  # programs of soft images are long
+FEW = _model("".join(_PRIMITIVES.splitlines(keepends=True)[-2:]))  # programs of soft images are long
 
 
 def _setup(model: mujoco.MjModel) -> tuple[Scene, GeomPose, Camera]:

@@ -130,7 +130,7 @@ def test_a_batch_in_chunks_equals_single_images(strict):
     colors = jnp.linspace(0.1, 1.0, count)[:, None, None] * scene.geom_rgb[None]
 
     def draw(camera, rgb):
-        return render(dataclasses.replace(scene, geom_rgb=rgb), pose, camera, 32, 32, ALL)
+        return render(dataclasses.replace(scene, geom_rgb=rgb), pose, camera, 32, 32, (*ALL, "packed"))
 
     batch, single = jax.jit(jax.vmap(draw))(cameras, colors), jax.jit(draw)
     for i in range(count):
@@ -138,6 +138,8 @@ def test_a_batch_in_chunks_equals_single_images(strict):
         np.testing.assert_array_equal(batch.segmentation[i], one.segmentation)
         np.testing.assert_allclose(batch.depth[i], one.depth, rtol=1e-5)
         assert np.abs(batch.rgb[i].astype(int) - one.rgb.astype(int)).max() <= 1
+    bytes_of = np.asarray(batch.rgb).astype(np.uint32)
+    np.testing.assert_array_equal(batch.packed, bytes_of @ np.array([1, 2**8, 2**16], np.uint32))
     pairs = jax.tree.map(lambda x: x[:6].reshape(2, 3, *x.shape[1:]), (cameras, colors))
     nested = jax.jit(jax.vmap(jax.vmap(draw)))(*pairs)
     np.testing.assert_array_equal(nested.segmentation.reshape(6, 32, 32), batch.segmentation[:6])

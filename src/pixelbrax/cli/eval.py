@@ -1,6 +1,7 @@
-"""`pixelbrax eval RUN`: the return of a trained policy."""
+"""`pixelbrax eval RUN`: the return of a trained policy, as it was trained or as it has never seen the world."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +11,12 @@ import tyro
 
 from pixelbrax.cli.main import use_compilation_cache
 from pixelbrax.cli.parse import parse
+from pixelbrax.distractors.suites import get_suite
 from pixelbrax.errors import ConfigError, check_seed
+from pixelbrax.report import write_gaps
 from pixelbrax.training import Evaluation, Evaluator, RunDir, Trainer
+from pixelbrax.training.generalization import PairResult, evaluate_pairs, pairs_for
+from pixelbrax.training.run_dir import provenance
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,10 @@ class Args:
     """Of the episodes drawn."""
     stochastic: bool = False
     """Sample actions instead of taking the policy's mode."""
+    distractors: tuple[str, ...] | None = None
+    """What distracts instead of what the policy trained with, such as dcs/hard@test."""
+    suite: str | None = None
+    """Return on each pair of a suite, PixelBraxGen-v1, and its gap to the return as trained."""
 
 
 def main(argv: list[str]) -> int:
@@ -34,16 +43,52 @@ def main(argv: list[str]) -> int:
     if args.episodes < 1:
         raise ConfigError(f"episodes is {args.episodes}: it must be at least 1")
     check_seed(args.seed)
+    if args.suite is not None and (args.distractors is not None or args.stochastic):
+        raise ConfigError("--suite says itself what distracts, and its policy is deterministic")
     use_compilation_cache()
     run = RunDir.open(args.run)
+    return _evaluate(args, run) if args.suite is None else _evaluate_suite(args, run)
+
+
+def _evaluate(args: Args, run: RunDir) -> int:
     trainer = Trainer(run.load_config())
+    config = trainer.config.environment
+    if args.distractors is not None:
+        config = replace(config, distractors=args.distractors)
+    env = config.build()  # before the checkpoint: a wrong name is told at once
     state = trainer.restore(run)
-    evaluator = Evaluator(trainer.env, trainer.ppo.network, args.episodes, deterministic=not args.stochastic)
+    evaluator = Evaluator(env, trainer.ppo.network, args.episodes, deterministic=not args.stochastic)
     key = jax.random.key(args.seed)
     with trainer.progress.busy("compiling the evaluation"):
         evaluate = jax.jit(evaluator.run).lower(state.params, key).compile()
     returns, lengths = evaluate(state.params, key)
     kind = "stochastic" if args.stochastic else "deterministic"
+    seen = f" under {' + '.join(config.distractors) or 'nothing'}" if args.distractors is not None else ""
     result = Evaluation(np.asarray(returns), np.asarray(lengths))
-    trainer.progress.say(f"{args.run}, {int(state.num_updates):,} updates, {kind}: {result}")
+    trainer.progress.say(f"{args.run}, {int(state.num_updates):,} updates, {kind}{seen}: {result}")
+    return 0
+
+
+def _evaluate_suite(args: Args, run: RunDir) -> int:
+    suite = get_suite(args.suite or "")
+    config = run.load_config()
+    pairs = pairs_for(suite, config.environment)
+    trainer = Trainer(config)
+    params, say = trainer.restore(run).params, trainer.progress.say
+    say(f"{suite.name} ({suite.fingerprint[:12]}): {len(pairs)} pairs; each setting is compiled first")
+
+    def report(result: PairResult) -> None:
+        say(
+            f"{result.pair.name}: {result.tested.mean:,.0f} instead of {result.trained.mean:,.0f}, "
+            f"gap {result.gap:,.0f} (95 %: {result.gap_low:,.0f} to {result.gap_high:,.0f})"
+        )
+
+    results = evaluate_pairs(
+        pairs, config.environment, trainer.ppo.network, params, args.episodes, args.seed, report=report
+    )
+    write_gaps(run.gaps_file, results, f"{suite.name}: {config.environment.env}, {args.run.resolve().name}")
+    facts = {"suite": suite.name, "fingerprint": suite.fingerprint, "provenance": provenance()}
+    numbers = run.gaps_file.with_suffix(".json")
+    numbers.write_text(json.dumps(facts | {"pairs": [r.as_dict() for r in results]}, indent=2) + "\n")
+    say(f"{run.gaps_file}, {numbers}")
     return 0

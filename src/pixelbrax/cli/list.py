@@ -7,6 +7,7 @@ from typing import Annotated
 import tyro
 
 from pixelbrax.cli.parse import parse
+from pixelbrax.distractors import get_preset, preset_names
 from pixelbrax.envs.pixel_env import EPISODE_LENGTH
 from pixelbrax.errors import ConfigError
 from pixelbrax.tasks import CameraSpec, Task, get_task, task_names
@@ -18,11 +19,22 @@ class Args:
 
     pattern: Annotated[str, tyro.conf.Positional] = "*"
     """Which tasks: `*` stands for any letters, as in `dmc/*`."""
+    distractors: bool = False
+    """Show the distractors there are instead."""
 
 
 def main(argv: list[str]) -> int:
     """Prints a table of the tasks."""
     args = parse(Args, argv, "list", "Shows the tasks, the engines they run on, and from where they are seen.")
+    if args.distractors:
+        names = fnmatch.filter(preset_names(), args.pattern)
+        if not names:
+            raise ConfigError(
+                f"no distractor is called {args.pattern!r}: `pixelbrax list --distractors` shows them all"
+            )
+        _table([("name", names), ("what it does", [get_preset(name).description for name in names])])
+        print("\nAdd :davis-2017 or :FILE for other videos, then @test for looks held out: dcs/hard:davis-2017@test")
+        return 0
     tasks = [get_task(name) for name in fnmatch.filter(task_names(), args.pattern)]
     if not tasks:
         raise ConfigError(f"no task is called {args.pattern!r}: `pixelbrax list` shows them all")
@@ -35,10 +47,14 @@ def main(argv: list[str]) -> int:
         ("camera", [_camera(task) for task in tasks]),
         ("engines (the first is the default)", [", ".join(task.backends) for task in tasks]),
     ]
-    widths = [max(len(title), *map(len, cells)) for title, cells in columns]
+    _table(columns)
+    return 0
+
+
+def _table(columns: list[tuple[str, list[str]]]) -> None:
+    widths = [max(map(len, [title, *cells])) for title, cells in columns]
     for row in ([title for title, _ in columns], *zip(*(cells for _, cells in columns), strict=True)):
         print("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
-    return 0
 
 
 def _camera(task: Task) -> str:

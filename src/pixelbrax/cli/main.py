@@ -12,6 +12,7 @@ _COMMANDS = {
     "eval": "the return of a trained policy",
     "render": "images or a video of a task",
     "list": "the tasks there are",
+    "videos": "clips that distract: fetch, build, look at",
     "bench": "how fast this machine draws",
 }
 

@@ -16,7 +16,7 @@ from pixelbrax.cli.parse import file_name, parse
 from pixelbrax.cli.policy import network_actor, random_actor
 from pixelbrax.envs import PixelEnv, State, make
 from pixelbrax.errors import ConfigError, check_seed
-from pixelbrax.report import record_episode, write_grid, write_video
+from pixelbrax.report import record_episode, record_observations, write_grid, write_video
 from pixelbrax.report.video import Actor
 from pixelbrax.training import RunDir, Trainer
 from pixelbrax.training.progress import Progress
@@ -34,6 +34,8 @@ class Args:
     """Picture (.png) or video (.mp4); by default <task>.png."""
     backend: str | None = None
     """Engine, one of those that `pixelbrax list` shows; by default the task's own."""
+    distractors: tuple[str, ...] = ()
+    """What distracts, such as dcs/hard; the picture is then what an agent would see."""
     size: int = 128
     """Height and width of each image, pixels."""
     seeds: int = 2
@@ -61,8 +63,8 @@ def main(argv: list[str]) -> int:
     check_seed(args.seed)
     if (args.env is None) == (args.run is None):
         raise ConfigError("name either a task or --run")
-    if args.run is not None and args.backend is not None:
-        raise ConfigError("--backend goes with a task: a run has its own")
+    if args.run is not None and (args.backend is not None or args.distractors):
+        raise ConfigError("--backend and --distractors go with a task: a run has its own")
     out = args.out or Path(f"{args.run.resolve().name if args.run else file_name(args.env or '')}.png")
     if out.suffix not in (".png", ".mp4"):
         raise ConfigError(f"{out}: --out must end in .png or .mp4")
@@ -77,7 +79,11 @@ def main(argv: list[str]) -> int:
         if out.suffix == ".png":
             write_grid(out, _grid(args, env, actor))
         else:
-            frames, fps = record_episode(env, actor, jax.random.key(args.seed), size=args.size, seconds=args.seconds)
+            key = jax.random.key(args.seed)
+            if args.distractors:
+                frames, fps = record_observations(env, actor, key, seconds=args.seconds)
+            else:
+                frames, fps = record_episode(env, actor, key, size=args.size, seconds=args.seconds)
             if problem := write_video(out, frames, fps):
                 raise ConfigError(problem)
     progress.say(str(out))
@@ -86,7 +92,8 @@ def main(argv: list[str]) -> int:
 
 def _policy(args: Args) -> tuple[PixelEnv, Actor]:
     if args.run is None:
-        env = make(args.env or "", backend=args.backend)
+        seen = {"distractors": args.distractors, "image_size": args.size, "frame_stack": 1} if args.distractors else {}
+        env = make(args.env or "", backend=args.backend, **seen)
         return env, random_actor(env)
     run = RunDir.open(args.run)
     trainer = Trainer(run.load_config())
@@ -97,7 +104,7 @@ def _grid(args: Args, env: PixelEnv, actor: Actor) -> np.ndarray:
     """(seeds, steps, size, size, 3) uint8."""
 
     def column(state: State, key: Array) -> tuple[State, Array]:
-        image = env.render(state, args.size, args.size)
+        image = state.obs["pixels"] if args.distractors else env.render(state, args.size, args.size)
         state, _ = jax.lax.scan(lambda s, k: (env.step(s, actor(s, k)), None), state, jax.random.split(key, args.every))
         return state, image
 

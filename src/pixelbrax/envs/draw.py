@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
+from pixelbrax.physics import shares_arrays
+
 # Environments whose reset is drawn together. Few end in the same step, and what is drawn beyond them is wasted.
 _TOGETHER = 8
 
@@ -34,6 +36,11 @@ def draw_where(draw: Callable[[Array], Any], needed: Bool[Array, ""], key: Array
             x if mark else jnp.broadcast_to(x, (size, *x.shape))
             for x, mark in zip((needed, key), in_batched, strict=True)
         )
+        if shares_arrays(shapes):  # no environment can be taken out of such a batch
+            whole = jax.eval_shape(jax.vmap(draw), key)
+            nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), whole)
+            result = jax.lax.cond(needed.any(), jax.vmap(draw), lambda _: nothing, key)
+            return result, jax.tree.map(lambda _: True, result)
         together = min(size, _TOGETHER)
 
         def some(carry: tuple[Array, Any]) -> tuple[Array, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import mujoco
 
+from pixelbrax.distractors import resolve
 from pixelbrax.envs.cameras import CameraLike
 from pixelbrax.envs.pixel_env import PixelEnv
 from pixelbrax.errors import ConfigError
@@ -41,6 +42,8 @@ def make(
         task = get_task(source)
         if task.look is not None:
             settings = {"sky": (task.look.sky_down, task.look.sky_up)} | settings
+        if "distractors" in settings:
+            settings["distractors"] = resolve(settings["distractors"], task.name)
         return PixelEnv(task.physics(backend, **own), task.camera if camera is None else camera, **settings)
     from pixelbrax.physics.mjcf import MjcfPhysics  # MJX is loaded when it is needed
 

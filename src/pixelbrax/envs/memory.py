@@ -26,6 +26,24 @@ def device_memory(device: Any = None) -> int | None:
     return None
 
 
+def check_videos(num_bytes: int, device: Any = None) -> None:
+    """Refuses videos that cannot fit.
+
+    Args:
+      num_bytes: of all their frames.
+      device: a `jax.Device`, by default the first.
+
+    Raises:
+      ConfigError: they are larger than the device's memory.
+    """
+    available = device_memory(device)
+    if available is not None and num_bytes > available:
+        raise ConfigError(
+            f"the distractors' videos take {num_bytes / _GB:,.1f} GB, and the device has {available / _GB:,.1f} GB: "
+            "take fewer clips (Video(clips=...)) or a smaller image_size"
+        )
+
+
 def check_memory(num_envs: int, bytes_per_env: int, device: Any = None) -> None:
     """Refuses a batch that cannot fit.
 

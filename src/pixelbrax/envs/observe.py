@@ -7,8 +7,12 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import mujoco
+import numpy as np
 from jaxtyping import Array, Bool, UInt8
 
+from pixelbrax.distractors import Distraction, Look
+from pixelbrax.distractors.base import View as Seen
+from pixelbrax.distractors.roles import Role, main_body
 from pixelbrax.envs.cameras import CameraLike, View, view
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import PhysicsState, Randomizer
@@ -17,19 +21,23 @@ from pixelbrax.render import (
     Frame,
     GeomPose,
     LightsAt,
+    Output,
     Scene,
+    materialized,
     moving_lights,
     render,
+    unpack,
     varied_model,
     vary_scene,
 )
 
-ImageOutput = Literal["pixels", "depth", "segmentation"]
-IMAGE_OUTPUTS: tuple[ImageOutput, ...] = ("pixels", "depth", "segmentation")
+ImageOutput = Literal["pixels", "depth", "segmentation", "mask"]
+IMAGE_OUTPUTS: tuple[ImageOutput, ...] = ("pixels", "depth", "segmentation", "mask")
 MIN_IMAGE_SIZE, MAX_IMAGE_SIZE = 8, 512
-_RENDERED = {"pixels": "rgb", "depth": "depth", "segmentation": "segmentation"}
 
 Frames = dict[str, Array]
+Looks = dict[str, Look]
+"""How an environment looks through each camera; all the same but for what each remembers."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,17 @@ def _views(model: mujoco.MjModel, cameras: Mapping[str, CameraLike]) -> dict[str
     return {name: view(model, camera) for name, camera in cameras.items()}
 
 
+def _distances(model: mujoco.MjModel, views: dict[str, View]) -> dict[str, float]:
+    """From each camera to the body's center of mass, metres, as the model is made; what a camera can turn around."""
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    xpos, xmat = jnp.asarray(data.xpos, jnp.float32), jnp.asarray(data.xmat, jnp.float32).reshape(-1, 3, 3)
+    center = data.subtree_com[main_body(model)]
+    return {
+        name: max(float(np.linalg.norm(np.asarray(at(xpos, xmat).pos) - center)), 0.1) for name, at in views.items()
+    }
+
+
 class Observer:
     """Draws frames and stacks them.
 
@@ -93,6 +112,7 @@ class Observer:
         scene: Scene,
         cameras: Mapping[str, CameraLike],
         settings: ImageSettings,
+        distraction: Distraction,
     ):
         """The scene is the model's; if there is but one camera, its name is not in the observation's keys."""
         self._randomizer = randomizer
@@ -100,22 +120,55 @@ class Observer:
         self._scene = scene
         self._cameras = cameras
         self._settings = settings
+        self._distraction = distraction
         self._plain = _World(model, scene, _views(model, cameras), moving_lights(model))
+        self._distances = _distances(model, self._plain.views)
+        wanted = set(settings.outputs)
+        self._outputs: tuple[Output, ...] = (
+            *(["packed"] if "pixels" in wanted else []),
+            *(["depth"] if "depth" in wanted else []),
+            *(["segmentation"] if wanted & {"segmentation", "mask"} or distraction.several.needs_segmentation else []),
+        )
 
-    def frames(self, physics: PhysicsState, drawn: dict[str, Array]) -> Frames:
-        """The newest frame of every camera: "pixels", "depth" and "segmentation", as far as asked for."""
-        settings = self._settings
-        result = {}
+    def looks(self, key: Array) -> Looks:
+        """How a fresh episode looks; empty if nothing distracts."""
+        return {name: self._distraction.init(key) for name in self._cameras} if self._distraction else {}
+
+    def next_looks(self, looks: Looks, first: Bool[Array, ""]) -> Looks:
+        """How the next observation looks, which may be an episode's first."""
+        if not looks:
+            return looks
+        fresh = self.looks(next(iter(looks.values())).next_key)
+        going_on = {name: self._distraction.step(look) for name, look in looks.items()}
+        return jax.tree.map(lambda a, b: jnp.where(first, a, b), fresh, going_on)
+
+    def frames(self, physics: PhysicsState, drawn: dict[str, Array], looks: Looks) -> tuple[Frames, Looks]:
+        """The newest frame of every camera, with the outputs asked for, and the looks that remember them."""
+        result, kept = {}, {}
         for name in self._cameras:
-            frame = self.draw(physics, drawn, name, *settings.shape, settings.outputs)
-            for output in settings.outputs:
-                image = getattr(frame, _RENDERED[output])
-                if output == "pixels" and settings.grayscale:
-                    image = _luminance(image)
-                if output == "pixels" and settings.channels_first:
-                    image = jnp.moveaxis(image, -1, 0)
-                result[output if len(self._cameras) == 1 else f"{output}/{name}"] = image
-        return result
+            seen, look = self._frame(physics, drawn, looks, name)
+            if look is not None:
+                kept[name] = look
+            for output in self._settings.outputs:
+                result[output if len(self._cameras) == 1 else f"{output}/{name}"] = seen[output]
+        return result, kept
+
+    def _frame(
+        self, physics: PhysicsState, drawn: dict[str, Array], looks: Looks, camera: str
+    ) -> tuple[Frames, Look | None]:
+        settings, look = self._settings, looks.get(camera)
+        frame = self.draw(physics, drawn, looks, camera, *settings.shape, self._outputs)
+        images = {"depth": frame.depth, "segmentation": frame.segmentation}
+        if "mask" in settings.outputs:
+            images["mask"] = self._distraction.stage.shows(frame.segmentation, (Role.BODY,))
+        if "pixels" in settings.outputs:
+            packed = frame.packed
+            if look is not None and self._distraction.several.changes_frames:
+                look, packed = self._distraction.frame(look, packed, frame.segmentation)
+            rgb = unpack(materialized(packed))
+            rgb = _luminance(rgb) if settings.grayscale else rgb
+            images["pixels"] = jnp.moveaxis(rgb, -1, 0) if settings.channels_first else rgb
+        return images, look
 
     def stack(self, frames: Frames, previous: Frames | None, first: Bool[Array, ""]) -> Frames:
         """The frames, with those of pixels behind the last ones, or alone in the stack if the episode begins."""
@@ -130,34 +183,32 @@ class Observer:
         self,
         physics: PhysicsState,
         drawn: dict[str, Array],
+        looks: Looks,
         camera: str,
         height: int,
         width: int,
-        outputs: tuple[ImageOutput, ...],
+        outputs: tuple[Output, ...],
     ) -> Frame:
-        """One picture of any size."""
+        """One picture of any size; of the distractors, those that change what is drawn."""
         # Whole numbers have no gradient; cut here, `jax.grad` through physics need not look into the renderer.
-        scene, pose, seen_from = jax.lax.stop_gradient(self.picture(physics, drawn, camera))
-        rendered = tuple(_RENDERED[output] for output in outputs)
-        return render(
-            scene,
-            pose,
-            seen_from,
-            height,
-            width,
-            rendered,  # pyright: ignore[reportArgumentType]
-            shadows=self._settings.shadows,
-            samples=self._settings.samples,
-        )
+        scene, pose, seen_from = jax.lax.stop_gradient(self.picture(physics, drawn, looks, camera))
+        shadows = self._settings.shadows or self._distraction.several.needs_shadows
+        samples = self._settings.samples
+        return render(scene, pose, seen_from, height, width, outputs, shadows=shadows, samples=samples)
 
-    def picture(self, physics: PhysicsState, drawn: dict[str, Array], camera: str) -> tuple[Scene, GeomPose, Camera]:
+    def picture(
+        self, physics: PhysicsState, drawn: dict[str, Array], looks: Looks, camera: str
+    ) -> tuple[Scene, GeomPose, Camera]:
         """What the renderer needs."""
         bodies = self._randomizer.physics(drawn).body_pose(physics)
         world = self._world(drawn)
-        scene = world.scene
+        scene, seen_from = world.scene, world.views[camera](*bodies)
         if world.lights_at is not None:
             scene = scene.with_lights(*world.lights_at(*bodies))
-        return scene, GeomPose.from_bodies(world.model, *bodies, sites=True), world.views[camera](*bodies)
+        if camera in looks:
+            distance = jnp.float32(self._distances[camera])
+            scene, seen_from, _ = self._distraction.view(looks[camera], Seen(scene, seen_from, distance))
+        return scene, GeomPose.from_bodies(world.model, *bodies, sites=True), seen_from
 
     def _world(self, drawn: dict[str, Array]) -> "_World":
         if not drawn:

@@ -10,12 +10,13 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Bool, Float, UInt8
 
+from pixelbrax.distractors import Distraction, DistractorLike, Stage, resolve
 from pixelbrax.envs.cameras import CameraLike, default_camera
 from pixelbrax.envs.draw import draw_where
-from pixelbrax.envs.memory import num_bytes
-from pixelbrax.envs.observe import ImageOutput, ImageSettings, Observer
+from pixelbrax.envs.memory import check_videos, num_bytes
+from pixelbrax.envs.observe import ImageOutput, ImageSettings, Looks, Observer
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics import Physics, PhysicsState, RandomizationFn, Randomizer
+from pixelbrax.physics import Physics, PhysicsState, RandomizationFn, Randomizer, select
 from pixelbrax.render import Camera, GeomPose, Scene
 from pixelbrax.tasks import Rgb
 
@@ -23,6 +24,8 @@ Autoreset = Literal["next_step", "same_step", "disabled"]
 AUTORESETS: tuple[Autoreset, ...] = ("next_step", "same_step", "disabled")
 FINAL_OBSERVATION = "final_observation"
 EPISODE_LENGTH = 1000  # frames, unless asked for otherwise
+_LOOK = "look"
+_VISUAL = 2502  # folded into a key where it becomes the visual one; no split of it has so many parts
 
 
 @jax.tree_util.register_dataclass
@@ -34,9 +37,9 @@ class State:
       physics: the engine's state.
       obs: "pixels", (height, width, channels * frame_stack) uint8 with the newest frame last, or (channels *
         frame_stack, height, width) if channels come first; as far as asked for "depth", (height, width) float32
-        metres, and "segmentation", (height, width) int32 geom ids (sites count on behind the geoms), of the newest
-        frame; and "state", (obs_size,) float32, the engine's own observation vector. With several cameras
-        "pixels/<camera>" and so on.
+        metres, "segmentation", (height, width) int32 geom ids (sites count on behind the geoms), and "mask", (height,
+        width) bool, where the body is, of the newest frame; and "state", (obs_size,) float32, the engine's own
+        observation vector. With several cameras "pixels/<camera>" and so on.
       reward: () float32, of the step that led here.
       terminated: () bool, the task ended here: no reward follows.
       truncated: () bool, time ran out here (reward would have followed), or the physics diverged. Never together
@@ -44,7 +47,8 @@ class State:
       metrics: "episode_return" and "episode_length" (frames), both up to and including this step; "diverged", whether
         the episode ended because an action or the physics was not finite; and the engine task's own; () each.
       info: "steps", () int32, the episode's clock in frames; "key", of which the next episode is drawn; "model", the
-        numbers of the engine's model that `randomization_fn` drew, by name; and with same-step autoreset
+        numbers of the engine's model that `randomization_fn` drew, by name; "look", a `Look` for each camera's name, if
+        anything distracts; and with same-step autoreset
         "final_observation", in which the episode ended if it ended in this step.
     """
 
@@ -95,6 +99,7 @@ class PixelEnv:
         autoreset: Autoreset = "next_step",
         sky: tuple[Rgb, Rgb] | None = None,
         randomization_fn: RandomizationFn | None = None,
+        distractors: DistractorLike = (),
     ):
         """Takes an engine's environment, and how it is seen.
 
@@ -109,7 +114,7 @@ class PixelEnv:
           episode_length: frames after which an episode is truncated.
           grayscale: one luminance channel a frame instead of three colors.
           channels_first: channels before height and width, as PyTorch has them.
-          outputs: "pixels", "depth", "segmentation": which images are observed.
+          outputs: "pixels", "depth", "segmentation", "mask": which images are observed.
           shadows: draw shadows.
           samples: rays in each pixel: 1, 4, 9 or 16.
           autoreset: "next_step", "same_step" or "disabled".
@@ -117,6 +122,8 @@ class PixelEnv:
           randomization_fn: (model, keys) -> (model, in_axes), as for Brax's and Playground's own domain randomization:
             the engine's model (`physics.model`) for a batch of keys, with a leading axis where in_axes has 0. Every
             episode draws anew, and sees what it drew: geoms' sizes, places and colors, materials, lights and cameras.
+          distractors: names such as "dcs/hard" (see `pixelbrax.distractors.presets`), distractors, or several of them
+            that apply in order.
 
         Raises:
           ConfigError: something cannot be used.
@@ -143,7 +150,10 @@ class PixelEnv:
             raise ConfigError("camera is empty: name at least one")
         self.cameras = tuple(cameras)
         self._randomizer = Randomizer(physics, randomization_fn)
-        self._observer = Observer(self._randomizer, physics.mj_model, self.scene, cameras, self.images)
+        stage = Stage.of(physics.mj_model, self.scene, *self.images.shape)
+        distraction = Distraction(resolve(distractors), stage)
+        check_videos(distraction.several.num_bytes)
+        self._observer = Observer(self._randomizer, physics.mj_model, self.scene, cameras, self.images, distraction)
 
     @property
     def action_size(self) -> int:
@@ -165,34 +175,50 @@ class PixelEnv:
         """What a step needs at least of the device's memory for each environment: the states before and after it."""
         return 2 * num_bytes(jax.eval_shape(self.reset, jax.random.key(0)))
 
-    def reset(self, key: Array) -> State:
-        """The first state of a freshly drawn episode."""
-        return self._observe(self._start(key), None, jnp.array(True))
+    def reset(self, key: Array, visual_key: Array | None = None) -> State:
+        """The first state of a freshly drawn episode.
+
+        Args:
+          key: of which this and all following episodes are drawn.
+          visual_key: of which all looks are drawn, if anything distracts; by default it follows from `key`.
+        """
+        looks = self._observer.looks(jax.random.fold_in(key, _VISUAL) if visual_key is None else visual_key)
+        return self._observe(_with_looks(self._start(key), looks), None, jnp.array(True))
 
     def step(self, state: State, action: Float[Array, " action_size"]) -> State:
         """The state after an action, or at the boundary of two episodes what `autoreset` says."""
+        looks = state.info.get(_LOOK, {})
         if self.autoreset == "next_step":
-            following = _select(state.done, self._fresh(state.done, state.info["key"]), self._advance(state, action))
+            looks = self._observer.next_looks(looks, state.done)
+            fresh = _with_looks(self._fresh(state.done, state.info["key"]), looks)
+            following = select(state.done, fresh, _with_looks(self._advance(state, action), looks))
             return self._observe(following, state.obs, state.done)
-        ended = self._observe(self._advance(state, action), state.obs, jnp.array(False))
+        looks = self._observer.next_looks(looks, jnp.array(False))
+        ended = self._observe(_with_looks(self._advance(state, action), looks), state.obs, jnp.array(False))
         if self.autoreset == "disabled":
-            return ended
-        fresh = self._observe(self._fresh(ended.done, ended.info["key"]), None, jnp.array(True))
+            return replace(select(state.done, state, ended), reward=jnp.where(state.done, 0.0, ended.reward))
+        looks = self._observer.next_looks(looks, jnp.array(True))
+        fresh = _with_looks(self._fresh(ended.done, ended.info["key"]), looks)
+        fresh = self._observe(fresh, None, jnp.array(True))
         return replace(
             ended,
-            physics=_select(ended.done, fresh.physics, ended.physics),
-            obs=_select(ended.done, fresh.obs, ended.obs),
-            info=_select(ended.done, fresh.info, ended.info) | {FINAL_OBSERVATION: ended.obs},
+            physics=select(ended.done, fresh.physics, ended.physics),
+            obs=select(ended.done, fresh.obs, ended.obs),
+            info=select(ended.done, fresh.info, ended.info) | {FINAL_OBSERVATION: ended.obs},
         )
 
     def picture(self, state: State, camera: str | None = None) -> tuple[Scene, GeomPose, Camera]:
         """What `pixelbrax.render.render` needs to draw a state, as the camera of that name or the first one sees it."""
-        return self._observer.picture(state.physics, state.info["model"], camera or self.cameras[0])
+        looks = state.info.get(_LOOK, {})
+        return self._observer.picture(state.physics, state.info["model"], looks, camera or self.cameras[0])
 
     def render(self, state: State, height: int, width: int) -> UInt8[Array, "height width 3"]:
-        """The task as its first camera sees it, at any size and in color, for people to look at."""
-        draw = self._observer.draw
-        return draw(state.physics, state.info["model"], self.cameras[0], height, width, ("pixels",)).rgb
+        """The task as its first camera sees it, at any size and in color, for people to look at.
+
+        Distractors that change the scene are seen in it; those that change frames are in the observation only.
+        """
+        info, draw = state.info, self._observer.draw
+        return draw(state.physics, info["model"], info.get(_LOOK, {}), self.cameras[0], height, width, ("rgb",)).rgb
 
     def _fresh(self, needed: Bool[Array, ""], key: Array) -> State:
         """The first state of an episode, not yet observed; anything where it is not needed."""
@@ -200,8 +226,8 @@ class PixelEnv:
 
     def _start(self, key: Array) -> State:
         """The first state of an episode, not yet observed."""
-        episode_key, next_key = jax.random.split(key)
-        drawn = self._randomizer.draw(jax.random.fold_in(next_key, 0))
+        episode_key, model_key, next_key = jax.random.split(key, 3)
+        drawn = self._randomizer.draw(model_key)
         physics = self._randomizer.physics(drawn).reset(episode_key)
         nothing = {
             "episode_return": jnp.zeros(()),
@@ -222,20 +248,19 @@ class PixelEnv:
         """The state after up to `action_repeat` frames, not yet observed."""
         sound = jnp.all(jnp.isfinite(action))
         action = jnp.clip(jnp.where(jnp.isfinite(action), action, 0.0), -1.0, 1.0)
-        finished = state.done if self.autoreset == "disabled" else jnp.array(False)
         engine = self._randomizer.physics(state.info["model"])
 
         def frame(carry: tuple[PhysicsState, Array, Array, Array], _: None) -> tuple[Any, None]:
             physics, reward, frames, diverged = carry
-            over = finished | diverged | physics.terminated | (state.info["steps"] + frames >= self.episode_length)
+            over = diverged | physics.terminated | (state.info["steps"] + frames >= self.episode_length)
             stepped = engine.step(physics, action)
             finite = self._is_finite(stepped)
             stays = over | ~finite
-            physics = _select(stays, physics, stepped)
+            physics = select(stays, physics, stepped)
             reward += jnp.where(stays, 0.0, stepped.reward)
             return (physics, reward, frames + (~stays).astype(jnp.int32), diverged | (~over & ~finite)), None
 
-        initial = (state.physics, jnp.zeros(()), jnp.zeros((), jnp.int32), ~finished & ~sound)
+        initial = (state.physics, jnp.zeros(()), jnp.zeros((), jnp.int32), ~sound)
         (physics, reward, frames, diverged), _ = jax.lax.scan(frame, initial, None, length=self.action_repeat)
         steps = state.info["steps"] + frames
         # A same-step reset leaves the figures of the episode that ended.
@@ -243,7 +268,7 @@ class PixelEnv:
         episode = {
             "episode_return": jnp.where(begins, 0.0, state.metrics["episode_return"]) + reward,
             "episode_length": jnp.where(begins, 0, state.metrics["episode_length"]) + frames,
-            "diverged": diverged | (finished & state.metrics["diverged"]),
+            "diverged": diverged,
         }
         truncated = (steps >= self.episode_length) | episode["diverged"]
         return State(
@@ -262,12 +287,13 @@ class PixelEnv:
 
     def _observe(self, state: State, previous: dict[str, Array] | None, first: Bool[Array, ""]) -> State:
         """Adds the observation, which at an episode's beginning does not remember the previous one."""
-        frames = self._observer.frames(state.physics, state.info["model"])
+        frames, looks = self._observer.frames(state.physics, state.info["model"], state.info.get(_LOOK, {}))
+        state = _with_looks(state, looks)
         state = replace(state, obs=self._observer.stack(frames, previous, first) | {"state": state.physics.obs})
         if self.autoreset == "same_step":
             state = replace(state, info=state.info | {FINAL_OBSERVATION: state.obs})
         return state
 
 
-def _select(condition: Bool[Array, ""], if_true: Any, if_false: Any) -> Any:
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), if_true, if_false)
+def _with_looks(state: State, looks: Looks) -> State:
+    return replace(state, info=state.info | {_LOOK: looks}) if looks else state

@@ -2,5 +2,6 @@
 
 from pixelbrax.physics.base import Physics, PhysicsState
 from pixelbrax.physics.randomize import RandomizationFn, Randomizer
+from pixelbrax.physics.select import select, shares_arrays
 
-__all__ = ["Physics", "PhysicsState", "RandomizationFn", "Randomizer"]
+__all__ = ["Physics", "PhysicsState", "RandomizationFn", "Randomizer", "select", "shares_arrays"]

@@ -66,7 +66,16 @@ class PlaygroundPhysics:
     cheap_reset = False  # some let the body come to rest for hundreds of steps
 
     def __init__(self, env: Any):
-        """Takes a `mujoco_playground.MjxEnv`."""
+        """Takes a `mujoco_playground.MjxEnv`.
+
+        Raises:
+          ConfigError: it runs on Warp, and this machine has no NVIDIA GPU.
+        """
+        if env.mjx_model.impl.value == "warp" and jax.default_backend() != "gpu":
+            raise ConfigError(
+                "this environment's MJX runs on Warp, which needs an NVIDIA GPU: "
+                'load it with config_overrides={"impl": "jax"}'
+            )
         self._env = env
         self.mj_model: mujoco.MjModel = env.mj_model
         self.action_size: int = env.action_size

@@ -2,9 +2,11 @@
 
 from pixelbrax.render.camera import Camera, ModelCamera, look_at, orbit
 from pixelbrax.render.follow import LightsAt, moving_lights
+from pixelbrax.render.materialize import materialized
 from pixelbrax.render.read import UnsupportedGeomError
-from pixelbrax.render.renderer import OUTPUTS, Frame, render
+from pixelbrax.render.renderer import OUTPUTS, Frame, Output, render
 from pixelbrax.render.scene import GeomPose, LightKind, Pattern, Scene
+from pixelbrax.render.shade import unpack
 from pixelbrax.render.vary import varied_model, vary_scene
 
 __all__ = [
@@ -15,13 +17,16 @@ __all__ = [
     "LightKind",
     "LightsAt",
     "ModelCamera",
+    "Output",
     "Pattern",
     "Scene",
     "UnsupportedGeomError",
     "look_at",
+    "materialized",
     "moving_lights",
     "orbit",
     "render",
+    "unpack",
     "varied_model",
     "vary_scene",
 ]

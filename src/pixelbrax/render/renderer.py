@@ -9,18 +9,18 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int32, UInt8
+from jaxtyping import Array, Bool, Float, Int32, UInt8, UInt32
 
 from pixelbrax.render.camera import Camera
 from pixelbrax.render.known import Known, known
 from pixelbrax.render.raycast import CameraGeoms, Rays, Vector, nearest_hit, pixel_rays, read_key, to_camera_frame
 from pixelbrax.render.scene import GeomPose, Scene
-from pixelbrax.render.shade import pack, shade
+from pixelbrax.render.shade import pack, shade, unpack
 from pixelbrax.render.soft import soft_color
 from pixelbrax.render.surface import Surface, dot, hit_surface
 
-Output = Literal["rgb", "color", "depth", "segmentation", "normals"]
-OUTPUTS: tuple[Output, ...] = ("rgb", "color", "depth", "segmentation", "normals")
+Output = Literal["rgb", "packed", "color", "depth", "segmentation", "normals"]
+OUTPUTS: tuple[Output, ...] = ("rgb", "packed", "color", "depth", "segmentation", "normals")
 SAMPLES = (1, 4, 9, 16)
 
 # On CPU a batch is rendered this many pixels at a time, so that whole-batch intermediates stay in the cache.
@@ -37,6 +37,7 @@ class Frame:
 
     Attributes:
       rgb: (height, width, 3) uint8.
+      packed: (height, width) uint32, the same as R + G * 2**8 + B * 2**16, for further work on all three at once.
       color: (height, width, 3) float32, 0..1: what `rgb` is rounded from, for derivatives.
       depth: (height, width) float32, metres along the viewing axis; inf where there is nothing.
       segmentation: (height, width) int32, MuJoCo geom id; -1 where there is nothing.
@@ -44,6 +45,7 @@ class Frame:
     """
 
     rgb: UInt8[Array, "*batch height width 3"] = _ABSENT
+    packed: UInt32[Array, "*batch height width"] = _ABSENT
     color: Float[Array, "*batch height width 3"] = _ABSENT
     depth: Float[Array, "*batch height width"] = _ABSENT
     segmentation: Int32[Array, "*batch height width"] = _ABSENT
@@ -108,13 +110,13 @@ def render(
         raise ValueError(f"soft is {soft}: it must be a positive number of pixels, or None")
     if pose.xpos.shape[-2] != len(scene.geom_type):
         raise ValueError(f"the pose has {pose.xpos.shape[-2]} geoms, the scene {len(scene.geom_type)}")
-    settings = _Settings(height, width, tuple(outputs), shadows, samples, soft, known(scene))
+    drawn: dict[Output, None] = {"packed" if output == "rgb" else output: None for output in outputs}
+    settings = _Settings(height, width, tuple(drawn), shadows, samples, soft, known(scene))
     flat = _flat_renderer(settings)(scene, pose, camera)
     image = {name: value.reshape(height, width, *value.shape[1:]) for name, value in flat.items()}
-    if "rgb" in image:
-        # One bitcast turns packed colors into bytes; stacking three channels would trace every pixel three times.
-        image["rgb"] = jax.lax.bitcast_convert_type(image["rgb"], jnp.uint8)[..., :3]
-    return Frame(**image)
+    if "rgb" in outputs:
+        image["rgb"] = unpack(image["packed"])
+    return Frame(**{name: image[name] for name in outputs})
 
 
 class _Hits(NamedTuple):
@@ -154,7 +156,7 @@ def _trace(
             depth = jnp.where(number < 0, jnp.inf, surface.depth)
         return _Hits(rays, number, depth, surface), key
 
-    colored, geometric = wanted & {"rgb", "color"}, wanted - {"rgb", "color"}
+    colored, geometric = wanted & {"packed", "color"}, wanted - {"packed", "color"}
     hits, key = cast(1 if geometric else settings.samples)
     if geometric:
         flat["key"] = key
@@ -165,7 +167,7 @@ def _trace(
         if geometric and settings.samples > 1:
             hits, _ = cast(settings.samples)
         color = _color(settings, scene, pose, camera, geoms, hits)
-        flat["rgb"] = pack(color)
+        flat["packed"] = pack(color)
         flat["color"] = jnp.stack(color, axis=-1)
     in_key = set() if differentiable else wanted & {"depth", "segmentation"}
     return {name: flat[name] for name in sorted(wanted - in_key | ({"key"} if in_key else set()))}

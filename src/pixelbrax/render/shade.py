@@ -2,7 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, UInt32
+from jaxtyping import Array, UInt8, UInt32
 
 from pixelbrax.render.camera import Camera
 from pixelbrax.render.known import Known, select
@@ -66,6 +66,11 @@ def pack(color: Vector) -> UInt32[Array, " pixel"]:
     for channel, value in enumerate(color):
         packed |= (jnp.clip(value, 0.0, 1.0) * 255.0 + 0.5).astype(jnp.uint32) << (8 * channel)
     return packed
+
+
+def unpack(packed: UInt32[Array, "*shape"]) -> UInt8[Array, "*shape 3"]:
+    """The three bytes of packed colors, by one bitcast: stacking three channels would trace every pixel three times."""
+    return jax.lax.bitcast_convert_type(packed, jnp.uint8)[..., :3]
 
 
 def _matte(light: Illumination, k: int) -> Pixels:

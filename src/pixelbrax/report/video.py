@@ -61,6 +61,38 @@ def record_episode(
     return frames[::skip], fps / skip
 
 
+def record_observations(
+    env: PixelEnv, actor: Actor, key: Array, *, seconds: float | None = None
+) -> tuple[UInt8[np.ndarray, "frame height width 3"], float]:
+    """One episode in real time as an agent sees it, distractors and all.
+
+    Args:
+      env: the environment, of one camera, in color, with channels last.
+      actor: what acts in it.
+      key: for the episode and the actor.
+      seconds: simulated seconds after which to stop; by default the whole episode.
+
+    Returns:
+      The newest frame of each observation up to the episode's end, and their number a second.
+    """
+    num_steps = -(-env.episode_length // env.action_repeat)
+    if seconds is not None:
+        num_steps = max(1, min(num_steps, round(seconds / env.dt)))
+
+    def step(state: State, key: Array) -> tuple[State, tuple[Array, Array]]:
+        return env.step(state, actor(state, key)), (state.obs["pixels"][..., -3:], state.done)
+
+    @jax.jit
+    def rollout(key: Array) -> tuple[Array, Array]:
+        reset_key, act_key = jax.random.split(key)
+        return jax.lax.scan(step, env.reset(reset_key), jax.random.split(act_key, num_steps))[1]
+
+    frames, done = jax.tree.map(np.asarray, rollout(key))
+    last = int(done.argmax()) if done.any() else num_steps - 1
+    skip = max(1, round(1 / env.dt / _MAX_FPS))
+    return frames[: last + 1 : skip], 1 / env.dt / skip
+
+
 def write_video(path: Path, frames: UInt8[np.ndarray, "frame height width 3"], fps: float) -> str | None:
     """Writes an H.264 mp4.
 

@@ -38,6 +38,8 @@ class EnvConfig:
     """Engine, one of those that `pixelbrax list` shows; by default the task's own."""
     grayscale: bool = False
     """One luminance channel a frame instead of three colors."""
+    distractors: tuple[str, ...] = ()
+    """What distracts, in order, such as dcs/hard; `pixelbrax list --distractors` shows them."""
 
     def resolved(self) -> "EnvConfig":
         """The same with the task's own backend named, so that a run's file says all."""

@@ -42,6 +42,11 @@ class RunDir:
         return self.path / "evaluation.json"
 
     @property
+    def gaps_file(self) -> Path:
+        """Returns under looks never seen; its numbers are beside it, as .json."""
+        return self.path / "generalization.png"
+
+    @property
     def curve_file(self) -> Path:
         """Return against steps."""
         return self.path / "curve.png"

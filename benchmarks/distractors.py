@@ -1,0 +1,100 @@
+"""Steps a second with each distractor, as a share of those without any, measured in turns in one run.
+
+Usage: python benchmarks/distractors.py [--env halfcheetah] [--num-envs 256] [--size 64] [--only dcs/*] [--json FILE]
+
+Each preset is measured between two measurements of the plain environment, and divided by their mean.
+"""
+
+import argparse
+import fnmatch
+import json
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+import pixelbrax
+from pixelbrax.cli.main import use_compilation_cache
+from pixelbrax.distractors import preset_names
+from pixelbrax.training.run_dir import provenance
+
+STEPS, ROUNDS = 20, 5
+# Presets that run the same program as another, with other numbers.
+_SAME = ("-medium", "-easy", "_easy", "/easy", "/medium", "-static", "dmcgb/distracting_*", "dmcr/1*")
+
+
+def measured_names(pattern: str) -> list[str]:
+    """The presets that are measured: of several with one program, one."""
+    names = fnmatch.filter(preset_names(), pattern)
+    if pattern != "*":
+        return names
+    return [n for n in names if not any(fnmatch.fnmatch(n, f"*{same}") for same in _SAME)]
+
+
+class _Subject:
+    """A compiled call of `STEPS` steps of a batch, and its states."""
+
+    def __init__(self, name: str, size: int, num_envs: int, distractors: tuple[str, ...]):
+        env = pixelbrax.make(name, image_size=size, distractors=distractors)
+
+        def step(state: Any, key: jax.Array) -> tuple[Any, jax.Array]:
+            action = jax.random.uniform(key, (num_envs, env.action_size), minval=-1, maxval=1)
+            state = jax.vmap(env.step)(state, action)
+            return state, jnp.sum(state.obs["pixels"].astype(jnp.uint32))
+
+        start = time.perf_counter()
+        self.state = jax.jit(jax.vmap(env.reset))(jax.random.split(jax.random.key(0), num_envs))
+        scan = jax.jit(lambda state, key: jax.lax.scan(step, state, jax.random.split(key, STEPS)))
+        self.program = scan.lower(self.state, jax.random.key(1)).compile()
+        jax.block_until_ready(self.state)
+        self.compile_seconds = time.perf_counter() - start
+        self.num_envs = num_envs
+        self.rate()
+
+    def rate(self) -> float:
+        """Steps a second of one call."""
+        start = time.perf_counter()
+        self.state, checksums = self.program(self.state, jax.random.key(1))
+        jax.block_until_ready(checksums)
+        return STEPS * self.num_envs / (time.perf_counter() - start)
+
+
+def main() -> None:
+    """Prints a table, and writes it if asked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--env", default="halfcheetah")
+    parser.add_argument("--num-envs", type=int, default=256)
+    parser.add_argument("--size", type=int, default=64)
+    parser.add_argument("--only", default="*")
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    use_compilation_cache()
+    plain = _Subject(args.env, args.size, args.num_envs, ())
+    rows = []
+    print(f"{'distractor':<28} {'steps/s':>9} {'of none':>8} {'compile s':>10}")
+    for name in measured_names(args.only):
+        subject = _Subject(args.env, args.size, args.num_envs, (name,))
+        pairs = []
+        for _ in range(ROUNDS):
+            before, disturbed, after = plain.rate(), subject.rate(), plain.rate()
+            pairs.append((disturbed, 2 * disturbed / (before + after)))
+        row = {
+            "distractor": name,
+            "steps_per_second": round(statistics.median(p[0] for p in pairs)),
+            "of_none": round(statistics.median(p[1] for p in pairs), 3),
+            "compile_seconds": round(subject.compile_seconds, 1),
+        }
+        rows.append(row)
+        print(
+            f"{name:<28} {row['steps_per_second']:>9,} {row['of_none']:>8.2f} {row['compile_seconds']:>10}", flush=True
+        )
+        if args.json:
+            settings = {"env": args.env, "num_envs": args.num_envs, "size": args.size}
+            args.json.write_text(json.dumps({"provenance": provenance(), **settings, "rows": rows}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

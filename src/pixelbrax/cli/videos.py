@@ -1,0 +1,148 @@
+"""`pixelbrax videos`: fetch DAVIS-2017, build a bank of clips of one's own, look at one."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from pixelbrax.cli.parse import parse
+from pixelbrax.distractors.bank import ClipBank, save_banks
+from pixelbrax.distractors.davis import NUM_BYTES, fetch
+from pixelbrax.distractors.folder import banks_of_folder
+from pixelbrax.distractors.sources import DAVIS, PROCEDURAL, load_bank
+from pixelbrax.distractors.video import SPLITS
+from pixelbrax.envs.observe import MAX_IMAGE_SIZE, MIN_IMAGE_SIZE
+from pixelbrax.errors import ConfigError
+from pixelbrax.report import write_grid
+from pixelbrax.training.progress import Progress
+
+_MOMENTS = 8  # columns of a preview
+
+
+@dataclass(frozen=True)
+class FetchArgs:
+    """What `pixelbrax videos fetch` takes."""
+
+    name: Annotated[str, tyro.conf.Positional] = DAVIS
+    """Data set: davis-2017."""
+
+
+@dataclass(frozen=True)
+class BuildArgs:
+    """What `pixelbrax videos build` takes."""
+
+    folder: Annotated[Path, tyro.conf.Positional]
+    """Videos, or folders of pictures; in folders `train` and `test` if you divide them yourself."""
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("videos.npz")
+    """File for the bank."""
+    size: int = 64
+    """Height and width of the frames: best those of the observation."""
+    force: bool = False
+    """Overwrite --out if it exists."""
+
+
+@dataclass(frozen=True)
+class PreviewArgs:
+    """What `pixelbrax videos preview` takes."""
+
+    bank: Annotated[str, tyro.conf.Positional] = PROCEDURAL
+    """procedural, davis-2017, or a file that `pixelbrax videos build` wrote."""
+    split: str = "train"
+    """train or test."""
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("videos.png")
+    """Picture: a row for each clip."""
+    size: int = 64
+    """Height and width of each frame, pixels."""
+    clips: int = 12
+    """Rows at most."""
+    force: bool = False
+    """Overwrite --out if it exists."""
+
+
+_COMMANDS = {
+    "fetch": "download DAVIS-2017 (833 MB) and check it",
+    "build": "a bank of clips out of a folder",
+    "preview": "a picture of a bank's clips",
+}
+
+
+def main(argv: list[str]) -> int:
+    """Runs one of the three.
+
+    Raises:
+      ConfigError: there is none of that name.
+    """
+    if argv and argv[0] in ("-h", "--help"):
+        print("usage: pixelbrax videos COMMAND [options]\n")
+        for name, what in _COMMANDS.items():
+            print(f"  {name:<9}{what}")
+        return 0
+    known = ", ".join(_COMMANDS)
+    if not argv or argv[0] not in _COMMANDS:
+        raise ConfigError(f"unknown command {argv[0]!r}: there are {known}" if argv else f"name a command: {known}")
+    name, *rest = argv
+    return {"fetch": _fetch, "build": _build, "preview": _preview}[name](rest)
+
+
+def _fetch(argv: list[str]) -> int:
+    args = parse(FetchArgs, argv, "videos fetch", "Downloads a data set, goes on where it broke off, and checks it.")
+    if args.name != DAVIS:
+        raise ConfigError(f"unknown data set {args.name!r}: there is {DAVIS}")
+    progress = Progress()
+    progress.say(f"{DAVIS}: {NUM_BYTES / 1e6:,.0f} MB, free for research; see https://davischallenge.org")
+    last = [-1]
+
+    def report(have: int, total: int) -> None:
+        percent = 100 * have // max(total, 1)
+        if percent // 5 != last[0] // 5:
+            last[0] = percent
+            progress.say(f"{have / 1e6:,.0f} of {total / 1e6:,.0f} MB")
+
+    progress.say(f"{fetch(report)}: complete, as its SHA-256 says")
+    return 0
+
+
+def _build(argv: list[str]) -> int:
+    args = parse(BuildArgs, argv, "videos build", "Makes a bank of clips out of videos and folders of pictures.")
+    _check(args.out, args.size, args.force)
+    banks = banks_of_folder(args.folder, args.size, args.size)
+    save_banks(args.out, banks)
+    progress = Progress()
+    for split, bank in banks.items():
+        progress.say(f"{split}: {_facts(bank)}")
+    progress.say(str(args.out))
+    return 0
+
+
+def _preview(argv: list[str]) -> int:
+    args = parse(PreviewArgs, argv, "videos preview", "Draws a bank's clips, a row each.")
+    if args.split not in SPLITS:
+        raise ConfigError(f"split is {args.split!r}: it must be one of {', '.join(SPLITS)}")
+    if args.clips < 1:
+        raise ConfigError(f"clips is {args.clips}: it must be at least 1")
+    _check(args.out, args.size, args.force)
+    bank = load_bank(args.bank, args.split, args.size, args.size)
+    rows = [
+        bank.frames[start + np.linspace(0, length - 1, _MOMENTS).astype(int)]
+        for start, length in list(zip(bank.start, bank.length, strict=True))[: args.clips]
+    ]
+    write_grid(args.out, np.moveaxis(np.stack(rows), 2, -1))
+    progress = Progress()
+    progress.say(f"{args.bank}, {args.split}: {_facts(bank)}")
+    progress.say(str(args.out))
+    return 0
+
+
+def _check(out: Path, size: int, force: bool) -> None:
+    if not MIN_IMAGE_SIZE <= size <= MAX_IMAGE_SIZE:
+        raise ConfigError(f"size is {size}: it must be at least {MIN_IMAGE_SIZE} and at most {MAX_IMAGE_SIZE}")
+    if out.exists() and not force:
+        raise ConfigError(f"{out} exists: choose another --out, or add --force")
+    if not out.absolute().parent.is_dir():
+        raise ConfigError(f"{out}: there is no folder {out.absolute().parent}")
+
+
+def _facts(bank: ClipBank) -> str:
+    return f"{len(bank.names)} clips, {len(bank.frames):,} frames, {bank.num_bytes / 1e6:,.1f} MB in memory"

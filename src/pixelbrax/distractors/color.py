@@ -1,0 +1,161 @@
+"""Colors of the scene: of materials, of the floor's pattern, of the sky; and one offset for the whole image."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from typing_extensions import override
+
+from pixelbrax.distractors.base import Distractor, Picture, Stage, View, wander
+from pixelbrax.distractors.roles import ALL_ROLES, Role
+from pixelbrax.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class ColorOffset(Distractor):
+    """One offset on red, green and blue of the whole image, agent and all (PixelBrax, section 3.1).
+
+    Attributes:
+      reset: an episode begins with U(-reset, reset).
+      std: every later frame has N(0, std).
+    """
+
+    reset: float = 0.3
+    std: float = 0.3
+
+    @property
+    @override
+    def is_identity(self) -> bool:
+        return self.reset == self.std == 0
+
+    @override
+    def init(self, key: Array, stage: Stage) -> Float[Array, "3"]:
+        return jax.random.uniform(key, (3,), minval=-self.reset, maxval=self.reset)
+
+    @override
+    def step(self, state: Array, key: Array, stage: Stage) -> Float[Array, "3"]:
+        return self.std * jax.random.normal(key, (3,))
+
+    @override
+    def apply_frame(self, state: Array, picture: Picture, stage: Stage) -> Picture:
+        return picture._replace(rgb=picture.rgb + state[:, None, None])
+
+
+class _Range(NamedTuple):
+    original: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Colors(Distractor):
+    """Colors drawn around those of the scene, which may walk from frame to frame.
+
+    A color is uniform within `amount` of the original (and 0..1); each later frame adds N(0, std) and clips to the
+    same range (Stone et al. 2021, section 3.1, with std = 0.03 amount where it is dynamic).
+
+    Attributes:
+      amount: farthest from the original, 0..1; 1 allows every color.
+      std: of each frame's step; 0 keeps the color through the episode.
+    """
+
+    amount: float
+    std: float = 0.0
+
+    def __post_init__(self):
+        if not (0 <= self.amount <= 1 and self.std >= 0):
+            raise ConfigError(
+                f"amount is {self.amount} and std {self.std}: the amount must be within 0..1, std not below 0"
+            )
+
+    @property
+    @override
+    def is_identity(self) -> bool:
+        return self.amount == 0
+
+    @override
+    def init(self, key: Array, stage: Stage) -> Array:
+        original, low, high = self._range(stage)
+        return jax.random.uniform(key, original.shape, minval=jnp.array(low), maxval=jnp.array(high))
+
+    @override
+    def step(self, state: Array, key: Array, stage: Stage) -> Array:
+        if not self.std:
+            return state
+        _, low, high = self._range(stage)
+        return wander(state, key, self.std, jnp.array(low), jnp.array(high))
+
+    def _range(self, stage: Stage) -> _Range:
+        original = self._original(stage)
+        low, high = np.clip(original - self.amount, 0, 1), np.clip(original + self.amount, 0, 1)
+        return _Range(original, low.astype(np.float32), high.astype(np.float32))
+
+    def _original(self, stage: Stage) -> np.ndarray:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class MaterialColors(_Colors):
+    """Colors of geoms. Those that share a color keep sharing one; a texture stays on top of it.
+
+    Attributes:
+      roles: which geoms.
+    """
+
+    roles: tuple[Role, ...] = ALL_ROLES
+
+    @override
+    def apply_scene(self, state: Array, view: View, stage: Stage) -> View:
+        geoms, original, group = self._groups(stage)
+        if not geoms.any():
+            return view
+        # An offset keeps what domain randomization has done to the colors.
+        offset, rgb = (state - original)[group], view.scene.geom_rgb
+        changed = jnp.where(geoms[:, None], jnp.clip(rgb + offset, 0.0, 1.0), rgb)
+        return view._replace(scene=replace(view.scene, geom_rgb=changed))
+
+    def _original(self, stage: Stage) -> np.ndarray:
+        return self._groups(stage)[1]
+
+    def _groups(self, stage: Stage) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Which geoms change, their different colors, and of each geom the number of its color (else 0)."""
+        geoms = stage.geoms(self.roles)
+        colors, numbers = np.unique(np.asarray(stage.scene.geom_rgb, np.float32)[geoms], axis=0, return_inverse=True)
+        group = np.zeros(len(geoms), int)
+        group[geoms] = numbers.reshape(-1)
+        return geoms, colors, group
+
+
+@dataclass(frozen=True)
+class FloorColors(_Colors):
+    """The two colors of a checkered floor, or the one of a plain one. Pictures on a floor are only tinted."""
+
+    @override
+    def apply_scene(self, state: Array, view: View, stage: Stage) -> View:
+        scene, floor = view.scene, stage.geoms((Role.FLOOR,))
+        pattern = jnp.where(floor[:, None, None], state, scene.pattern_rgb)
+        return view._replace(scene=replace(scene, pattern_rgb=pattern))
+
+    def _original(self, stage: Stage) -> np.ndarray:
+        floor = stage.geoms((Role.FLOOR,))
+        pattern = np.asarray(stage.scene.pattern_rgb, np.float32)
+        return pattern[floor][0] if floor.any() else np.ones((2, 3), np.float32)
+
+
+@dataclass(frozen=True)
+class SkyColors(_Colors):
+    """Both ends of the sky's gradient. A sky with a picture becomes a gradient."""
+
+    @override
+    def apply_scene(self, state: Array, view: View, stage: Stage) -> View:
+        return view._replace(scene=replace(view.scene, sky_rgb=state, sky_texture=-1))
+
+    def _original(self, stage: Stage) -> np.ndarray:
+        scene = stage.scene
+        if scene.sky_texture < 0:
+            return np.asarray(scene.sky_rgb, np.float32)
+        mean = np.asarray(scene.textures[scene.sky_texture])[-1]  # the last mip level is one texel a face
+        return np.broadcast_to(mean, (2, 3)).astype(np.float32)

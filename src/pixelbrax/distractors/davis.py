@@ -1,0 +1,133 @@
+"""DAVIS-2017, whose clips the Distracting Control Suite and PixelBrax show behind their bodies.
+
+The archive is fetched from the data set's own page, checked, and kept; its frames are not passed on.
+"""
+
+import http.client
+import os
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from pixelbrax.distractors.bank import ClipBank, fit, load_saved, save_banks
+from pixelbrax.errors import ConfigError
+
+URL = "https://data.vision.ee.ethz.ch/csergi/share/davis/DAVIS-2017-trainval-480p.zip"
+SHA256 = "e3d0b5b77c3d031b000a19e0e25e3e2cac65d183755601bc2cf066df1a2aa492"
+NUM_BYTES = 832_766_765
+_ARCHIVE = "DAVIS-2017-trainval-480p.zip"
+_LIST = {"train": "train.txt", "test": "val.txt"}
+_CHUNK = 1 << 20
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes that are here and those that there will be."""
+
+
+def cache_dir() -> Path:
+    """Where the archive and what is made of it is kept: $PIXELBRAX_CACHE, or ~/.cache/pixelbrax."""
+    return Path(os.environ.get("PIXELBRAX_CACHE") or Path.home() / ".cache" / "pixelbrax")
+
+
+def fetch(
+    progress: Progress | None = None, *, url: str = URL, sha256: str = SHA256, folder: Path | None = None
+) -> Path:
+    """Downloads the archive, unless it is here already; goes on where a download broke off.
+
+    Args:
+      progress: told how far it is.
+      url: of the archive.
+      sha256: what its bytes must hash to.
+      folder: where it goes; by default `cache_dir()`.
+
+    Raises:
+      ConfigError: the server cannot be reached, breaks off, or sends something else.
+    """
+    import pooch
+
+    folder = folder or cache_dir()
+    path = folder / _ARCHIVE
+    if path.is_file():
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    _download(url, part, progress)
+    if pooch.file_hash(str(part)) != sha256:
+        size = part.stat().st_size
+        part.unlink()
+        raise ConfigError(
+            f"what came from {url} ({size:,} bytes) is not the archive that is expected (SHA-256 {sha256}): "
+            "it has been deleted; try again, or fetch it by hand from https://davischallenge.org"
+        )
+    part.replace(path)
+    return path
+
+
+def _download(url: str, part: Path, progress: Progress | None) -> None:
+    """Appends to `part` what it lacks."""
+    have = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            if have and answer.status != 206:  # the server starts from the beginning
+                have = 0
+            length = answer.headers.get("Content-Length")
+            total = have + int(length) if length else 0
+            with part.open("ab" if have else "wb") as file:
+                while chunk := answer.read(_CHUNK):
+                    file.write(chunk)
+                    have += len(chunk)
+                    if progress:
+                        progress(have, total)
+    except urllib.error.HTTPError as e:
+        if e.code == 416:  # nothing is missing
+            return
+        raise ConfigError(f"{url}: the server answers {e.code} {e.reason}") from e
+    except (OSError, http.client.HTTPException) as e:
+        raise ConfigError(f"{url}: {e}; what has come is kept, and the next try goes on from there") from e
+    if total and have < total:
+        raise ConfigError(
+            f"{url}: the connection broke off at {have:,} of {total:,} bytes; run it again to go on from there"
+        )
+
+
+def davis_bank(split: str, height: int, width: int, folder: Path | None = None) -> ClipBank:
+    """The clips of the list "train" (60), or of "val" (30) for the split "test", by DAVIS's own lists.
+
+    They are scaled once for each size, and kept.
+
+    Raises:
+      ConfigError: the archive is not here, or is not DAVIS's.
+    """
+    folder = folder or cache_dir()
+    kept = folder / f"davis-2017-{height}x{width}.npz"
+    if not kept.is_file():
+        archive = folder / _ARCHIVE
+        if not archive.is_file():
+            raise ConfigError("DAVIS-2017 is not on this machine: `pixelbrax videos fetch davis-2017` gets it (833 MB)")
+        save_banks(kept, {name: _read(archive, name, height, width) for name in _LIST})
+    return load_saved(kept, split)
+
+
+def _read(archive: Path, split: str, height: int, width: int) -> ClipBank:
+    try:
+        with zipfile.ZipFile(archive) as file:
+            names = file.read(f"DAVIS/ImageSets/2017/{_LIST[split]}").decode().split()
+            clips = {}
+            for name in names:
+                prefix = f"DAVIS/JPEGImages/480p/{name}/"
+                frames = sorted(n for n in file.namelist() if n.startswith(prefix) and n.endswith(".jpg"))
+                if not frames:
+                    raise ConfigError(f"{archive} has no frames of the clip {name}")
+                images = []
+                for frame in frames:
+                    with file.open(frame) as stream, Image.open(stream) as image:
+                        images.append(fit(image, height, width))
+                clips[name] = images
+    except (zipfile.BadZipFile, KeyError, OSError) as e:
+        raise ConfigError(f"{archive} is not the archive of DAVIS-2017: delete it and fetch it again ({e})") from e
+    return ClipBank.of({name: np.stack(images) for name, images in clips.items()})

@@ -1,0 +1,87 @@
+"""Noise of each pixel, anew in every frame."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, UInt32
+from typing_extensions import override
+
+from pixelbrax.distractors.base import Distractor, Picture, Stage
+from pixelbrax.errors import ConfigError
+
+
+def pixel_noise(seed: UInt32[Array, ""], height: int, width: int) -> Float[Array, "3 height width"]:
+    """Nearly normal numbers of mean 0 and variance 1, all from one seed.
+
+    JAX's own generators would cost more than rendering. Each number is the sum of the four bytes of a hash of the
+    pixel's number and the seed (the finalizer of MurmurHash3, by Appleby), scaled: its tails end at 3.5.
+    """
+    x = jax.lax.iota(jnp.uint32, 3 * height * width) * np.uint32(0x9E3779B9) + seed
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        x = (x ^ (x >> shift)) * np.uint32(factor)
+    x ^= x >> 16
+    total = sum(((x >> shift) & 0xFF).astype(jnp.int32) for shift in (0, 8, 16, 24))
+    scale = 1 / np.sqrt(4 * (256**2 - 1) / 12)
+    return ((total - 510).astype(jnp.float32) * np.float32(scale)).reshape(3, height, width)  # pyright: ignore
+
+
+@dataclass(frozen=True)
+class _Noise(Distractor):
+    @override
+    def init(self, key: Array, stage: Stage) -> UInt32[Array, ""]:
+        return jax.random.bits(key)
+
+    @override
+    def step(self, state: Array, key: Array, stage: Stage) -> UInt32[Array, ""]:
+        return jax.random.bits(key)
+
+
+@dataclass(frozen=True)
+class GaussianNoise(_Noise):
+    """Independent of the image.
+
+    Attributes:
+      std: of each channel of each pixel, 0..1.
+    """
+
+    std: float = 0.1
+
+    def __post_init__(self):
+        if self.std < 0:
+            raise ConfigError(f"GaussianNoise: std is {self.std}: it must not be negative")
+
+    @property
+    @override
+    def is_identity(self) -> bool:
+        return self.std == 0
+
+    @override
+    def apply_frame(self, state: Array, picture: Picture, stage: Stage) -> Picture:
+        return picture._replace(rgb=picture.rgb + self.std * pixel_noise(state, stage.height, stage.width))
+
+
+@dataclass(frozen=True)
+class PoissonNoise(_Noise):
+    """Shot noise: as if a white pixel counted so many photons; their Poisson distribution is taken as normal.
+
+    Attributes:
+      photons: of a white pixel; the fewer, the noisier. Infinitely many change nothing.
+    """
+
+    photons: float = 50.0
+
+    def __post_init__(self):
+        if not self.photons > 0:
+            raise ConfigError(f"PoissonNoise: photons is {self.photons}: it must be positive")
+
+    @property
+    @override
+    def is_identity(self) -> bool:
+        return np.isinf(self.photons)
+
+    @override
+    def apply_frame(self, state: Array, picture: Picture, stage: Stage) -> Picture:
+        std = jnp.sqrt(jnp.maximum(picture.rgb, 0.0) * (1 / self.photons))
+        return picture._replace(rgb=picture.rgb + std * pixel_noise(state, stage.height, stage.width))

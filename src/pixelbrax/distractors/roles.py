@@ -1,0 +1,85 @@
+"""What each geom of a scene is to the task: floor, scenery, the body itself, an object, a target."""
+
+from enum import IntEnum
+
+import mujoco
+import numpy as np
+
+_NAMES_OF_TARGETS = ("target", "goal")
+_TRANSMISSION = mujoco.mjtTrn
+
+
+class Role(IntEnum):
+    """What a geom is to the task."""
+
+    FLOOR = 0
+    """A plane that stands still."""
+    SCENERY = 1
+    """Anything else that stands still."""
+    BODY = 2
+    """What the actions move, and what hangs on it."""
+    OBJECT = 3
+    """What moves without an actuator of its own, such as a ball."""
+    TARGET = 4
+    """Where to go or carry: mocap bodies, and whatever has "target" or "goal" in its or its body's name."""
+
+
+ALL_ROLES = tuple(Role)
+
+
+def geom_roles(model: mujoco.MjModel) -> tuple[Role, ...]:
+    """Roles of all geoms, and behind them of all sites, of a model."""
+    driven = _driven_trees(model)
+    of_body = [_body_role(model, body, driven) for body in range(model.nbody)]
+    roles = []
+    for geom in range(model.ngeom):
+        role = of_body[model.geom_bodyid[geom]]
+        if _is_target(model.geom(geom).name):
+            role = Role.TARGET
+        elif role == Role.SCENERY and model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_PLANE:
+            role = Role.FLOOR
+        roles.append(role)
+    for site in range(model.nsite):
+        role = of_body[model.site_bodyid[site]]
+        roles.append(Role.TARGET if _is_target(model.site(site).name) else role)
+    return tuple(roles)
+
+
+def main_body(model: mujoco.MjModel) -> int:
+    """Root of the first tree of bodies that actions move; of the first that moves at all if there is none."""
+    driven = _driven_trees(model)
+    moving = [body for body in range(1, model.nbody) if model.body_weldid[body]]
+    return next((body for body in moving if body in driven), int(model.body_rootid[moving[0]]) if moving else 0)
+
+
+def _body_role(model: mujoco.MjModel, body: int, driven: set[int]) -> Role:
+    root = model.body_rootid[body]
+    if model.body_mocapid[root] >= 0 or _is_target(model.body(body).name):
+        return Role.TARGET
+    if not model.body_weldid[body]:
+        return Role.SCENERY
+    return Role.BODY if root in driven or not driven else Role.OBJECT
+
+
+def _driven_trees(model: mujoco.MjModel) -> set[int]:
+    """Roots of the trees that have an actuator."""
+    bodies: list[int] = []
+    for kind, target in zip(model.actuator_trntype, model.actuator_trnid[:, 0], strict=True):
+        if kind in (_TRANSMISSION.mjTRN_JOINT, _TRANSMISSION.mjTRN_JOINTINPARENT):
+            bodies.append(model.jnt_bodyid[target])
+        elif kind == _TRANSMISSION.mjTRN_TENDON:
+            start, count = model.tendon_adr[target], model.tendon_num[target]
+            for kind, thing in zip(model.wrap_type[start:][:count], model.wrap_objid[start:][:count], strict=True):
+                if kind == mujoco.mjtWrap.mjWRAP_JOINT:
+                    bodies.append(model.jnt_bodyid[thing])
+                elif kind == mujoco.mjtWrap.mjWRAP_SITE:
+                    bodies.append(model.site_bodyid[thing])
+        elif kind in (_TRANSMISSION.mjTRN_SITE, _TRANSMISSION.mjTRN_SLIDERCRANK):
+            bodies.append(model.site_bodyid[target])
+        elif kind == _TRANSMISSION.mjTRN_BODY:
+            bodies.append(target)
+    return {int(root) for root in np.unique(model.body_rootid[np.array(bodies, int)])} - {0}
+
+
+def _is_target(name: str) -> bool:
+    return any(word in name.lower() for word in _NAMES_OF_TARGETS)

@@ -1,0 +1,122 @@
+"""Benchmarks of generalization: locked pairs of what an agent trained on and what it is tested on.
+
+A suite never changes: what its pairs mean is in its fingerprint, and a test keeps frames of every pair. Anything new
+is a new version.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from pixelbrax.distractors.base import Distractor
+from pixelbrax.distractors.presets import distractor
+from pixelbrax.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One question: does what was learned there hold here?
+
+    Attributes:
+      env: task.
+      train: distractors that the agent trained with.
+      test: those that it is tested with.
+    """
+
+    env: str
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """`env: train -> test`."""
+        return f"{self.env}: {' + '.join(self.train) or 'plain'} -> {' + '.join(self.test) or 'plain'}"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A named set of pairs.
+
+    Attributes:
+      name: with its version.
+      image_size, frame_stack: of the observations that its fingerprint and kept frames speak of.
+      pairs: what is asked.
+    """
+
+    name: str
+    image_size: int
+    frame_stack: int
+    pairs: tuple[Pair, ...]
+
+    def of(self, env: str) -> tuple[Pair, ...]:
+        """The pairs of one task."""
+        return tuple(pair for pair in self.pairs if pair.env == env)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of all settings of all pairs, down to every number of every distractor."""
+        settings = {
+            "image_size": self.image_size,
+            "frame_stack": self.frame_stack,
+            "pairs": [
+                [
+                    pair.env,
+                    *([_settings(distractor(name, pair.env)) for name in names] for names in (pair.train, pair.test)),
+                ]
+                for pair in self.pairs
+            ],
+        }
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def get_suite(name: str) -> Suite:
+    """The suite called `name`.
+
+    Raises:
+      ConfigError: there is none.
+    """
+    if name not in SUITES:
+        raise ConfigError(f"unknown suite {name!r}: there is {', '.join(SUITES)}")
+    return SUITES[name]
+
+
+def _settings(value: Any) -> Any:
+    """A distractor's numbers, as JSON has them."""
+    if isinstance(value, Distractor):
+        fields = {name: _settings(getattr(value, name)) for name in value.__dataclass_fields__ if name != "bank"}
+        return [type(value).__name__, fields]
+    if isinstance(value, tuple):
+        return [_settings(item) for item in value]
+    return repr(value)
+
+
+_TASKS = ("halfcheetah", "ant", "walker2d", "humanoid")
+# Train setting -> test settings, one axis after the other.
+_QUESTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("", ("dmcgb/color_hard", "dmcgb/video_easy", "dmcgb/video_hard", "dcs/camera-medium", "vigen/light-color-hard")),
+    ("", ("vigen/moving-light-hard", "kage/hue", "kage/gaussian-noise", "new/occluders", "new/storm")),
+    ("pixelbrax/color", ("pixelbrax/color", "dmcgb/color_easy")),
+    ("pixelbrax/video", ("pixelbrax/video", "dmcgb/video_hard")),
+    ("dcs/medium", ("dcs/medium", "dcs/hard")),
+    ("dmcr/100", ("dmcr/100",)),
+)
+
+
+def _named(preset: str, split: str) -> tuple[str, ...]:
+    return (f"{preset}@{split}",) if preset else ()
+
+
+SUITES = {
+    "PixelBraxGen-v1": Suite(
+        "PixelBraxGen-v1",
+        image_size=64,
+        frame_stack=3,
+        pairs=tuple(
+            Pair(env, _named(train, "train"), _named(test, "test"))
+            for env in _TASKS
+            for train, tests in _QUESTIONS
+            for test in tests
+        ),
+    )
+}

@@ -1,0 +1,81 @@
+"""Motion that was recorded, played back: for pictures of a model without an engine, and without compiling one."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+from jaxtyping import Array, Float
+
+from pixelbrax.physics.base import PhysicsState
+
+
+class RecordedPhysics:
+    """Plays the poses of all bodies, frame by frame, and stays at the last; actions do nothing, rewards are 0."""
+
+    model = None
+    cheap_reset = True
+    action_size = 1
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        xpos: Float[np.ndarray, "frame nbody 3"],
+        xmat: Float[np.ndarray, "frame nbody 3 3"],
+        dt: float,
+    ):
+        """Takes the model, and of each frame the bodies' world positions (metres) and rotation matrices.
+
+        Args:
+          model: whose bodies they are.
+          xpos: positions.
+          xmat: rotation matrices.
+          dt: seconds between frames.
+        """
+        self.mj_model = model
+        self.dt = dt
+        self._xpos, self._xmat = (np.asarray(x, np.float32) for x in (xpos, xmat))
+
+    @classmethod
+    def of_random_controls(cls, model: mujoco.MjModel, num_frames: int, dt: float, seed: int = 0) -> "RecordedPhysics":
+        """What MuJoCo makes of smoothly random controls.
+
+        Args:
+          model: the model.
+          num_frames: frames, the initial state included.
+          dt: seconds between them.
+          seed: of the controls.
+        """
+        data, rng = mujoco.MjData(model), np.random.default_rng(seed)
+        xpos, xmat = [], []
+        for _ in range(num_frames):
+            mujoco.mj_kinematics(model, data)
+            xpos.append(data.xpos.copy())
+            xmat.append(data.xmat.reshape(-1, 3, 3).copy())
+            for _ in range(round(dt / model.opt.timestep)):
+                data.ctrl[:] = 0.9 * data.ctrl + 0.3 * rng.normal(size=model.nu)
+                mujoco.mj_step(model, data)
+        return cls(model, np.stack(xpos), np.stack(xmat), dt)
+
+    def with_model(self, model: Any) -> "RecordedPhysics":
+        """The same: a recording does not depend on the model's numbers."""
+        return self
+
+    def reset(self, key: Array) -> PhysicsState:
+        """The first frame."""
+        return self._state(jnp.zeros((), jnp.int32))
+
+    def step(self, state: PhysicsState, action: Array) -> PhysicsState:
+        """The next frame."""
+        return self._state(jnp.minimum(state.data + 1, len(self._xpos) - 1))
+
+    def coordinates(self, state: PhysicsState) -> Array:
+        """Nothing that could diverge."""
+        return jnp.zeros(1)
+
+    def body_pose(self, state: PhysicsState) -> tuple[Array, Array]:
+        """Of the frame."""
+        return jnp.asarray(self._xpos)[state.data], jnp.asarray(self._xmat)[state.data]
+
+    def _state(self, frame: Array) -> PhysicsState:
+        return PhysicsState(frame, frame.astype(jnp.float32)[None], jnp.zeros(()), jnp.array(False), {})

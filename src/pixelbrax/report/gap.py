@@ -1,0 +1,36 @@
+"""Returns under looks that were trained with and looks that were not, side by side."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from pixelbrax.training.generalization import PairResult
+
+
+def write_gaps(path: Path, results: Sequence[PairResult], title: str) -> None:
+    """A bar for each test setting, and a line at the return under the train setting, as a PNG.
+
+    Args:
+      path: where the picture goes.
+      results: of one run.
+      title: above the picture.
+    """
+    figure = Figure(figsize=(7, 1.2 + 0.4 * len(results)), dpi=120, layout="constrained")
+    axes = figure.subplots()
+    names = [" + ".join(result.pair.test) or "plain" for result in results]
+    axes.barh(
+        names,
+        [result.tested.mean for result in results],
+        xerr=[result.tested.standard_error for result in results],
+        color="#2a6f97",
+        capsize=3,
+    )
+    trained = results[0].trained
+    label = f"trained with {' + '.join(results[0].pair.train) or 'nothing'}: {trained.mean:,.0f}"
+    axes.axvline(trained.mean, color="#bb3e03", label=label)
+    axes.invert_yaxis()
+    axes.set(xlabel="return (deterministic policy, ± standard error)", title=title)
+    axes.grid(axis="x", alpha=0.3)
+    axes.legend(loc="lower right", frameon=False)
+    figure.savefig(path)

@@ -1,0 +1,40 @@
+"""A task's body in motion without its engine, for pictures that need not wait for one to compile."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, UInt8
+
+from pixelbrax.distractors import DistractorLike, resolve
+from pixelbrax.envs import PixelEnv
+from pixelbrax.physics.recorded import RecordedPhysics
+from pixelbrax.tasks import get_task
+
+FRAMES_A_SECOND = 20
+
+
+def recorded_frames(
+    task: str, num_frames: int, keys: Array, distractors: DistractorLike = (), **settings: Any
+) -> UInt8[Array, "episode frame height width 3"]:
+    """What the task's camera sees of one motion under random controls, `FRAMES_A_SECOND` frames a simulated second.
+
+    Args:
+      task: a name of `pixelbrax.list_envs()`.
+      num_frames: frames of each episode.
+      keys: (episode,) keys, of which the looks are drawn; the motion is always the same.
+      distractors: see `PixelEnv`.
+      **settings: see `PixelEnv`; frame_stack is 1.
+    """
+    known = get_task(task)
+    physics = RecordedPhysics.of_random_controls(known.physics().mj_model, num_frames, 1 / FRAMES_A_SECOND)
+    sky = (known.look.sky_down, known.look.sky_up) if known.look else None
+    env = PixelEnv(physics, known.camera, frame_stack=1, sky=sky, distractors=resolve(distractors, task), **settings)
+
+    def episode(key: Array) -> Array:
+        def step(state, _):
+            return env.step(state, jnp.zeros(env.action_size)), state.obs["pixels"]
+
+        return jax.lax.scan(step, env.reset(key), None, length=num_frames)[1]
+
+    return jax.jit(jax.vmap(episode))(keys)

@@ -1,0 +1,356 @@
+"""Laws of distractors: what is untouched, what never repeats, and that published ranges hold."""
+
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pixelbrax.distractors import Distraction, Stage, View, distractor, preset_names
+from pixelbrax.distractors.base import Distractor, Picture
+from pixelbrax.distractors.camera import CameraOrbit, FieldOfView
+from pixelbrax.distractors.color import ColorOffset, FloorColors, MaterialColors, SkyColors
+from pixelbrax.distractors.filters import (
+    Blur,
+    Brightness,
+    Contrast,
+    Gamma,
+    Hue,
+    Jitter,
+    Pixelate,
+    RadialLight,
+    Saturation,
+    Sharpen,
+    Vignette,
+)
+from pixelbrax.distractors.light import Gloss, LightColor, LightPosition, MovingLight
+from pixelbrax.distractors.noise import GaussianNoise, PoissonNoise, pixel_noise
+from pixelbrax.distractors.occlude import Occluders
+from pixelbrax.distractors.roles import Role
+from pixelbrax.distractors.sources import load_bank
+from pixelbrax.distractors.temporal import FrameDrop, Latency, MotionBlur
+from pixelbrax.distractors.video import Video
+from pixelbrax.envs import PixelEnv
+from tests.probe import CAMERA, ProbePhysics, probe_env
+
+SIZE = 16
+NOTHING = [
+    ColorOffset(0.0, 0.0),
+    MaterialColors(0.0),
+    FloorColors(0.0),
+    SkyColors(0.0),
+    CameraOrbit.of_intensity(0.0),
+    FieldOfView(0.0),
+    LightPosition(0.0, 0.0),
+    LightColor(0.0),
+    MovingLight(0.0),
+    Gloss(0.0),
+    Video(sky=0.0),
+    *(kind(0.0) for kind in (Brightness, Contrast, Saturation, Hue, Gamma, Sharpen, Blur, Vignette)),
+    Pixelate(1),
+    RadialLight(0.0),
+    Jitter(0),
+    GaussianNoise(0.0),
+    PoissonNoise(math.inf),
+    Occluders(0),
+    MotionBlur(0.0),
+    Latency(0),
+    FrameDrop(0.0),
+]
+
+
+def _stage(env: PixelEnv) -> Stage:
+    return Stage.of(env.physics.mj_model, env.scene, *env.images.shape)
+
+
+def _rollout(env, num_steps):
+    """Compiled: observations 0 to num_steps of one environment."""
+
+    def step(state, _):
+        return env.step(state, jnp.zeros(env.action_size)), state.obs
+
+    return jax.jit(lambda key, visual: jax.lax.scan(step, env.reset(key, visual), None, length=num_steps)[1])
+
+
+def _frames(env, key, num_steps):
+    return jax.tree.map(np.asarray, _rollout(env, num_steps)(key, None))
+
+
+@pytest.mark.parametrize("nothing", NOTHING, ids=lambda d: type(d).__name__)
+def test_intensity_0_is_the_identity(nothing):
+    assert nothing.is_identity
+    assert not Distraction([nothing], _stage(probe_env()))
+
+
+def test_bytes_come_back_as_they_were(strict):
+    class Nothing(Distractor):
+        def apply_frame(self, state, picture, stage):
+            return picture
+
+    distraction = Distraction([Nothing()], _stage(probe_env()))
+    rgb = np.arange(256, dtype=np.uint32).reshape(16, 16)
+    packed = jnp.asarray(rgb | (255 - rgb) << 8 | (rgb // 2) << 16)
+    _, seen = jax.jit(distraction.frame)(distraction.init(jax.random.key(0)), packed, None)
+    np.testing.assert_array_equal(seen, packed)
+
+
+def _cases():
+    """`make test` walks one preset of each program; `make test-all` walks them all."""
+    for name in preset_names():
+        alike = (
+            "-easy",
+            "-medium",
+            "-static",
+            "_easy",
+            "/easy",
+            "/medium",
+            "/1",
+            "distracting_",
+            "vigen/camera",
+            "dcs/c",
+        )
+        yield pytest.param(name, marks=[pytest.mark.full] if any(part in name for part in alike) else [])
+
+
+@functools.cache
+def _plain():
+    return _frames(probe_env(image_size=SIZE, episode_length=4, frame_stack=1), jax.random.key(0), 7)
+
+
+@pytest.mark.parametrize("name", list(_cases()))
+def test_every_preset_steps_resets_and_repeats_itself(name, strict):
+    env = probe_env(image_size=SIZE, episode_length=4, frame_stack=1, distractors=name, outputs=("pixels", "mask"))
+    seen, plain = _frames(env, jax.random.key(0), 7), _plain()
+    np.testing.assert_array_equal(seen["state"], plain["state"])  # the physics does not know
+    assert seen["pixels"].dtype == np.uint8
+    if name not in (
+        "dmcr/target",
+        "new/shadows",
+        "dmcr/reflectance",
+        "new/frame-drop",
+    ):  # not in this scene, not this time
+        assert (seen["pixels"] != plain["pixels"]).any()
+
+
+def test_the_same_keys_give_the_same_bits():
+    env = probe_env(image_size=SIZE, episode_length=4, distractors=["new/storm", "new/motion-blur"])
+    rollout = _rollout(env, 9)
+    jax.tree.map(np.testing.assert_array_equal, *(rollout(jax.random.key(5), None) for _ in range(2)))
+
+
+def test_looks_follow_the_visual_key_alone():
+    env = probe_env(distractors=["dcs/hard", "kage/gaussian-noise"], pays_side=True, image_size=24)
+    looks = [jax.jit(env.reset)(jax.random.key(seed), jax.random.key(9)).info["look"] for seed in (0, 1)]
+    numbers = [[np.asarray(leaf) for leaf in jax.tree.leaves(look["camera"].states)] for look in looks]
+    jax.tree.map(np.testing.assert_array_equal, *numbers)
+    other = jax.jit(env.reset)(jax.random.key(0), jax.random.key(10)).info["look"]["camera"].states
+    assert any((a != np.asarray(b)).any() for a, b in zip(numbers[0], jax.tree.leaves(other), strict=True))
+
+
+def test_distractors_of_one_kind_are_drawn_apart_and_apply_in_order():
+    stage = _stage(probe_env())
+    distraction = Distraction([Brightness(0.3), Brightness(0.3)], stage)
+    first, second = distraction.init(jax.random.key(0)).states
+    assert float(first) != float(second)
+    ordered = [Distraction(d, stage) for d in ([Brightness(0.3), Pixelate(4)], [Pixelate(4), Brightness(0.3)])]
+    assert [type(d) for d in ordered[0].several.distractors] == [Brightness, Pixelate]
+
+
+def test_each_episode_looks_anew_and_environments_differ():
+    env = probe_env(distractors="dmcgb/color_hard", episode_length=2, frame_stack=1)
+    pixels = _frames(env, jax.random.key(0), 7)["pixels"]
+    floors = pixels[[0, 3, 6], -1, 0]
+    assert len(np.unique(floors, axis=0)) == 3
+    states = jax.vmap(env.reset)(jax.random.split(jax.random.key(1), 8))
+    assert len(np.unique(states.obs["pixels"][:, -1, 0], axis=0)) > 4
+
+
+@pytest.mark.parametrize("name", ["dmcgb/video_hard", "dmcgb/video_easy", "dcs/background-hard", "new/storm"])
+def test_pixels_of_the_body_are_untouched_exactly(name):
+    common = {"image_size": 32, "frame_stack": 1, "outputs": ("pixels", "mask", "segmentation")}
+    seen = _frames(probe_env(distractors=name, **common), jax.random.key(3), 6)
+    plain = _frames(probe_env(**common), jax.random.key(3), 6)
+    mask = seen["mask"]
+    assert 0 < mask.mean() < 0.5
+    np.testing.assert_array_equal(mask, plain["segmentation"] == 1)
+    np.testing.assert_array_equal(seen["pixels"][mask], plain["pixels"][mask])
+    assert (seen["pixels"][plain["segmentation"] < 0] != plain["pixels"][plain["segmentation"] < 0]).mean() > 0.5
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_train_and_test_share_no_level(name):
+    train, test = (distractor(f"{name}@{split}") for split in ("train", "test"))
+    levels = [range(d.first, d.first + d.count) for d in (train, test)]
+    assert max(levels[0]) < min(levels[1])
+    videos = [[d for d in both.distractors if isinstance(d, Video)] for both in (train, test)]
+    assert all(v.split == "train" for v in videos[0])
+    assert all(v.split == "test" for v in videos[1])
+
+
+def test_train_and_test_share_no_clip():
+    train, test = (load_bank("procedural", split, SIZE, SIZE) for split in ("train", "test"))
+    assert len(train.names) == 60
+    assert len(test.names) == 30
+    assert not set(train.names) & set(test.names)
+    assert len(np.unique(train.frames[train.start], axis=0)) == 60
+    first_frames = {frame.tobytes() for frame in train.frames}
+    assert not any(frame.tobytes() in first_frames for frame in test.frames)
+
+
+@given(seed=st.integers(0, 2**31 - 1), amount=st.floats(0.05, 1.0))
+@settings(max_examples=20, deadline=None)
+def test_colors_stay_within_their_range(seed, amount):
+    stage = _stage(probe_env())
+    colors = MaterialColors(amount, std=0.5 * amount)
+    original = np.unique(np.asarray(stage.scene.geom_rgb), axis=0)
+    state = colors.init(jax.random.key(seed), stage)
+    for t in range(4):
+        assert (np.abs(state - original) <= amount + 1e-6).all()
+        assert ((state >= 0) & (state <= 1)).all()
+        state = colors.step(state, jax.random.key(seed + t), stage)
+
+
+def test_walks_have_the_published_means_and_steps():
+    stage, keys = _stage(probe_env()), jax.random.split(jax.random.key(0), 4000)
+    beta = 0.2
+    orbit = CameraOrbit.of_intensity(beta)
+    start = jax.vmap(lambda key: orbit.init(key, stage))(keys)
+    for angle in (start.azimuth, start.elevation, start.roll):
+        reach = math.pi / 2 * beta
+        assert np.abs(angle).max() <= reach
+        assert abs(np.mean(angle)) < 0.05 * reach
+        np.testing.assert_allclose(np.std(angle), reach / math.sqrt(3), rtol=0.05)
+    assert start.zoom.min() >= 1 - 0.5 * beta
+    assert start.zoom.max() <= 1 + 1.5 * beta
+    state = start
+    for t in range(20):
+        before = state
+        step_keys = jax.vmap(jax.random.fold_in, (0, None))(keys, t)
+        state = jax.vmap(lambda s, key: orbit.step(s, key, stage))(state, step_keys)
+        assert np.linalg.norm(state.velocity, axis=-1).max() <= 0.4 * beta / 4 + 1e-6
+        assert np.abs(state.roll_velocity).max() <= math.pi / 50 * beta + 1e-6
+        assert np.abs(state.azimuth).max() <= math.pi / 2 * beta + 1e-6
+        np.testing.assert_allclose(state.roll - before.roll, state.roll_velocity, atol=1e-6)
+    colors = MaterialColors(beta, 0.03 * beta)
+    state = jnp.full((4000, *colors._original(stage).shape), 0.5)
+    change = jax.vmap(lambda s, key: colors.step(s, key, stage))(state, keys) - state
+    inside = np.abs(np.asarray(stage.scene.geom_rgb)[0] - 0.5).max() < beta
+    if inside:
+        np.testing.assert_allclose(np.std(change[:, 0]), 0.03 * beta, rtol=0.1)
+    offset = ColorOffset()
+    assert np.abs(jax.vmap(lambda key: offset.init(key, stage))(keys)).max() <= 0.3
+    later = jax.vmap(lambda key: offset.step(jnp.zeros(3), key, stage))(keys)
+    np.testing.assert_allclose(np.std(later), 0.3, rtol=0.05)
+
+
+def test_the_camera_keeps_looking_at_the_body_from_above():
+    stage = _stage(probe_env())
+    env = probe_env()
+    state = env.reset(jax.random.key(0))
+    scene, _, camera = env.picture(state)
+    view = View(scene, camera, jnp.float32(3.0))
+    target = camera.pos - 3.0 * camera.mat[:, 2]
+    orbit = CameraOrbit.of_intensity(0.5)
+    for seed in range(10):
+        moved = orbit.apply_scene(orbit.init(jax.random.key(seed), stage), view, stage).camera
+        away = moved.pos - target
+        np.testing.assert_allclose(away / np.linalg.norm(away), moved.mat[:, 2], atol=1e-5)
+        np.testing.assert_allclose(moved.mat.T @ moved.mat, np.eye(3), atol=1e-5)
+        assert away[2] >= -1e-4, "above"
+        assert 3 * 0.75 - 1e-3 <= np.linalg.norm(away) <= 3 * 1.75 + 1e-3
+    still = (
+        CameraOrbit(angle=1.0)
+        .apply_scene(
+            jax.tree.map(jnp.zeros_like, orbit.init(jax.random.key(0), stage))._replace(zoom=jnp.ones(())), view, stage
+        )
+        .camera
+    )
+    np.testing.assert_allclose(still.mat, camera.mat, atol=1e-6)
+    np.testing.assert_allclose(still.pos, camera.pos, atol=1e-5)
+
+
+def test_noise_is_normal_enough_and_independent():
+    one, other = (np.asarray(pixel_noise(jnp.uint32(seed), 64, 64)) for seed in (1, 2))
+    assert abs(one.mean()) < 0.03
+    np.testing.assert_allclose(one.std(), 1.0, rtol=0.02)
+    for a, b in ((one, other), (one[0], one[1]), (one[:, :-1], one[:, 1:]), (one[..., :-1], one[..., 1:])):
+        assert abs(np.corrcoef(a.ravel(), b.ravel())[0, 1]) < 0.04
+
+
+def test_videos_play_to_and_fro_at_their_own_length():
+    stage = _stage(probe_env())
+    video = Video().prepare(stage)
+    bank = video.bank
+    assert bank is not None
+    state = video.init(jax.random.key(0), stage)._replace(
+        clip=jnp.int32(7), position=jnp.float32(0.0), direction=jnp.float32(1.0)
+    )
+    length, shown = int(bank.length[7]), []
+    for _ in range(2 * length):
+        shown.append(np.asarray(video._frame(state)))
+        state = video.step(state, jax.random.key(0), stage)
+    clip = bank.frames[bank.start[7] : bank.start[7] + length]
+    np.testing.assert_array_equal(shown, np.concatenate([clip, clip[-2:0:-1], clip[:2]]))
+
+
+def test_late_frames_are_the_earlier_ones():
+    plain = _frames(probe_env(frame_stack=1, episode_length=5), jax.random.key(0), 12)["pixels"]
+    late = _frames(probe_env(frame_stack=1, episode_length=5, distractors=Latency(2)), jax.random.key(0), 12)["pixels"]
+    for t, shown in enumerate([0, 0, 0, 1, 2, 3, 6, 6, 6, 7, 8, 9]):
+        np.testing.assert_array_equal(late[t], plain[shown])
+    lost = _frames(probe_env(frame_stack=1, episode_length=5, distractors=FrameDrop(1.0)), jax.random.key(0), 12)
+    for t, shown in enumerate([0] * 6 + [6] * 6):
+        np.testing.assert_array_equal(lost["pixels"][t], plain[shown])
+
+
+def test_filters_do_what_their_names_say():
+    stage = _stage(probe_env())
+    rgb = jnp.asarray(np.random.default_rng(0).uniform(0.2, 0.8, (3, SIZE, SIZE)), jnp.float32)
+    half = jnp.float32(0.5)
+    np.testing.assert_allclose(Brightness().filter(half, rgb, stage), rgb + 0.5, atol=1e-6)
+    np.testing.assert_allclose(
+        Hue().filter(jnp.float32(2 * np.pi / 3), rgb, stage), rgb[jnp.array([2, 0, 1])], atol=1e-6
+    )
+    np.testing.assert_allclose(Gamma().filter(jnp.log(2.0), rgb, stage), rgb**2, atol=1e-5)
+    np.testing.assert_allclose(Saturation().filter(jnp.float32(-30.0), rgb, stage).std(0), 0.0, atol=1e-6)
+    np.testing.assert_allclose(Contrast().filter(jnp.float32(-30.0), rgb, stage), 0.5, atol=1e-6)
+    flat = jnp.full_like(rgb, 0.4)
+    for kind in (Blur, Sharpen):
+        np.testing.assert_allclose(kind().filter(half, flat, stage), flat, atol=1e-6)
+    assert Blur().filter(jnp.float32(1.5), rgb, stage).std() < 0.5 * rgb.std()
+    assert Sharpen().filter(jnp.float32(1.0), rgb, stage).std() > rgb.std()
+    picture = Pixelate(4).apply_frame(jnp.zeros(()), Picture(rgb, None), stage)
+    np.testing.assert_allclose(
+        picture.rgb[:, :4, :4], np.broadcast_to(rgb[:, :4, :4].mean((1, 2))[:, None, None], (3, 4, 4)), atol=1e-6
+    )
+    shifted = Jitter(2).apply_frame(jnp.array([1, -2]), Picture(rgb, None), stage).rgb
+    np.testing.assert_array_equal(shifted[:, :-1, 2:], rgb[:, 1:, :-2])
+
+
+def test_roles_of_the_probe():
+    assert _stage(probe_env()).roles == (Role.FLOOR, Role.BODY)
+
+
+def test_several_cameras_share_a_look():
+    cameras = {"a": CAMERA, "b": CAMERA}
+    env = PixelEnv(
+        ProbePhysics(), cameras, image_size=16, frame_stack=1, distractors=["dmcgb/color_hard", "new/latency"]
+    )
+    state = jax.jit(env.reset)(jax.random.key(0))
+    np.testing.assert_array_equal(state.obs["pixels/a"], state.obs["pixels/b"])
+
+
+@pytest.mark.parametrize("autoreset", ["same_step", "disabled"])
+def test_other_autoresets(autoreset):
+    env = probe_env(
+        distractors=["kage/brightness", "new/latency"], autoreset=autoreset, episode_length=3, frame_stack=1
+    )
+    pixels = _frames(env, jax.random.key(0), 6)["pixels"]
+    if autoreset == "disabled":
+        np.testing.assert_array_equal(pixels[3], pixels[5])
+    else:
+        assert (pixels[2] != pixels[3]).any()
