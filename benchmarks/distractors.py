@@ -1,6 +1,6 @@
 """Steps a second with each distractor, as a share of those without any, measured in turns in one run.
 
-Usage: python benchmarks/distractors.py [--env halfcheetah] [--num-envs 256] [--size 64] [--only dcs/*] [--json FILE]
+Usage: python benchmarks/distractors.py [--env halfcheetah] [--num-envs 256] [--size 64] [--only PATTERN ...] [--json F]
 
 Each preset is measured between two measurements of the plain environment, and divided by their mean.
 """
@@ -26,12 +26,11 @@ STEPS, ROUNDS = 20, 5
 _SAME = ("-medium", "-easy", "_easy", "/easy", "/medium", "-static", "dmcgb/distracting_*", "dmcr/1*")
 
 
-def measured_names(pattern: str) -> list[str]:
-    """The presets that are measured: of several with one program, one."""
-    names = fnmatch.filter(preset_names(), pattern)
-    if pattern != "*":
-        return names
-    return [n for n in names if not any(fnmatch.fnmatch(n, f"*{same}") for same in _SAME)]
+def measured_names(patterns: list[str]) -> list[str]:
+    """The presets that are measured: those asked for, or of several with one program one."""
+    if patterns:
+        return [name for pattern in patterns for name in fnmatch.filter(preset_names(), pattern)]
+    return [name for name in preset_names() if not any(fnmatch.fnmatch(name, f"*{same}") for same in _SAME)]
 
 
 class _Subject:
@@ -68,7 +67,7 @@ def main() -> None:
     parser.add_argument("--env", default="halfcheetah")
     parser.add_argument("--num-envs", type=int, default=256)
     parser.add_argument("--size", type=int, default=64)
-    parser.add_argument("--only", default="*")
+    parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     use_compilation_cache()

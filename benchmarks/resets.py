@@ -138,8 +138,8 @@ def main() -> None:
             rows.append(row)
             mark = "  <- ours" if row["ours"] else ""
             print(f"{name:<18} {row['way']:<12} {row['steps_per_second']:>9,} {row['cost']:>8.1%}{mark}", flush=True)
-    if args.json:
-        args.json.write_text(json.dumps({"provenance": provenance(), "rows": rows}, indent=2) + "\n")
+        if args.json:
+            args.json.write_text(json.dumps({"provenance": provenance(), "rows": rows}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

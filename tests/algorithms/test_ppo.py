@@ -9,9 +9,10 @@ import pytest
 
 from pixelbrax.algorithms import PPO, PPOConfig
 from pixelbrax.algorithms.rollout import collect
+from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
 from pixelbrax.networks import ActorCritic, NetworkConfig
-from tests.probe import probe_env
+from tests.probe import CAMERA, ProbePhysics, probe_env
 
 CONFIG = PPOConfig(
     num_envs=16, unroll_length=8, num_minibatches=4, learning_rate=3e-3, final_learning_rate=3e-4, reward_scale=1.0
@@ -43,9 +44,9 @@ def test_truncation_bootstraps_and_termination_does_not():
     """With a reward of 1 a step, V = 1 / (1 - gamma) if episodes only ever truncate, and 1 if they last one step."""
     config = replace(CONFIG, discount=0.8, learning_rate=1e-2, final_learning_rate=1e-3)
 
-    def values(**settings):
-        env = probe_env(frame_stack=1, **settings)
-        env.physics = _ConstantReward(env.physics)
+    def values(terminates_at=None, **settings):
+        physics = _ConstantReward(ProbePhysics(terminates_at))
+        env = PixelEnv(physics, CAMERA, image_size=16, frame_stack=1, **settings)
         state, *_ = _train(_ppo(env, config, 60), 60)
         return _ppo(env).network.apply(state.params, state.envs.obs["pixels"]).value.mean()
 

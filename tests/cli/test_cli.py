@@ -108,19 +108,19 @@ def test_a_suites_tasks_are_no_paths():
     assert file_name("dmc/cheetah_run") == "dmc-cheetah_run"
 
 
-@pytest.mark.parametrize("argv", [[], ["--help"], ["--version"], ["list"], ["list", "--distractors"], ["videos", "-h"]])
+@pytest.mark.parametrize("argv", [[], ["--help"], ["--version"], ["list"], ["list", "--distractors"]])
 def test_commands_that_only_print(argv, capsys):
     assert main(argv) == (0 if argv else 2)
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["train", "eval", "render", "list"])
+@pytest.mark.parametrize("command", ["train", "eval", "render", "list", "videos", "bench"])
 def test_help_tells_flags_and_defaults(command, capsys):
     with pytest.raises(SystemExit) as stop:
         main([command, "--help"])
     assert stop.value.code == 0
     out = capsys.readouterr().out
-    assert command == "list" or "default:" in out
+    assert command in ("list", "videos", "bench") or "default:" in out
 
 
 def test_a_run_leaves_its_files(finished, capsys):
@@ -225,10 +225,10 @@ def test_render_shows_what_distracts(tmp_path):
 
 def test_bench_env_splits_a_step(tmp_path, capsys):
     out = tmp_path / "bench.json"
-    settings = "--env inverted_pendulum --backend spring --size 8 --num-envs 2,4 --seconds 0.1".split()
+    settings = "--env inverted_pendulum --backend spring --size 8 --num-envs 2 --seconds 0.1".split()
     assert main(["bench", "env", *settings, "--json", str(out)]) == 0
     rows = json.loads(out.read_text())["rows"]
-    assert [row["num_envs"] for row in rows] == [2, 4]
+    assert [row["num_envs"] for row in rows] == [2]
     for row in rows:
         parts = row["physics_seconds"] + row["render_seconds"] + row["rest_seconds"]
         assert parts == pytest.approx(row["seconds_per_step"])

@@ -104,7 +104,7 @@ def test_advantages_equal_returns_summed_by_hand_over_recorded_episodes():
 
 
 def test_a_recorded_trajectory_replays_to_the_bit_and_batches_change_nothing():
-    env = pixelbrax.make("reacher", "spring", image_size=16, frame_stack=2, episode_length=6)
+    env = pixelbrax.make("inverted_pendulum", "spring", image_size=16, frame_stack=2, episode_length=6)
     num_envs, steps = 64, 8  # the reset at the sixth step included
     keys = jax.random.split(jax.random.key(7), num_envs)
     reset, step = jax.jit(jax.vmap(env.reset)), jax.jit(jax.vmap(env.step))

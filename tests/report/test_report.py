@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pixelbrax.report import record_episode, write_curve, write_grid, write_video
+from pixelbrax.report import record_episode, record_observations, write_curve, write_grid, write_video
 from tests.images import read_image
 from tests.probe import probe_env
 
@@ -19,6 +19,15 @@ def test_a_recording_shows_every_frame_up_to_the_episodes_end():
     assert (frames[0] != frames[1]).any()
     frames, _ = record_episode(env, lambda state, key: jnp.zeros(1), jax.random.key(0), size=24, seconds=0.4)
     assert len(frames) == 4
+
+
+def test_an_agents_own_view_is_recorded_with_what_distracts():
+    env = probe_env(terminates_at=4, image_size=16, frame_stack=2, grayscale=True, distractors="kage/brightness")
+    frames, fps = record_observations(env, lambda state, key: jnp.zeros(1), jax.random.key(0))
+    assert frames.shape == (5, 256, 256, 3)
+    assert fps == 10.0
+    first = jax.jit(env.reset)(jax.random.split(jax.random.key(0))[0]).obs["pixels"][..., -1]
+    np.testing.assert_array_equal(frames[0, ::16, ::16, 1], first)
 
 
 def test_grids_keep_their_order(tmp_path):

@@ -41,7 +41,7 @@ def test_unknown_tasks_suggest_the_nearest():
     assert sum(name.startswith("dmc/") for name in task_names()) == 25
     with pytest.raises(ConfigError, match="did you mean walker2d"):
         get_task("walker")
-    with pytest.raises(ConfigError, match="known environments: ant, "):
+    with pytest.raises(ConfigError, match="there are ant, "):
         get_task("xyz")
 
 

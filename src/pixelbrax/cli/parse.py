@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import tyro
@@ -54,3 +55,29 @@ def _first_sentence(box: str) -> str:
 def file_name(task: str) -> str:
     """A task's name as that of a file or folder: "dmc/cheetah_run" is no path."""
     return task.replace("/", "-")
+
+
+def pick(argv: list[str], command: str, what: str, known: Mapping[str, str]) -> tuple[str, list[str]]:
+    """The part of a command that is meant, and its arguments.
+
+    Args:
+      argv: the command's arguments, the part first.
+      command: for the usage line.
+      what: what a part is called, "command" or "benchmark".
+      known: the parts, each with a line of help.
+
+    Raises:
+      ConfigError: there is no such part.
+      SystemExit: --help was asked for.
+    """
+    names = ", ".join(known)
+    if not argv:
+        raise ConfigError(f"name a {what}: {names}")
+    if argv[0] in ("-h", "--help"):
+        print(f"usage: pixelbrax {command} {what.upper()} [options]\n")
+        for name, help in known.items():
+            print(f"  {name:<{max(map(len, known))}}  {help}")
+        raise SystemExit(0)
+    if argv[0] not in known:
+        raise ConfigError(f"unknown {what} {argv[0]!r}: there are {names}")
+    return argv[0], argv[1:]

@@ -11,7 +11,7 @@ from pixelbrax.cli.main import use_compilation_cache
 from pixelbrax.cli.parse import file_name, parse
 from pixelbrax.cli.policy import network_actor
 from pixelbrax.errors import ConfigError
-from pixelbrax.report import record_episode, write_curve, write_video
+from pixelbrax.report import record_episode, record_observations, write_curve, write_video
 from pixelbrax.training import RunDir, TrainConfig, Trainer
 from pixelbrax.training.config import load_preset, preset_names
 from pixelbrax.training.run_dir import unused_path
@@ -56,6 +56,9 @@ def _start(args: Args) -> int:
     path = args.runs / name if args.name else unused_path(args.runs, name)
     run = RunDir.create(path, config)
     trainer.progress.say(f"{run.path}: {config.environment.env} from pixels, seed {config.seed}")
+    if config.environment.distractors:
+        videos = f", {trainer.env.video_bytes / 1e6:,.1f} MB of videos" if trainer.env.video_bytes else ""
+        trainer.progress.say(f"distracted by {' + '.join(config.environment.distractors)}{videos}")
     try:
         state = trainer.init()
         trainer.save(run, state)
@@ -104,7 +107,8 @@ def _finish(trainer: Trainer, run: RunDir, state: PPOState) -> None:
     with trainer.progress.busy("recording a video"):
         key = jax.random.key(trainer.config.seed)
         actor = network_actor(trainer.ppo.network, state.params)
-        frames, fps = record_episode(trainer.env, actor, key, seconds=_VIDEO_SECONDS)
+        record = record_observations if trainer.config.environment.distractors else record_episode
+        frames, fps = record(trainer.env, actor, key, seconds=_VIDEO_SECONDS)
         problem = write_video(run.video_file, frames, fps)
     say(problem or f"video: {run.video_file}")
     say(f"curve: {run.curve_file}")

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from pixelbrax.cli.parse import parse
+from pixelbrax.cli.parse import parse, pick
 from pixelbrax.distractors.bank import ClipBank, save_banks
 from pixelbrax.distractors.davis import NUM_BYTES, fetch
 from pixelbrax.distractors.folder import banks_of_folder
@@ -74,15 +74,7 @@ def main(argv: list[str]) -> int:
     Raises:
       ConfigError: there is none of that name.
     """
-    if argv and argv[0] in ("-h", "--help"):
-        print("usage: pixelbrax videos COMMAND [options]\n")
-        for name, what in _COMMANDS.items():
-            print(f"  {name:<9}{what}")
-        return 0
-    known = ", ".join(_COMMANDS)
-    if not argv or argv[0] not in _COMMANDS:
-        raise ConfigError(f"unknown command {argv[0]!r}: there are {known}" if argv else f"name a command: {known}")
-    name, *rest = argv
+    name, rest = pick(argv, "videos", "command", _COMMANDS)
     return {"fetch": _fetch, "build": _build, "preview": _preview}[name](rest)
 
 

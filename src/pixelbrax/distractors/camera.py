@@ -36,7 +36,7 @@ class CameraState(NamedTuple):
 
 @dataclass(frozen=True)
 class CameraOrbit(Distractor):
-    """A camera that circles what it looks at (Stone et al. 2021, section 3.2).
+    """A camera that circles what it looks at (Stone et al. 2021).
 
     It starts anywhere in its range, and moves with a velocity that is a random walk. Lengths are relative to the
     camera's distance, of which the paper's cameras have four metres, so that big and small bodies are alike.

@@ -16,7 +16,7 @@ from pixelbrax.errors import ConfigError
 
 @dataclass(frozen=True)
 class ColorOffset(Distractor):
-    """One offset on red, green and blue of the whole image, agent and all (PixelBrax, section 3.1).
+    """One offset on red, green and blue of the whole image, agent and all.
 
     Attributes:
       reset: an episode begins with U(-reset, reset).
@@ -55,7 +55,7 @@ class _Colors(Distractor):
     """Colors drawn around those of the scene, which may walk from frame to frame.
 
     A color is uniform within `amount` of the original (and 0..1); each later frame adds N(0, std) and clips to the
-    same range (Stone et al. 2021, section 3.1, with std = 0.03 amount where it is dynamic).
+    same range (Stone et al. 2021, with std = 0.03 amount where it is dynamic).
 
     Attributes:
       amount: farthest from the original, 0..1; 1 allows every color.

@@ -6,7 +6,6 @@ train on. What an episode begins with is drawn from numbered levels, of which th
 have clips in common.
 """
 
-import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from pixelbrax.distractors.base import Distractor
 from pixelbrax.distractors.levels import Levels
 from pixelbrax.distractors.sources import PROCEDURAL
 from pixelbrax.distractors.video import SPLITS, Split, Video
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, nearest
 
 # Levels to train on begin at 0, levels to test on here.
 FIRST_TEST_LEVEL = 1_000_000_000
@@ -94,9 +93,7 @@ def get_preset(name: str) -> Preset:
       ConfigError: there is none; the message suggests the nearest names.
     """
     if name not in _PRESETS:
-        near = difflib.get_close_matches(name, _PRESETS, n=3, cutoff=0.4)
-        hint = f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(_PRESETS)}"
-        raise ConfigError(f"unknown distractor {name!r}: {hint}")
+        raise ConfigError(f"unknown distractor {name!r}: {nearest(name, preset_names())}")
     return _PRESETS[name]
 
 

@@ -152,7 +152,8 @@ class PixelEnv:
         self._randomizer = Randomizer(physics, randomization_fn)
         stage = Stage.of(physics.mj_model, self.scene, *self.images.shape)
         distraction = Distraction(resolve(distractors), stage)
-        check_videos(distraction.several.num_bytes)
+        self.video_bytes = distraction.several.num_bytes
+        check_videos(self.video_bytes)
         self._observer = Observer(self._randomizer, physics.mj_model, self.scene, cameras, self.images, distraction)
 
     @property

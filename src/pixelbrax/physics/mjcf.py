@@ -134,7 +134,7 @@ class MjcfPhysics:
 
     def body_pose(self, state: PhysicsState) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
         """See `Physics.body_pose`."""
-        return body_pose(self.model, state.data)
+        return body_pose(self.mj_model, self.model, state.data)
 
     def _state(self, data: Any, reward: Array) -> PhysicsState:
         return PhysicsState(

@@ -5,11 +5,11 @@ import io
 import warnings
 
 import jax
-import jax.numpy as jnp
 import mujoco
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError
+from pixelbrax.physics.kinematics import forward_kinematics
 
 # Importing MJX without Warp prints two lines to standard output.
 with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
@@ -27,13 +27,14 @@ def check_implementation(name: str) -> None:
         raise ConfigError("backend 'warp' needs an NVIDIA GPU: use 'jax' here")
 
 
-def body_pose(model: mjx.Model, data: mjx.Data) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
+def body_pose(
+    mj_model: mujoco.MjModel, model: mjx.Model, data: mjx.Data
+) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
     """World positions (metres) and rotation matrices of all bodies at the data's `qpos`.
 
     What a step leaves in `data.xpos` is from before its last integration, so it is computed anew.
     """
-    data = mjx.kinematics(model, data)
-    return data.xpos.astype(jnp.float32), data.xmat.reshape(-1, 3, 3).astype(jnp.float32)
+    return forward_kinematics(mj_model, model, data.qpos, data.mocap_pos, data.mocap_quat)
 
 
 @contextlib.contextmanager

@@ -109,7 +109,7 @@ class PlaygroundPhysics:
 
     def body_pose(self, state: PhysicsState) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
         """See `Physics.body_pose`."""
-        return body_pose(self._env.mjx_model, state.data.data)
+        return body_pose(self.mj_model, self._env.mjx_model, state.data.data)
 
     def _wrap(self, state: Any) -> PhysicsState:
         state = jax.tree.map(lambda x, spec: jnp.broadcast_to(x, spec.shape).astype(spec.dtype), state, self._spec)

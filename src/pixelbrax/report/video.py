@@ -16,10 +16,11 @@ from pixelbrax.envs import PixelEnv, State
 Actor = Callable[[State, Array], Float[Array, " action_size"]]
 
 _MAX_FPS = 50.0
+_SIDE = 256  # pixels of a video's longer side
 
 
 def record_episode(
-    env: PixelEnv, actor: Actor, key: Array, *, size: int = 256, seconds: float | None = None
+    env: PixelEnv, actor: Actor, key: Array, *, size: int = _SIDE, seconds: float | None = None
 ) -> tuple[UInt8[np.ndarray, "frame size size 3"], float]:
     """One episode in real time, seen by the task's camera in color, with the frames that action repeat skips.
 
@@ -64,10 +65,10 @@ def record_episode(
 def record_observations(
     env: PixelEnv, actor: Actor, key: Array, *, seconds: float | None = None
 ) -> tuple[UInt8[np.ndarray, "frame height width 3"], float]:
-    """One episode in real time as an agent sees it, distractors and all.
+    """One episode in real time as an agent sees it, distractors and all, in pixels large enough to look at.
 
     Args:
-      env: the environment, of one camera, in color, with channels last.
+      env: the environment, of one camera, with channels last.
       actor: what acts in it.
       key: for the episode and the actor.
       seconds: simulated seconds after which to stop; by default the whole episode.
@@ -80,7 +81,8 @@ def record_observations(
         num_steps = max(1, min(num_steps, round(seconds / env.dt)))
 
     def step(state: State, key: Array) -> tuple[State, tuple[Array, Array]]:
-        return env.step(state, actor(state, key)), (state.obs["pixels"][..., -3:], state.done)
+        newest = state.obs["pixels"][..., -env.images.channels :]
+        return env.step(state, actor(state, key)), (jnp.broadcast_to(newest, (*newest.shape[:2], 3)), state.done)
 
     @jax.jit
     def rollout(key: Array) -> tuple[Array, Array]:
@@ -90,7 +92,9 @@ def record_observations(
     frames, done = jax.tree.map(np.asarray, rollout(key))
     last = int(done.argmax()) if done.any() else num_steps - 1
     skip = max(1, round(1 / env.dt / _MAX_FPS))
-    return frames[: last + 1 : skip], 1 / env.dt / skip
+    larger = max(1, _SIDE // max(frames.shape[1:3]))
+    frames = frames[: last + 1 : skip].repeat(larger, axis=1).repeat(larger, axis=2)
+    return frames, 1 / env.dt / skip
 
 
 def write_video(path: Path, frames: UInt8[np.ndarray, "frame height width 3"], fps: float) -> str | None:

@@ -1,11 +1,10 @@
 """Which tasks there are, on which engine, and from where they are seen. Importing it loads no engine."""
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, nearest
 from pixelbrax.tasks.camera import CameraSpec
 from pixelbrax.tasks.look import Look
 
@@ -93,7 +92,5 @@ def get_task(name: str) -> Task:
       ConfigError: there is none; the message suggests the nearest names.
     """
     if name not in _TASKS:
-        near = difflib.get_close_matches(name, _TASKS, n=2, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known environments: {', '.join(task_names())}"
-        raise ConfigError(f"unknown environment {name!r}: {hint}")
+        raise ConfigError(f"unknown environment {name!r}: {nearest(name, task_names())}")
     return _TASKS[name]
