@@ -46,7 +46,7 @@ def test_truncation_bootstraps_and_termination_does_not():
 
     def values(terminates_at=None, **settings):
         physics = _ConstantReward(ProbePhysics(terminates_at))
-        env = PixelEnv(physics, CAMERA, image_size=16, frame_stack=1, **settings)
+        env = PixelEnv(physics, CAMERA, image_size=16, frame_stack=1, **settings)  # pyright: ignore[reportArgumentType]
         state, *_ = _train(_ppo(env, config, 60), 60)
         return _ppo(env).network.apply(state.params, state.envs.obs["pixels"]).value.mean()
 
