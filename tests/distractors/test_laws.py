@@ -230,11 +230,10 @@ def test_walks_have_the_published_means_and_steps():
         assert np.abs(state.azimuth).max() <= math.pi / 2 * beta + 1e-6
         np.testing.assert_allclose(state.roll - before.roll, state.roll_velocity, atol=1e-6)
     colors = MaterialColors(beta, 0.03 * beta)
-    state = jnp.full((4000, *colors._original(stage).shape), 0.5)
+    original = jnp.asarray(colors._original(stage))  # its first color is well within its range
+    state = jnp.broadcast_to(original, (4000, *original.shape))
     change = jax.vmap(lambda s, key: colors.step(s, key, stage))(state, keys) - state
-    inside = np.abs(np.asarray(stage.scene.geom_rgb)[0] - 0.5).max() < beta
-    if inside:
-        np.testing.assert_allclose(np.std(change[:, 0]), 0.03 * beta, rtol=0.1)
+    np.testing.assert_allclose(np.std(change[:, 0]), 0.03 * beta, rtol=0.1)
     offset = ColorOffset()
     assert np.abs(jax.vmap(lambda key: offset.init(key, stage))(keys)).max() <= 0.3
     later = jax.vmap(lambda key: offset.step(jnp.zeros(3), key, stage))(keys)

@@ -52,10 +52,10 @@ def main(argv: list[str]) -> int:
 
 def _evaluate(args: Args, run: RunDir) -> int:
     trainer = Trainer(run.load_config())
-    config = trainer.config.environment
+    env, seen = trainer.env, ""
     if args.distractors is not None:
-        config = replace(config, distractors=args.distractors)
-    env = config.build()  # before the checkpoint: a wrong name is told at once
+        env = replace(trainer.config.environment, distractors=args.distractors).build()
+        seen = f" under {' + '.join(args.distractors) or 'nothing'}"
     state = trainer.restore(run)
     evaluator = Evaluator(env, trainer.ppo.network, args.episodes, deterministic=not args.stochastic)
     key = jax.random.key(args.seed)
@@ -63,7 +63,6 @@ def _evaluate(args: Args, run: RunDir) -> int:
         evaluate = jax.jit(evaluator.run).lower(state.params, key).compile()
     returns, lengths = evaluate(state.params, key)
     kind = "stochastic" if args.stochastic else "deterministic"
-    seen = f" under {' + '.join(config.distractors) or 'nothing'}" if args.distractors is not None else ""
     result = Evaluation(np.asarray(returns), np.asarray(lengths))
     trainer.progress.say(f"{args.run}, {int(state.num_updates):,} updates, {kind}{seen}: {result}")
     return 0

@@ -51,7 +51,7 @@ def fetch(
 
     folder = folder or cache_dir()
     path = folder / _ARCHIVE
-    if path.is_file():
+    if path.is_file() and pooch.file_hash(str(path)) == sha256:
         return path
     folder.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
@@ -61,7 +61,7 @@ def fetch(
         part.unlink()
         raise ConfigError(
             f"what came from {url} ({size:,} bytes) is not the archive that is expected (SHA-256 {sha256}): "
-            "it has been deleted; try again, or fetch it by hand from https://davischallenge.org"
+            "it has been deleted; try again"
         )
     part.replace(path)
     return path

@@ -122,7 +122,7 @@ class Observer:
         self._settings = settings
         self._distraction = distraction
         self._plain = _World(model, scene, _views(model, cameras), moving_lights(model))
-        self._distances = _distances(model, self._plain.views)
+        self._distances = _distances(model, self._plain.views) if distraction else {}
         wanted = set(settings.outputs)
         self._outputs: tuple[Output, ...] = (
             *(["packed"] if "pixels" in wanted else []),

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, PyTree
 
 from pixelbrax.envs import PixelEnv, State
 from pixelbrax.networks import ActorCritic, TanhNormal
+from pixelbrax.physics import select
 
 
 @dataclass(frozen=True)
@@ -75,18 +76,9 @@ class Evaluator:
             policy = self._network.apply(params, state.obs["pixels"]).policy
             raw_action = policy.mode() if self._deterministic else policy.sample(key)
             following = jax.vmap(self._env.step)(state, TanhNormal.action(raw_action))
-            return _keep_where(state.done, state, following), None
+            return jax.vmap(select)(state.done, state, following), None  # an episode that is over stays as it is
 
         initial = jax.vmap(self._env.reset)(jax.random.split(reset_key, self._num_episodes))
         num_steps = -(-self._env.episode_length // self._env.action_repeat)
         final, _ = jax.lax.scan(step, initial, jax.random.split(act_key, num_steps))
         return final.metrics["episode_return"], final.metrics["episode_length"].astype(jnp.float32)
-
-
-def _keep_where(done: Array, state: State, following: State) -> State:
-    """An environment whose episode is over stays as it is."""
-
-    def keep(old: Array, new: Array) -> Array:
-        return jnp.where(done.reshape(done.shape + (1,) * (old.ndim - 1)), old, new)
-
-    return jax.tree.map(keep, state, following)
