@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 import pixelbrax
-from pixelbrax.cli.policy import network_actor
+from pixelbrax.cli.policy import policy_actor
 from pixelbrax.distractors import preset_names
 from pixelbrax.report import record_episode
 from pixelbrax.report.motion import FRAMES_A_SECOND, recorded_frames
@@ -65,7 +65,7 @@ def _titled(title: str, strip: np.ndarray, margin: int = 0) -> np.ndarray:
 def animation(run: Path) -> None:
     """Four seconds of a run's policy once it has got going."""
     trainer = Trainer(RunDir.open(run).load_config())
-    actor = network_actor(trainer.ppo.network, trainer.restore(RunDir.open(run)).params)
+    actor = policy_actor(trainer.agent.policy, trainer.restore(RunDir.open(run)).params)
     frames, fps = record_episode(trainer.env, actor, jax.random.key(1), size=240, seconds=7.0)
     images = [Image.fromarray(frame) for frame in frames[len(frames) // 3 :]]
     images[0].save(

@@ -61,8 +61,10 @@ class ProbePhysics:
             return self._state(key, frames, 0.8 * jax.random.rademacher(side_key, (), jnp.float32), reward)
         return self._state(key, frames, x + 0.1, frames.astype(jnp.float32))
 
-    def _state(self, key: Any, frames: Any, x: Any, reward: Any) -> PhysicsState:
-        over = jnp.array(False) if self.terminates_at is None else frames >= self.terminates_at
+    def _state(self, key: Any, frames: Any, x: Any, reward: Any, over: Any = False) -> PhysicsState:
+        over = jnp.array(over)
+        if self.terminates_at is not None:
+            over |= frames >= self.terminates_at
         if self.diverges_at is not None:
             x = jnp.where(frames >= self.diverges_at, jnp.nan, x)
         obs = jnp.stack([x, frames.astype(jnp.float32)])

@@ -1,4 +1,4 @@
-"""The one exception for mistakes a user can mend, and checks that several rooms share."""
+"""Exceptions, and checks that several rooms share."""
 
 import difflib
 from collections.abc import Sequence
@@ -6,6 +6,10 @@ from collections.abc import Sequence
 
 class ConfigError(ValueError):
     """A setting, name or file that cannot be used; the message names it and says what to do instead."""
+
+
+class TrainingError(RuntimeError):
+    """A training run that cannot go on; the message says at which update, and from where it can be taken up."""
 
 
 MAX_SEED = 2**31 - 1

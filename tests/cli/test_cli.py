@@ -79,11 +79,18 @@ def _leaves(run):
         ("train --seed 99999999999999999999", "seed is 99999999999999999999"),
         ("render ant --out x.mp4 --seconds nan", "seconds is nan"),
         ("render --run r --backend mjx", "--backend"),
+        ("train --algorithm dqn", "--algorithm"),
+        ("train --algorithm ppg --auxiliary-minibatches 7", "auxiliary_minibatches 7 does not divide the 65,536 steps"),
+        ("train --auxiliary-epochs 3", "--auxiliary-epochs"),
+        ("train --encoder resnet", "--encoder"),
         ("train --bogus 3", "Unrecognized options: --bogus"),
         ("train --seed x", "--seed"),
         ("train --preset nope", "unknown preset 'nope': there are demo, pendulum-cpu"),
         ("train --resume nowhere", "nowhere is not a run"),
         ("train --resume nowhere --seed 3", "leave the other flags out"),
+        ("plot", "name at least one run"),
+        ("plot nowhere", "nowhere is not a run"),
+        ("plot nowhere --out curves.pdf", "must end in .png"),
         ("eval nowhere", "nowhere is not a run"),
         ("eval", "eval"),
         ("render", "name either a task or --run"),
@@ -114,7 +121,7 @@ def test_commands_that_only_print(argv, capsys):
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["train", "eval", "render", "list", "videos", "bench"])
+@pytest.mark.parametrize("command", ["train", "eval", "plot", "render", "list", "videos", "bench"])
 def test_help_tells_flags_and_defaults(command, capsys):
     with pytest.raises(SystemExit) as stop:
         main([command, "--help"])

@@ -69,7 +69,7 @@ def test_advantages_equal_returns_summed_by_hand_over_recorded_episodes():
     def policy(pixels):
         mean = pixels.astype(jnp.float32).mean((1, 2, 3))
         spread = jnp.full((len(mean), env.action_size), 1.0)
-        return PolicyValue(TanhNormal(jnp.zeros_like(spread), spread), jnp.sin(mean))
+        return PolicyValue(TanhNormal(jnp.zeros_like(spread), spread), jnp.sin(mean), mean[:, None])
 
     @jax.jit
     def record(key):

@@ -12,12 +12,12 @@ from tests.probe import CAMERA, ProbePhysics
 
 
 def test_other_packages_register_tasks_of_their_own(monkeypatch):
-    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    monkeypatch.setattr(registry._REGISTRY, "_known", dict(registry._REGISTRY._known))
     mine = Task("mine/ball", "roll", ("probe",), lambda backend: ProbePhysics(), CAMERA)
     register(mine)
     assert "mine/ball" in pixelbrax.list_envs()
     assert pixelbrax.make("mine/ball").physics.action_size == 1
-    with pytest.raises(ConfigError, match="there is an environment 'mine/ball' already"):
+    with pytest.raises(ConfigError, match="there is a registered environment 'mine/ball' already"):
         register(mine)
 
 

@@ -32,6 +32,9 @@ def test_presets_can_be_used(name):
         ("num_steps = = 3", "config.toml: .*line 1"),
         ("steps = 3", "config.toml: .*steps"),
         ("[ppo]\nlearning_rat = 3", "config.toml: .*learning_rat"),
+        ("[ppo]\n[ppg]", "config.toml: there are tables of several algorithms, ppo, ppg: keep one"),
+        ("[agent]\nclip = 0.1", "config.toml: an algorithm's settings are in a table of its name"),
+        ("[network]\nencoder = 'resnet'", "config.toml: .*encoder"),
         ('num_steps = "many"', "config.toml: .*num_steps"),
     ],
 )
@@ -43,7 +46,7 @@ def test_bad_settings_files_are_told(tmp_path, text, message):
 
 def test_num_updates_are_whole_intervals():
     config = TrainConfig(num_steps=10_000, log_interval=3)
-    assert config.ppo.batch_size == 2048
+    assert config.agent.batch_size == 2048
     assert config.num_updates == 6
     with pytest.raises(ConfigError, match="num_steps is 0"):
         replace(config, num_steps=0).validate()

@@ -64,7 +64,7 @@ def main(argv: list[str]) -> int:
                 f"{' '.join(shares)} {row['bytes_per_env'] / 1000:>8.1f} {row['compile_seconds']:>10.1f}",
                 flush=True,
             )
-    write_rows(args.json, rows)
+            write_rows(args.json, rows)
     return 0
 
 

@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
                 row["share_of_peak"] = round(row["operations_per_frame"] * row["frames_per_second"] / peak, 3)
                 rows.append(row)
                 print(_line(row), flush=True)
-    write_rows(args.json, rows)
+                write_rows(args.json, rows)
     return 0
 
 
@@ -112,7 +112,14 @@ def measure(env: PixelEnv, pose: GeomPose, camera: Camera, size: int, args: Args
         "compile_seconds": round(compile_seconds, 2),
         "bytes_per_env": round(memory.temp_size_in_bytes / num_envs) if memory else 0,
         "operations_per_frame": round(cost["flops"]),
+        "kernels": _kernels(compiled.as_text() or ""),
     }
+
+
+def _kernels(program: str) -> int:
+    """How many fusions and library calls the optimised program runs one after the other."""
+    entry = program[program.find("ENTRY") :]
+    return sum(f" {kind}(" in line for line in entry.splitlines() for kind in ("fusion", "custom-call"))
 
 
 def peak_operations(seconds: float = 1.0) -> float:

@@ -1,12 +1,11 @@
 """`pixelbrax eval RUN`: the return of a trained policy, as it was trained or as it has never seen the world."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import jax
-import numpy as np
 import tyro
 
 from pixelbrax.cli.main import use_compilation_cache
@@ -14,8 +13,8 @@ from pixelbrax.cli.parse import parse
 from pixelbrax.distractors.suites import get_suite
 from pixelbrax.errors import ConfigError, check_seed
 from pixelbrax.report import write_gaps
-from pixelbrax.training import Evaluation, Evaluator, RunDir, Trainer
-from pixelbrax.training.generalization import PairResult, evaluate_pairs, pairs_for
+from pixelbrax.training import Evaluation, RunDir, Trainer
+from pixelbrax.training.generalization import evaluate_pairs, pairs_for
 from pixelbrax.training.run_dir import provenance
 
 
@@ -52,18 +51,11 @@ def main(argv: list[str]) -> int:
 
 def _evaluate(args: Args, run: RunDir) -> int:
     trainer = Trainer(run.load_config())
-    env, seen = trainer.env, ""
-    if args.distractors is not None:
-        env = replace(trainer.config.environment, distractors=args.distractors).build()
-        seen = f" under {' + '.join(args.distractors) or 'nothing'}"
+    evaluator = trainer.evaluator(args.episodes, args.distractors, deterministic=not args.stochastic)
     state = trainer.restore(run)
-    evaluator = Evaluator(env, trainer.ppo.network, args.episodes, deterministic=not args.stochastic)
-    key = jax.random.key(args.seed)
-    with trainer.progress.busy("compiling the evaluation"):
-        evaluate = jax.jit(evaluator.run).lower(state.params, key).compile()
-    returns, lengths = evaluate(state.params, key)
+    result = evaluator(state.params, jax.random.key(args.seed))
     kind = "stochastic" if args.stochastic else "deterministic"
-    result = Evaluation(np.asarray(returns), np.asarray(lengths))
+    seen = "" if args.distractors is None else f" under {' + '.join(args.distractors) or 'nothing'}"
     trainer.progress.say(f"{args.run}, {int(state.num_updates):,} updates, {kind}{seen}: {result}")
     return 0
 
@@ -74,17 +66,18 @@ def _evaluate_suite(args: Args, run: RunDir) -> int:
     pairs = pairs_for(suite, config.environment)
     trainer = Trainer(config)
     params, say = trainer.restore(run).params, trainer.progress.say
-    say(f"{suite.name} ({suite.fingerprint[:12]}): {len(pairs)} pairs; each setting is compiled first")
+    say(f"{suite.name} ({suite.fingerprint[:12]}): {len(pairs)} pairs, {args.episodes} episodes each")
 
-    def report(result: PairResult) -> None:
+    def evaluate(distractors: tuple[str, ...]) -> Evaluation:
+        return trainer.evaluator(args.episodes, distractors)(params, jax.random.key(args.seed))
+
+    results = []
+    for result in evaluate_pairs(pairs, evaluate):
         say(
             f"{result.pair.name}: {result.tested.mean:,.0f} instead of {result.trained.mean:,.0f}, "
             f"gap {result.gap:,.0f} (95 %: {result.gap_low:,.0f} to {result.gap_high:,.0f})"
         )
-
-    results = evaluate_pairs(
-        pairs, config.environment, trainer.ppo.network, params, args.episodes, args.seed, report=report
-    )
+        results.append(result)
     write_gaps(run.gaps_file, results, f"{suite.name}: {config.environment.env}, {args.run.resolve().name}")
     facts = {"suite": suite.name, "fingerprint": suite.fingerprint, "provenance": provenance()}
     numbers = run.gaps_file.with_suffix(".json")

@@ -1,15 +1,15 @@
-"""`pixelbrax COMMAND`: picks the command, and turns a user's mistakes into one line and exit code 2."""
+"""`pixelbrax COMMAND`: picks the command, and turns a user's mistakes into one line and an exit code."""
 
 import importlib
-import os
 import sys
-from pathlib import Path
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.cache import cache_dir
+from pixelbrax.errors import ConfigError, TrainingError
 
 _COMMANDS = {
     "train": "train a policy from pixels",
     "eval": "the return of a trained policy",
+    "plot": "learning curves of several runs",
     "render": "images or a video of a task",
     "list": "the tasks there are",
     "videos": "clips that distract: fetch, build, look at",
@@ -18,7 +18,11 @@ _COMMANDS = {
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs a command; returns the exit code: 0, 2 for a mistake of the user's, 130 after Ctrl-C."""
+    """Runs a command.
+
+    Returns:
+      The exit code: 0, 1 if training broke down, 2 for a mistake of the user's, 130 after Ctrl-C.
+    """
     args = sys.argv[1:] if argv is None else argv
     if not args or args[0] in ("-h", "--help"):
         print(_usage())
@@ -36,6 +40,9 @@ def main(argv: list[str] | None = None) -> int:
     except ConfigError as e:
         print(f"pixelbrax {name}: error: {e}", file=sys.stderr)
         return 2
+    except TrainingError as e:
+        print(f"pixelbrax {name}: {e}", file=sys.stderr)
+        return 1
     except OSError as e:
         where = f"{e.filename}: " if e.filename else ""
         print(f"pixelbrax {name}: error: {where}{e.strerror or e}", file=sys.stderr)
@@ -50,8 +57,7 @@ def use_compilation_cache() -> None:
     import jax
 
     if jax.config.jax_compilation_cache_dir is None:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        jax.config.update("jax_compilation_cache_dir", str(home / "pixelbrax" / "jax"))
+        jax.config.update("jax_compilation_cache_dir", str(cache_dir() / "jax"))
 
 
 def _usage() -> str:

@@ -48,6 +48,6 @@ def check_output(seconds: float, json_file: Path | None) -> None:
 
 
 def write_rows(json_file: Path | None, rows: list[dict[str, Any]]) -> None:
-    """Keeps the results, if asked, with versions and machine."""
+    """Keeps the results so far, if asked, with versions and machine."""
     if json_file:
         json_file.write_text(json.dumps({"provenance": provenance(), "rows": rows}, indent=2) + "\n")

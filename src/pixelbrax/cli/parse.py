@@ -35,7 +35,7 @@ def parse(kind: type[T], argv: list[str], command: str, description: str, defaul
                 args=argv,
                 prog=f"pixelbrax {command}",
                 description=description,
-                config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),
+                config=(tyro.conf.OmitArgPrefixes, tyro.conf.AvoidSubcommands),
                 **settings,
             )
     except SystemExit as e:

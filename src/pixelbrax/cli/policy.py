@@ -4,16 +4,17 @@ import jax
 from jaxtyping import Array, PyTree
 
 from pixelbrax.envs import PixelEnv, State
-from pixelbrax.networks import ActorCritic, TanhNormal
 from pixelbrax.report.video import Actor
+from pixelbrax.training.evaluation import Policy
 
 
-def network_actor(network: ActorCritic, params: PyTree) -> Actor:
-    """The network's deterministic policy."""
+def policy_actor(policy: Policy, params: PyTree) -> Actor:
+    """The mode of a policy of these parameters."""
 
     def act(state: State, key: Array) -> Array:
         del key
-        return TanhNormal.action(network.apply(params, state.obs["pixels"][None]).policy.mode())[0]
+        seen = policy(params, state.obs["pixels"][None])
+        return seen.action(seen.mode())[0]
 
     return act
 

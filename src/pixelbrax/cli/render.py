@@ -13,7 +13,7 @@ from jaxtyping import Array
 
 from pixelbrax.cli.main import use_compilation_cache
 from pixelbrax.cli.parse import file_name, parse
-from pixelbrax.cli.policy import network_actor, random_actor
+from pixelbrax.cli.policy import policy_actor, random_actor
 from pixelbrax.envs import PixelEnv, State, make
 from pixelbrax.errors import ConfigError, check_seed
 from pixelbrax.report import record_episode, record_observations, write_grid, write_video
@@ -97,7 +97,7 @@ def _policy(args: Args) -> tuple[PixelEnv, Actor]:
         return env, random_actor(env)
     run = RunDir.open(args.run)
     trainer = Trainer(run.load_config())
-    return trainer.env, network_actor(trainer.ppo.network, trainer.restore(run).params)
+    return trainer.env, policy_actor(trainer.agent.policy, trainer.restore(run).params)
 
 
 def _grid(args: Args, env: PixelEnv, actor: Actor) -> np.ndarray:

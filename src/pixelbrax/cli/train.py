@@ -1,15 +1,17 @@
 """`pixelbrax train`: a policy from pixels, its curve and its video."""
 
 import argparse
+import contextlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 import jax
 
-from pixelbrax.algorithms import PPOState
+from pixelbrax.algorithms import ALGORITHMS, AgentState
 from pixelbrax.cli.main import use_compilation_cache
 from pixelbrax.cli.parse import file_name, parse
-from pixelbrax.cli.policy import network_actor
+from pixelbrax.cli.policy import policy_actor
 from pixelbrax.errors import ConfigError
 from pixelbrax.report import record_episode, record_observations, write_curve, write_video
 from pixelbrax.training import RunDir, TrainConfig, Trainer
@@ -29,6 +31,8 @@ class Args:
     """The run's folder below --runs; by default the preset's or task's name, numbered if it is taken."""
     runs: Path = Path("runs")
     """Where runs are kept."""
+    algorithm: Literal["ppo", "ppg", "dcpg"] | None = None
+    """How to learn; by default as the preset does, or by PPO. Its settings are below."""
     resume: Path | None = None
     """A run to go on with, by its own settings; no other flag goes with it."""
     config: TrainConfig = field(default_factory=TrainConfig)
@@ -38,12 +42,15 @@ def main(argv: list[str]) -> int:
     """Trains, evaluates before and after, and draws."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     early.add_argument("--preset")
-    try:
-        preset = early.parse_known_args(argv)[0].preset
-    except argparse.ArgumentError:
-        preset = None  # the full parser tells what is wrong
-    default = Args() if preset is None else Args(preset=preset, config=load_preset(preset))
-    description = f"Trains a policy from pixels by PPO. Presets: {', '.join(preset_names())}."
+    early.add_argument("--algorithm")
+    default = Args()
+    with contextlib.suppress(argparse.ArgumentError):  # the full parser tells what is wrong
+        given = early.parse_known_args(argv)[0]
+        if given.preset is not None:
+            default = replace(default, preset=given.preset, config=load_preset(given.preset))
+        if given.algorithm in ALGORITHMS:
+            default = replace(default, config=default.config.with_algorithm(given.algorithm))
+    description = f"Trains a policy from pixels. Presets: {', '.join(preset_names())}."
     args = parse(Args, argv, "train", description, default=default)
     use_compilation_cache()
     return _resume(args.resume, args) if args.resume else _start(args)
@@ -55,7 +62,8 @@ def _start(args: Args) -> int:
     name = args.name or args.preset or file_name(config.environment.env)
     path = args.runs / name if args.name else unused_path(args.runs, name)
     run = RunDir.create(path, config)
-    trainer.progress.say(f"{run.path}: {config.environment.env} from pixels, seed {config.seed}")
+    what = f"{config.environment.env} from pixels by {config.algorithm.upper()}"
+    trainer.progress.say(f"{run.path}: {what}, seed {config.seed}")
     if config.environment.distractors:
         videos = f", {trainer.env.video_bytes / 1e6:,.1f} MB of videos" if trainer.env.video_bytes else ""
         trainer.progress.say(f"distracted by {' + '.join(config.environment.distractors)}{videos}")
@@ -79,7 +87,7 @@ def _resume(path: Path, args: Args) -> int:
     return _train(trainer, run, state)
 
 
-def _train(trainer: Trainer, run: RunDir, state: PPOState) -> int:
+def _train(trainer: Trainer, run: RunDir, state: AgentState) -> int:
     """Everything after a checkpoint exists, so that Ctrl-C at any time loses at most what followed the last one."""
     say = trainer.progress.say
     try:
@@ -97,7 +105,7 @@ def _train(trainer: Trainer, run: RunDir, state: PPOState) -> int:
     return 130
 
 
-def _finish(trainer: Trainer, run: RunDir, state: PPOState) -> None:
+def _finish(trainer: Trainer, run: RunDir, state: AgentState) -> None:
     say = trainer.progress.say
     trained = trainer.evaluate(run, "trained", state.params)
     untrained = run.read_evaluations().get("untrained")
@@ -106,7 +114,7 @@ def _finish(trainer: Trainer, run: RunDir, state: PPOState) -> None:
     _draw_curve(trainer, run)
     with trainer.progress.busy("recording a video"):
         key = jax.random.key(trainer.config.seed)
-        actor = network_actor(trainer.ppo.network, state.params)
+        actor = policy_actor(trainer.agent.policy, state.params)
         record = record_observations if trainer.config.environment.distractors else record_episode
         frames, fps = record(trainer.env, actor, key, seconds=_VIDEO_SECONDS)
         problem = write_video(run.video_file, frames, fps)
@@ -115,6 +123,6 @@ def _finish(trainer: Trainer, run: RunDir, state: PPOState) -> None:
 
 
 def _draw_curve(trainer: Trainer, run: RunDir) -> None:
-    environment, seed = trainer.config.environment, trainer.config.seed
-    title = f"{environment.env} from {environment.image_size}x{environment.image_size} pixels, PPO, seed {seed}"
+    config, size = trainer.config, trainer.config.environment.image_size
+    title = f"{config.environment.env} from {size}x{size} pixels, {config.algorithm.upper()}, seed {config.seed}"
     write_curve(run.curve_file, run.read_metrics(), run.read_evaluations(), title)

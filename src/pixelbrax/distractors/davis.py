@@ -4,7 +4,6 @@ The archive is fetched from the data set's own page, checked, and kept; its fram
 """
 
 import http.client
-import os
 import urllib.error
 import urllib.request
 import zipfile
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from pixelbrax.cache import cache_dir
 from pixelbrax.distractors.bank import ClipBank, fit, load_saved, save_banks
 from pixelbrax.errors import ConfigError
 
@@ -28,11 +28,6 @@ Progress = Callable[[int, int], None]
 """Called with the bytes that are here and those that there will be."""
 
 
-def cache_dir() -> Path:
-    """Where the archive and what is made of it is kept: $PIXELBRAX_CACHE, or ~/.cache/pixelbrax."""
-    return Path(os.environ.get("PIXELBRAX_CACHE") or Path.home() / ".cache" / "pixelbrax")
-
-
 def fetch(
     progress: Progress | None = None, *, url: str = URL, sha256: str = SHA256, folder: Path | None = None
 ) -> Path:
@@ -42,7 +37,7 @@ def fetch(
       progress: told how far it is.
       url: of the archive.
       sha256: what its bytes must hash to.
-      folder: where it goes; by default `cache_dir()`.
+      folder: where it goes; by default `pixelbrax.cache.cache_dir()`.
 
     Raises:
       ConfigError: the server cannot be reached, breaks off, or sends something else.

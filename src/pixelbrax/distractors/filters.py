@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, Picture, Stage, wander
 from pixelbrax.errors import ConfigError
+from pixelbrax.render.materialize import materialized
 
 Rgb = Float[Array, "3 height width"]
 # ITU-R BT.601, as for grayscale observations.
@@ -165,7 +166,7 @@ def convolve(rgb: Rgb, weights: list[Array]) -> Rgb:
     for axis in (1, 2):
         pad = [(0, 0), (0, 0), (0, 0)]
         pad[axis] = (reach, reach)
-        padded = jnp.pad(rgb, pad, mode="edge")
+        padded = materialized(jnp.pad(rgb, pad, mode="edge"))
         size = rgb.shape[axis]
         rgb = sum(w * jax.lax.slice_in_dim(padded, k, k + size, axis=axis) for k, w in enumerate(weights))  # pyright: ignore
     return rgb

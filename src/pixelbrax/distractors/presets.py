@@ -13,7 +13,8 @@ from pixelbrax.distractors.base import Distractor
 from pixelbrax.distractors.levels import Levels
 from pixelbrax.distractors.sources import PROCEDURAL
 from pixelbrax.distractors.video import SPLITS, Split, Video
-from pixelbrax.errors import ConfigError, nearest
+from pixelbrax.errors import ConfigError
+from pixelbrax.registry import Registry
 
 # Levels to train on begin at 0, levels to test on here.
 FIRST_TEST_LEVEL = 1_000_000_000
@@ -67,7 +68,7 @@ class Preset:
         return Levels(members, 0, self.train_levels)
 
 
-_PRESETS: dict[str, Preset] = {}
+_REGISTRY: Registry[Preset] = Registry("distractor")
 
 
 def register_preset(preset: Preset) -> None:
@@ -76,14 +77,12 @@ def register_preset(preset: Preset) -> None:
     Raises:
       ConfigError: another has that name.
     """
-    if preset.name in _PRESETS:
-        raise ConfigError(f"there is a preset {preset.name!r} already: choose another name")
-    _PRESETS[preset.name] = preset
+    _REGISTRY.add(preset)
 
 
 def preset_names() -> list[str]:
     """Names of all presets, suite by suite."""
-    return list(_PRESETS)
+    return _REGISTRY.names()
 
 
 def get_preset(name: str) -> Preset:
@@ -92,9 +91,7 @@ def get_preset(name: str) -> Preset:
     Raises:
       ConfigError: there is none; the message suggests the nearest names.
     """
-    if name not in _PRESETS:
-        raise ConfigError(f"unknown distractor {name!r}: {nearest(name, preset_names())}")
-    return _PRESETS[name]
+    return _REGISTRY.get(name)
 
 
 def distractor(name: str, task: str = "") -> Levels:

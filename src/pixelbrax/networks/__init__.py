@@ -1,6 +1,18 @@
 """Encoders, heads and action distributions: Flax NNX modules behind plain init and apply functions."""
 
-from pixelbrax.networks.actor_critic import ActorCritic, NetworkConfig, PolicyValue
-from pixelbrax.networks.distributions import TanhNormal
+from pixelbrax.networks.actor_critic import ActorCritic, PolicyValue
+from pixelbrax.networks.augmentation import random_shift
+from pixelbrax.networks.config import NetworkConfig
+from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
+from pixelbrax.networks.dynamics import Dynamics
 
-__all__ = ["ActorCritic", "NetworkConfig", "PolicyValue", "TanhNormal"]
+__all__ = [
+    "ActionDistribution",
+    "ActorCritic",
+    "ClippedNormal",
+    "Dynamics",
+    "NetworkConfig",
+    "PolicyValue",
+    "TanhNormal",
+    "random_shift",
+]

@@ -1,56 +1,32 @@
 """Policy and value of one encoder, as plain `init` and `apply` functions over a dict of parameters."""
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, UInt8
 
-from pixelbrax.errors import ConfigError
-from pixelbrax.networks.distributions import TanhNormal
-from pixelbrax.networks.encoder import PatchEncoder
+from pixelbrax.networks.config import NetworkConfig
+from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
+from pixelbrax.networks.encoder import make_encoder
 
 Params = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class NetworkConfig:
-    """The network's sizes."""
-
-    patch_size: int = 4
-    """Side of the patches of the first layer, pixels."""
-    patch_features: int = 16
-    """Channels of the patch embedding."""
-    conv_features: tuple[int, ...] = (32, 32)
-    """Channels of the 3x3 convolutions with stride 2 that follow."""
-    features: int = 128
-    """Size of the feature vector that policy and value share."""
-    initial_std: float = 0.6
-    """Standard deviation of the untrained policy, before the tanh."""
-    blind: bool = False
-    """Control experiment: the network sees black images, whatever the camera sees."""
-
-    def validate(self) -> None:
-        """Checks what can be checked before anything is compiled.
-
-        Raises:
-          ConfigError: a size is not positive.
-        """
-        sizes = {name: (getattr(self, name),) for name in ("patch_size", "patch_features", "features")}
-        for name, values in (sizes | {"conv_features": self.conv_features}).items():
-            if min(values, default=1) < 1:
-                raise ConfigError(f"{name} is {min(values)}: it must be at least 1")
-        if not self.initial_std > 0:
-            raise ConfigError(f"initial_std is {self.initial_std}: it must be positive")
-
-
 class PolicyValue(NamedTuple):
-    """What the network says of an observation: a distribution over actions and the expected discounted return."""
+    """What a network says of observations.
 
-    policy: TanhNormal
+    Attributes:
+      policy: distribution over actions.
+      value: (batch,) float32, expected discounted return.
+      features: (batch, features) float32, what both were read from.
+    """
+
+    policy: ActionDistribution
     value: Float[Array, " batch"]
+    features: Float[Array, "batch features"]
 
 
 class ActorCritic:
@@ -65,7 +41,10 @@ class ActorCritic:
           action_size: length of the action vector.
           config: the network's sizes.
         """
-        self._blind = config.blind
+        self.feature_size = config.features
+        self._config = config
+        self._dtype = jnp.dtype(config.dtype)
+        self._distribution = {"tanh-normal": TanhNormal, "clipped-normal": ClippedNormal}[config.distribution]
         self._build = lambda rngs: _Module(pixels_shape, frame_stack, action_size, config, rngs=rngs)
         self._graph = nnx.graphdef(nnx.eval_shape(lambda: self._build(nnx.Rngs(0))))
 
@@ -75,11 +54,12 @@ class ActorCritic:
 
     def apply(self, params: Params, pixels: UInt8[Array, "batch height width channels"]) -> PolicyValue:
         """Policy and value of a batch of observations."""
-        module = nnx.merge(self._graph, params)
-        features = module.encoder(jnp.zeros_like(pixels) if self._blind else pixels)
+        encoder = jax.tree.map(lambda x: x.astype(self._dtype), params["encoder"])
+        module = nnx.merge(self._graph, params | {"encoder": encoder})
+        features = module.encoder(jnp.zeros_like(pixels) if self._config.blind else pixels).astype(jnp.float32)
         mean = module.policy(features)
         log_std = jnp.broadcast_to(module.log_std[...], mean.shape)
-        return PolicyValue(TanhNormal(mean, log_std), module.value(features)[..., 0])
+        return PolicyValue(self._distribution(mean, log_std), module.value(features)[..., 0], features)
 
 
 class _Module(nnx.Module):
@@ -92,15 +72,7 @@ class _Module(nnx.Module):
         *,
         rngs: nnx.Rngs,
     ):
-        self.encoder = PatchEncoder(
-            pixels_shape,
-            frame_stack,
-            patch_size=config.patch_size,
-            patch_features=config.patch_features,
-            conv_features=config.conv_features,
-            features=config.features,
-            rngs=rngs,
-        )
+        self.encoder = make_encoder(pixels_shape, frame_stack, config, rngs=rngs)
 
         def head(size: int, scale: float) -> nnx.Linear:
             return nnx.Linear(config.features, size, kernel_init=nnx.initializers.orthogonal(scale), rngs=rngs)

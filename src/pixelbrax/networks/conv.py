@@ -45,13 +45,32 @@ def _patches(
         tiles = x.reshape(batch, height // size, size, width // size, size, channels).swapaxes(2, 3)
         return tiles.reshape(batch, height // size, width // size, size * size * channels)
     x = jnp.pad(x, [(0, 0), _same_padding(height, size, stride), _same_padding(width, size, stride), (0, 0)])
-    rows, columns = -(-height // stride), -(-width // stride)
-    windows = [
-        x[:, i : i + (rows - 1) * stride + 1 : stride, j : j + (columns - 1) * stride + 1 : stride]
+    return jnp.concatenate(_windows(x, (height, width), size, stride), axis=-1)
+
+
+def max_pool(
+    x: Float[Array, "batch height width channels"], size: int, stride: int
+) -> Float[Array, "batch h w channels"]:
+    """Largest of each window, with "SAME" padding; of slices, whose gradient is quick everywhere."""
+    _, height, width, _ = x.shape
+    padding = [(0, 0), _same_padding(height, size, stride), _same_padding(width, size, stride), (0, 0)]
+    windows = _windows(jnp.pad(x, padding, constant_values=-jnp.inf), (height, width), size, stride)
+    largest = windows[0]
+    for window in windows[1:]:
+        largest = jnp.maximum(largest, window)
+    return largest
+
+
+def _windows(
+    padded: Num[Array, "batch padded_height padded_width channels"], shape: tuple[int, int], size: int, stride: int
+) -> list[Num[Array, "batch h w channels"]]:
+    """For each place in a window, what is there in the windows of all outputs; `shape` is that before padding."""
+    rows, columns = (-(-length // stride) for length in shape)
+    return [
+        padded[:, i : i + (rows - 1) * stride + 1 : stride, j : j + (columns - 1) * stride + 1 : stride]
         for i in range(size)
         for j in range(size)
     ]
-    return jnp.concatenate(windows, axis=-1)
 
 
 def _same_padding(size: int, kernel_size: int, stride: int) -> tuple[int, int]:

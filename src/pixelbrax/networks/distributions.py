@@ -1,23 +1,27 @@
-"""Action distributions."""
+"""Distributions of actions: normal variables with independent components, brought within -1..1."""
 
-from typing import NamedTuple
+import abc
+from dataclasses import dataclass
+from typing import Self
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+from typing_extensions import override
 
 _LOG_SQRT_2PI = 0.9189385332046727
 _LOG_2 = 0.6931471805599453
 
 
-class TanhNormal(NamedTuple):
-    """tanh of a normal variable with independent components: actions in (-1, 1).
+@dataclass(frozen=True)
+class ActionDistribution(abc.ABC):
+    """A normal variable with independent components, of which an action is made.
 
-    Samples are kept before the tanh ("raw"), where the density is exact; `action` maps them to the environment.
+    What is sampled is kept as it is ("raw"), where the density is exact; `action` maps it to the environment.
 
     Attributes:
-      mean: (..., action_size) mean before the tanh.
-      log_std: (..., action_size) logarithm of the standard deviation before the tanh.
+      mean: (..., action_size) float32, mean of the raw variable.
+      log_std: (..., action_size) float32, logarithm of its standard deviation.
     """
 
     mean: Float[Array, "*batch action_size"]
@@ -31,21 +35,71 @@ class TanhNormal(NamedTuple):
         """The raw sample of the deterministic policy."""
         return self.mean
 
-    @staticmethod
-    def action(raw: Float[Array, "*batch action_size"]) -> Float[Array, "*batch action_size"]:
-        """The action of a raw sample."""
+    def kl(self, other: Self) -> Float[Array, "*batch"]:
+        """Kullback-Leibler divergence of `other` from this, both before they become actions."""
+        variances = jnp.exp(2 * (self.log_std - other.log_std))
+        distance = ((self.mean - other.mean) * jnp.exp(-other.log_std)) ** 2
+        return jnp.sum(other.log_std - self.log_std + 0.5 * (variances + distance - 1), axis=-1)
+
+    @abc.abstractmethod
+    def action(self, raw: Float[Array, "*batch action_size"]) -> Float[Array, "*batch action_size"]:
+        """The action of a raw sample, within -1..1."""
+
+    @abc.abstractmethod
+    def log_prob(self, raw: Float[Array, "*batch action_size"]) -> Float[Array, "*batch"]:
+        """Log-density of what a raw sample stands for."""
+
+    @abc.abstractmethod
+    def entropy(self, key: Array) -> Float[Array, "*batch"]:
+        """Entropy, or an estimate of it that needs a key."""
+
+    def _log_density(self, raw: Array) -> Array:
+        z = (raw - self.mean) * jnp.exp(-self.log_std)
+        return -0.5 * z * z - self.log_std - _LOG_SQRT_2PI
+
+    def _entropies(self) -> Array:
+        return 0.5 + _LOG_SQRT_2PI + self.log_std
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class TanhNormal(ActionDistribution):
+    """tanh of a normal variable: actions in (-1, 1). The divergence of two is that of their normals."""
+
+    @override
+    def action(self, raw: Float[Array, "*batch action_size"]) -> Float[Array, "*batch action_size"]:
         return jnp.tanh(raw)
 
+    @override
     def log_prob(self, raw: Float[Array, "*batch action_size"]) -> Float[Array, "*batch"]:
-        """Log-density of the action `tanh(raw)`: the normal's minus log |d tanh(raw) / d raw|."""
-        z = (raw - self.mean) * jnp.exp(-self.log_std)
-        normal = -0.5 * z * z - self.log_std - _LOG_SQRT_2PI
-        return jnp.sum(normal - _log_tanh_slope(raw), axis=-1)
+        """Log-density of the action: the normal's minus log |d tanh(raw) / d raw|."""
+        return jnp.sum(self._log_density(raw) - _log_tanh_slope(raw), axis=-1)
 
+    @override
     def entropy(self, key: Array) -> Float[Array, "*batch"]:
         """Entropy of the action, estimated with one sample; it has no closed form."""
-        normal = 0.5 + _LOG_SQRT_2PI + self.log_std
-        return jnp.sum(normal + _log_tanh_slope(self.sample(key)), axis=-1)
+        return jnp.sum(self._entropies() + _log_tanh_slope(self.sample(key)), axis=-1)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ClippedNormal(ActionDistribution):
+    """A normal variable, clipped by the environment; to the learner clipping is part of the environment."""
+
+    @override
+    def action(self, raw: Float[Array, "*batch action_size"]) -> Float[Array, "*batch action_size"]:
+        return jnp.clip(raw, -1.0, 1.0)
+
+    @override
+    def log_prob(self, raw: Float[Array, "*batch action_size"]) -> Float[Array, "*batch"]:
+        """Log-density of the normal variable."""
+        return jnp.sum(self._log_density(raw), axis=-1)
+
+    @override
+    def entropy(self, key: Array) -> Float[Array, "*batch"]:
+        """Entropy of the normal variable, exact."""
+        del key
+        return jnp.sum(self._entropies(), axis=-1)
 
 
 def _log_tanh_slope(raw: Array) -> Array:

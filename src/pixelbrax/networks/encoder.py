@@ -1,44 +1,63 @@
-"""From stacked frames to a feature vector."""
+"""From stacked frames to a feature vector, in the forms that the field uses. Where things are is kept throughout."""
+
+from typing import Protocol
 
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float, UInt8
 
-from pixelbrax.networks.conv import Conv, conv
+from pixelbrax.networks.config import NetworkConfig
+from pixelbrax.networks.conv import Conv, conv, max_pool
+
+_ORTHOGONAL = nnx.initializers.orthogonal(2**0.5)
+
+
+class Encoder(Protocol):
+    """Maps a batch of observations to features."""
+
+    def __call__(self, pixels: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
+        """The features."""
+        ...
+
+
+def make_encoder(
+    pixels_shape: tuple[int, int, int], frame_stack: int, config: NetworkConfig, *, rngs: nnx.Rngs
+) -> Encoder:
+    """The encoder that `config.encoder` names.
+
+    Args:
+      pixels_shape: (height, width, channels * frame_stack) of the observation.
+      frame_stack: frames in it.
+      config: form and sizes.
+      rngs: for its parameters.
+    """
+    if config.encoder == "patch":
+        return PatchEncoder(pixels_shape, frame_stack, config, rngs=rngs)
+    kind = {"nature": NatureEncoder, "impala": ImpalaEncoder, "drq": DrQEncoder}[config.encoder]
+    return kind(pixels_shape, config.features, rngs=rngs)
 
 
 class PatchEncoder(nnx.Module):
-    """A small convolutional encoder: a patch embedding, strided convolutions, one dense layer."""
+    """A patch embedding that sees motion, strided convolutions, one dense layer."""
 
-    def __init__(
-        self,
-        pixels_shape: tuple[int, int, int],
-        frame_stack: int,
-        *,
-        patch_size: int,
-        patch_features: int,
-        conv_features: tuple[int, ...],
-        features: int,
-        rngs: nnx.Rngs,
-    ):
+    def __init__(self, pixels_shape: tuple[int, int, int], frame_stack: int, config: NetworkConfig, *, rngs: nnx.Rngs):
         height, width, channels = pixels_shape
-        self.embedding = PatchEmbedding(channels, frame_stack, patch_features, patch_size, rngs=rngs)
-        height, width = -(-height // patch_size), -(-width // patch_size)
-        convs, previous = [], patch_features
-        for size in conv_features:
+        self.embedding = PatchEmbedding(channels, frame_stack, config.patch_features, config.patch_size, rngs=rngs)
+        height, width = -(-height // config.patch_size), -(-width // config.patch_size)
+        convs, previous = [], config.patch_features
+        for size in config.conv_features:
             convs.append(Conv(previous, size, 3, 2, rngs=rngs))
             previous, height, width = size, -(-height // 2), -(-width // 2)
         self.convs = nnx.List(convs)
-        initializer = nnx.initializers.orthogonal(2**0.5)
-        self.dense = nnx.Linear(height * width * previous, features, kernel_init=initializer, rngs=rngs)
+        self.dense = _dense(height * width * previous, config.features, rngs)
 
     def __call__(self, pixels: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
         """Features in (-1, 1)."""
         x = nnx.relu(self.embedding(pixels))
         for layer in self.convs:
             x = nnx.relu(layer(x))
-        return jnp.tanh(self.dense(x.reshape(x.shape[0], -1)))
+        return jnp.tanh(self.dense(_flat(x)))
 
 
 class PatchEmbedding(nnx.Module):
@@ -60,7 +79,7 @@ class PatchEmbedding(nnx.Module):
         folded = jnp.einsum("ic,hwcf->hwif", frames_to_motion(self._frame_stack, frame_channels) / 255.0, kernel)
         # Mid-grey counts as zero in the newest frame; in the differences it cancels.
         offset = 0.5 * kernel[:, :, -frame_channels:].sum((0, 1, 2))
-        return conv(pixels, folded, self._linear.stride) + (bias - offset)[None, None, None]
+        return conv(pixels, folded.astype(kernel.dtype), self._linear.stride) + (bias - offset)[None, None, None]
 
 
 def frames_to_motion(frame_stack: int, frame_channels: int) -> Float[np.ndarray, "channels channels"]:
@@ -70,3 +89,91 @@ def frames_to_motion(frame_stack: int, frame_channels: int) -> Float[np.ndarray,
         motion[k, k], motion[k + 1, k] = -2.0, 2.0
     motion[-1, -1] = 1.0
     return np.kron(motion, np.eye(frame_channels, dtype=np.float32))
+
+
+class NatureEncoder(nnx.Module):
+    """Three convolutions and a dense layer (Mnih et al. 2015)."""
+
+    def __init__(self, pixels_shape: tuple[int, int, int], features: int, *, rngs: nnx.Rngs):
+        height, width, previous = pixels_shape
+        convs = []
+        for size, kernel_size, stride in ((32, 8, 4), (64, 4, 2), (64, 3, 1)):
+            convs.append(Conv(previous, size, kernel_size, stride, rngs=rngs))
+            previous, height, width = size, -(-height // stride), -(-width // stride)
+        self.convs = nnx.List(convs)
+        self.dense = _dense(height * width * previous, features, rngs)
+
+    def __call__(self, pixels: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
+        """Features of at least 0."""
+        x = _centered(pixels, self.convs[0])
+        for layer in self.convs:
+            x = nnx.relu(layer(x))
+        return nnx.relu(self.dense(_flat(x)))
+
+
+class ImpalaEncoder(nnx.Module):
+    """Three stages of a convolution, a pool and two residual blocks, and a dense layer (Espeholt et al. 2018)."""
+
+    def __init__(self, pixels_shape: tuple[int, int, int], features: int, *, rngs: nnx.Rngs):
+        height, width, previous = pixels_shape
+        stages = []
+        for size in (16, 32, 32):
+            stages.append(_ImpalaStage(previous, size, rngs=rngs))
+            previous, height, width = size, -(-height // 2), -(-width // 2)
+        self.stages = nnx.List(stages)
+        self.dense = _dense(height * width * previous, features, rngs)
+
+    def __call__(self, pixels: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
+        """Features of at least 0."""
+        x = _centered(pixels, self.stages[0].conv)
+        for stage in self.stages:
+            x = stage(x)
+        return nnx.relu(self.dense(_flat(nnx.relu(x))))
+
+
+class _ImpalaStage(nnx.Module):
+    def __init__(self, channels: int, features: int, *, rngs: nnx.Rngs):
+        self.conv = Conv(channels, features, 3, 1, rngs=rngs)
+        self.blocks = nnx.List(
+            [nnx.List([Conv(features, features, 3, 1, rngs=rngs) for _ in range(2)]) for _ in range(2)]
+        )
+
+    def __call__(self, x: Float[Array, "batch height width channels"]) -> Float[Array, "batch h w features"]:
+        x = max_pool(self.conv(x), 3, 2)
+        for first, second in self.blocks:
+            x = x + second(nnx.relu(first(nnx.relu(x))))
+        return x
+
+
+class DrQEncoder(nnx.Module):
+    """Four convolutions, a dense layer, layer normalisation and tanh (Yarats et al. 2021)."""
+
+    def __init__(self, pixels_shape: tuple[int, int, int], features: int, *, rngs: nnx.Rngs):
+        height, width, previous = pixels_shape
+        convs = []
+        for stride in (2, 1, 1, 1):
+            convs.append(Conv(previous, 32, 3, stride, rngs=rngs))
+            previous, height, width = 32, -(-height // stride), -(-width // stride)
+        self.convs = nnx.List(convs)
+        self.dense = _dense(height * width * previous, features, rngs)
+        self.norm = nnx.LayerNorm(features, rngs=rngs)
+
+    def __call__(self, pixels: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
+        """Features in (-1, 1)."""
+        x = _centered(pixels, self.convs[0])
+        for layer in self.convs:
+            x = nnx.relu(layer(x))
+        return jnp.tanh(self.norm(self.dense(_flat(x))))
+
+
+def _dense(inputs: int, features: int, rngs: nnx.Rngs) -> nnx.Linear:
+    return nnx.Linear(inputs, features, kernel_init=_ORTHOGONAL, rngs=rngs)
+
+
+def _flat(x: Float[Array, "batch height width channels"]) -> Float[Array, "batch values"]:
+    return x.reshape(x.shape[0], -1)
+
+
+def _centered(pixels: UInt8[Array, "*shape"], first: Conv) -> Float[Array, "*shape"]:
+    """Pixels from -0.5 to 0.5, of the dtype in which the first layer computes."""
+    return pixels.astype(first.kernel[...].dtype) / 255 - 0.5

@@ -1,8 +1,17 @@
 """Pictures for people: videos, curves, image grids."""
 
 from pixelbrax.report.curve import write_curve
+from pixelbrax.report.curves import write_curves
 from pixelbrax.report.gap import write_gaps
 from pixelbrax.report.grid import write_grid
 from pixelbrax.report.video import record_episode, record_observations, write_video
 
-__all__ = ["record_episode", "record_observations", "write_curve", "write_gaps", "write_grid", "write_video"]
+__all__ = [
+    "record_episode",
+    "record_observations",
+    "write_curve",
+    "write_curves",
+    "write_gaps",
+    "write_grid",
+    "write_video",
+]

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from pixelbrax.errors import ConfigError, nearest
+from pixelbrax.errors import ConfigError
+from pixelbrax.registry import Registry
 from pixelbrax.tasks.camera import CameraSpec
 from pixelbrax.tasks.look import Look
 
@@ -66,7 +67,7 @@ class Task:
         return physics
 
 
-_TASKS: dict[str, Task] = {}
+_REGISTRY: Registry[Task] = Registry("environment")
 
 
 def register(task: Task) -> None:
@@ -75,14 +76,12 @@ def register(task: Task) -> None:
     Raises:
       ConfigError: another task has that name.
     """
-    if task.name in _TASKS:
-        raise ConfigError(f"there is an environment {task.name!r} already: choose another name")
-    _TASKS[task.name] = task
+    _REGISTRY.add(task)
 
 
 def task_names() -> list[str]:
     """Names of all tasks, sorted."""
-    return sorted(_TASKS)
+    return sorted(_REGISTRY.names())
 
 
 def get_task(name: str) -> Task:
@@ -91,6 +90,4 @@ def get_task(name: str) -> Task:
     Raises:
       ConfigError: there is none; the message suggests the nearest names.
     """
-    if name not in _TASKS:
-        raise ConfigError(f"unknown environment {name!r}: {nearest(name, task_names())}")
-    return _TASKS[name]
+    return _REGISTRY.get(name)

@@ -21,6 +21,19 @@ def save_checkpoint(folder: Path, updates: int, state: object) -> None:
         manager.wait_until_finished()
 
 
+def last_checkpoint(folder: Path) -> int:
+    """Number of updates of the last checkpoint.
+
+    Raises:
+      ConfigError: there is no checkpoint.
+    """
+    if folder.is_dir():
+        with _manager(folder) as manager:
+            if (updates := manager.latest_step()) is not None:
+                return updates
+    raise ConfigError(f"{folder} holds no checkpoint: the run was stopped before its first")
+
+
 def load_checkpoint(folder: Path, like: T) -> T:
     """The last checkpoint.
 
@@ -31,12 +44,8 @@ def load_checkpoint(folder: Path, like: T) -> T:
     Raises:
       ConfigError: there is no checkpoint, it is damaged, or it is of another kind of run.
     """
-    if not folder.is_dir():
-        raise ConfigError(f"{folder} holds no checkpoint: the run was stopped before its first")
+    updates = last_checkpoint(folder)
     with _manager(folder) as manager:
-        updates = manager.latest_step()
-        if updates is None:
-            raise ConfigError(f"{folder} holds no checkpoint: the run was stopped before its first")
         try:
             leaves = manager.restore(updates, args=ocp.args.StandardRestore(_target(like)))
         except Exception as e:  # Orbax raises whatever its storage layers do

@@ -1,7 +1,7 @@
 """All settings of a training run, and the TOML files that hold them."""
 
 import tomllib
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import dacite
 import tomli_w
 
-from pixelbrax.algorithms import PPO, PPOConfig
+from pixelbrax.algorithms import ALGORITHMS, Agent, DCPGConfig, OnPolicyConfig, PPGConfig, PPOConfig
 from pixelbrax.envs import PixelEnv, check_memory, make
 from pixelbrax.errors import ConfigError, check_seed
 from pixelbrax.networks import ActorCritic, NetworkConfig
@@ -57,7 +57,7 @@ class TrainConfig:
 
     environment: EnvConfig = field(default_factory=EnvConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
-    ppo: PPOConfig = field(default_factory=PPOConfig)
+    agent: PPOConfig | PPGConfig | DCPGConfig = field(default_factory=PPOConfig)
     num_steps: int = 1_000_000
     """Steps (actions) of all environments together; rounded up to whole log intervals."""
     seed: int = 0
@@ -75,7 +75,7 @@ class TrainConfig:
         Raises:
           ConfigError: a setting cannot be used.
         """
-        self.ppo.validate()
+        self.agent.validate()
         self.network.validate()
         check_seed(self.seed)
         for name in ("num_steps", "log_interval", "eval_episodes"):
@@ -83,12 +83,23 @@ class TrainConfig:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
 
     @property
+    def algorithm(self) -> str:
+        """Name of the algorithm that `agent` configures."""
+        return next(name for name, algorithm in ALGORITHMS.items() if algorithm.config is type(self.agent))
+
+    def with_algorithm(self, name: str) -> "TrainConfig":
+        """The same with another algorithm, whose settings are these as far as both have them."""
+        kind = ALGORITHMS[name].config
+        shared = {f.name: getattr(self.agent, f.name) for f in fields(OnPolicyConfig)}
+        return self if name == self.algorithm else replace(self, agent=kind(**shared))
+
+    @property
     def num_updates(self) -> int:
         """Updates in the run, a multiple of `log_interval`."""
-        per_interval = self.ppo.batch_size * self.log_interval
+        per_interval = self.agent.batch_size * self.log_interval
         return -(-self.num_steps // per_interval) * self.log_interval
 
-    def build(self) -> tuple[PixelEnv, PPO]:
+    def build(self) -> tuple[PixelEnv, Agent]:
         """The environment and the algorithm that learns in it.
 
         Raises:
@@ -98,8 +109,8 @@ class TrainConfig:
         env = self.environment.build()
         pixels = env.observation_spec["pixels"].shape
         network = ActorCritic((pixels[0], pixels[1], pixels[2]), env.images.frame_stack, env.action_size, self.network)
-        agent = PPO(env, network, self.ppo, self.num_updates)
-        check_memory(self.ppo.num_envs, agent.bytes_per_env)
+        agent = ALGORITHMS[self.algorithm].agent(env, network, self.agent, self.num_updates)
+        check_memory(self.agent.num_envs, agent.bytes_per_env)
         return env, agent
 
 
@@ -134,7 +145,9 @@ def load_config(file: Path) -> TrainConfig:
 
 def dump_config(config: TrainConfig, provenance: dict[str, str]) -> str:
     """TOML text of all settings and of where the run was made."""
-    return tomli_w.dumps(_without_none(asdict(config)) | {PROVENANCE: provenance})
+    settings = _without_none(asdict(config))
+    settings[config.algorithm] = settings.pop("agent")
+    return tomli_w.dumps(settings | {PROVENANCE: provenance})
 
 
 def _parse(text: str, source: str) -> TrainConfig:
@@ -142,6 +155,13 @@ def _parse(text: str, source: str) -> TrainConfig:
         data = tomllib.loads(text)
         data.pop(PROVENANCE, None)
         rules = dacite.Config(strict=True, cast=[tuple], type_hooks={float: float})
+        named = [name for name in ALGORITHMS if name in data]
+        if len(named) > 1:
+            raise ValueError(f"there are tables of several algorithms, {', '.join(named)}: keep one")
+        if "agent" in data:
+            raise ValueError(f"an algorithm's settings are in a table of its name: {', '.join(ALGORITHMS)}")
+        for name in named:
+            data["agent"] = dacite.from_dict(ALGORITHMS[name].config, data.pop(name), config=rules)
         return dacite.from_dict(TrainConfig, data, config=rules)
     except (tomllib.TOMLDecodeError, dacite.DaciteError, TypeError, ValueError) as e:
         raise ConfigError(f"{source}: {e}") from e

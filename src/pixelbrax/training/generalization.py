@@ -1,19 +1,15 @@
 """How much of a policy's return is left under looks that it has never seen."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-import jax
 import numpy as np
-from jaxtyping import PyTree
 
 from pixelbrax.distractors.suites import Pair, Suite
 from pixelbrax.errors import ConfigError
-from pixelbrax.networks import ActorCritic
 from pixelbrax.training.config import EnvConfig
-from pixelbrax.training.evaluation import Evaluation, Evaluator
-
-_RESAMPLES = 2_000
+from pixelbrax.training.evaluation import Evaluation
+from pixelbrax.training.statistics import bootstrap
 
 
 @dataclass(frozen=True)
@@ -38,12 +34,8 @@ class PairResult:
     @classmethod
     def of(cls, pair: Pair, trained: Evaluation, tested: Evaluation) -> "PairResult":
         """The gap and its interval."""
-        rng = np.random.default_rng(0)
-
-        def means(returns: np.ndarray) -> np.ndarray:
-            return rng.choice(returns, (_RESAMPLES, len(returns))).mean(1)
-
-        low, high = np.percentile(means(trained.returns) - means(tested.returns), [2.5, 97.5])
+        gaps = bootstrap(trained.returns, _mean, seed=0) - bootstrap(tested.returns, _mean, seed=1)
+        low, high = np.percentile(gaps, [2.5, 97.5])
         return cls(pair, trained, tested, trained.mean - tested.mean, float(low), float(high))
 
     def as_dict(self) -> dict[str, object]:
@@ -79,41 +71,23 @@ def pairs_for(suite: Suite, config: EnvConfig) -> tuple[Pair, ...]:
     return chosen
 
 
-def evaluate_pairs(
-    pairs: tuple[Pair, ...],
-    config: EnvConfig,
-    network: ActorCritic,
-    params: PyTree,
-    num_episodes: int,
-    seed: int,
-    report: Callable[[PairResult], None] | None = None,
-) -> list[PairResult]:
+def evaluate_pairs(pairs: tuple[Pair, ...], evaluate: Callable[[tuple[str, ...]], Evaluation]) -> Iterator[PairResult]:
     """Runs a policy under the train setting, which all pairs share, and each test setting.
-
-    The episodes are the same ones, seen differently.
 
     Args:
       pairs: of `pairs_for`.
-      config: of the run.
-      network: whose parameters are evaluated.
-      params: the parameters.
-      num_episodes: for each setting.
-      seed: of the episodes.
-      report: called with each result as soon as it is there.
+      evaluate: runs the policy under the distractors named, always through the same episodes.
+
+    Yields:
+      Each pair's result, as soon as it is there.
     """
-
-    def returns(distractors: tuple[str, ...]) -> Evaluation:
-        env = replace(config, distractors=distractors).build()
-        run = jax.jit(Evaluator(env, network, num_episodes).run)
-        scores, lengths = run(params, jax.random.key(seed))
-        return Evaluation(np.asarray(scores), np.asarray(lengths))
-
-    trained, results = returns(pairs[0].train), []
+    trained = evaluate(pairs[0].train)
     for pair in pairs:
-        results.append(PairResult.of(pair, trained, returns(pair.test)))
-        if report:
-            report(results[-1])
-    return results
+        yield PairResult.of(pair, trained, evaluate(pair.test))
+
+
+def _mean(scores: np.ndarray) -> np.ndarray:
+    return scores.mean(-1)
 
 
 def _listed(names) -> str:

@@ -1,0 +1,99 @@
+"""Whether an accelerator shows what the CPU shows, and shows it again to the bit.
+
+Usage: python benchmarks/agreement.py [--env halfcheetah ...] [--num-envs 64] [--size 64] [--json F]
+
+Both take one step from the same states, some of which end an episode or begin one, and their pictures are compared:
+geoms pixel by pixel, colors where the geoms agree. Then the accelerator plays the same episodes twice.
+"""
+
+import argparse
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import pixelbrax
+from pixelbrax.cli.main import use_compilation_cache
+from pixelbrax.training.run_dir import provenance
+
+TASKS = ("halfcheetah", "ant", "walker2d", "humanoid")
+LOOKS = ((), ("dcs/hard",), ("pixelbrax/video",))
+WARM_UP, REPLAYED = 10, 40  # steps before the compared one; steps of the replay
+BACKEND = "spring"  # the engine whose step is the least of an excuse for a difference
+
+
+def compare(task: str, distractors: tuple[str, ...], num_envs: int, size: int) -> dict[str, Any]:
+    """One row: shares of pixels that agree, and whether a replay does."""
+    env = pixelbrax.make(
+        task, BACKEND, image_size=size, frame_stack=1, distractors=distractors, outputs=("pixels", "segmentation")
+    )
+
+    def act(state: Any, key: jax.Array) -> Any:
+        action = jax.random.uniform(key, (num_envs, env.action_size), minval=-1, maxval=1)
+        return jax.vmap(env.step)(state, action)
+
+    def start(key: jax.Array) -> Any:
+        """States of which some are about to end an episode, and some to begin one."""
+        state = jax.vmap(env.reset)(jax.random.split(key, num_envs))
+        soon = env.episode_length - WARM_UP - 1 + jnp.arange(num_envs) % 4
+        state = replace(state, info=state.info | {"steps": jnp.where(jnp.arange(num_envs) % 2 == 0, soon, 0)})
+        return jax.lax.fori_loop(0, WARM_UP, lambda i, s: act(s, jax.random.fold_in(key, i)), state)
+
+    cpu, accelerator = jax.devices("cpu")[0], jax.devices()[0]
+    key = jax.device_put(jax.random.key(0), cpu)
+    state = jax.jit(start)(key)
+    there, here = (jax.device_get(jax.jit(act)(*jax.device_put((state, key), d)).obs) for d in (cpu, accelerator))
+    same = there["segmentation"] == here["segmentation"]
+    apart = np.abs(there["pixels"].astype(int) - here["pixels"].astype(int)).max(-1)[same]
+
+    def play(key: jax.Array) -> Any:
+        states = jax.lax.scan(lambda s, k: (act(s, k),) * 2, start(key), jax.random.split(key, REPLAYED))[1]
+        return states.obs["pixels"], states.reward, states.metrics
+
+    replay, moved = jax.jit(play), jax.device_put(key, accelerator)
+    return {
+        "env": task,
+        "distractors": list(distractors),
+        "same_geom": float(same.mean()),
+        "color_within_2": float((apart <= 2).mean()),
+        "color_largest": int(apart.max()),
+        "replay_same_bits": _digest(replay(moved)) == _digest(replay(moved)),
+    }
+
+
+def _digest(tree: Any) -> str:
+    leaves = jax.tree.leaves(jax.device_get(tree))
+    return hashlib.sha256(b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in leaves)).hexdigest()
+
+
+def main() -> None:
+    """Prints a table, and writes it if asked, row by row."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--env", nargs="+", default=list(TASKS))
+    parser.add_argument("--num-envs", type=int, default=64)
+    parser.add_argument("--size", type=int, default=64)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    use_compilation_cache()
+    rows = []
+    print(f"{'env':<14} {'distractors':<16} {'same geom':>10} {'color <= 2':>10} {'largest':>8}  replay")
+    for task in args.env:
+        for look in LOOKS:
+            row = compare(task, look, args.num_envs, args.size)
+            rows.append(row)
+            print(
+                f"{task:<14} {' '.join(look) or '-':<16} {row['same_geom']:>10.4%} {row['color_within_2']:>10.4%} "
+                f"{row['color_largest']:>8}  {'same bits' if row['replay_same_bits'] else 'OTHER BITS'}",
+                flush=True,
+            )
+            if args.json:
+                args.json.write_text(json.dumps({"provenance": provenance(), "rows": rows}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

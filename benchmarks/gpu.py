@@ -1,0 +1,159 @@
+"""Everything that is to be known of a GPU, in order of worth, within a budget of time.
+
+Usage: python benchmarks/gpu.py --budget-seconds N --out FOLDER [--archive FILE] [--tiny] [--only STEP ...]
+
+Each step is a process of its own that writes its file as it goes, and is stopped where the budget ends: what is cut off
+still counts, and is in the archive, which is made anew after every step. `--tiny` rehearses all of it on a CPU in a few
+minutes.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+
+
+class Step(NamedTuple):
+    """A command and the most it may take, as a share of the budget; "{out}" stands for the folder."""
+
+    name: str
+    command: str
+    tiny: str
+    share: float
+
+
+TRAIN = (
+    "-m pixelbrax train --runs {out}/runs --env halfcheetah --backend spring --image-size 64 --num-envs 2048 "
+    "--unroll-length 32 --num-minibatches 32 --encoder nature --features 256 --log-interval 4 --eval-episodes 128"
+)
+TINY_TRAIN = (
+    "-m pixelbrax train --runs {out}/runs --env halfcheetah --backend spring --image-size 16 --num-envs 8 "
+    "--unroll-length 4 --num-steps 128 --log-interval 2 --episode-length 20 --eval-episodes 2"
+)
+STEPS = (
+    Step(
+        "agreement",
+        "benchmarks/agreement.py --json {out}/agreement.json",
+        "benchmarks/agreement.py --env halfcheetah --num-envs 4 --size 16 --json {out}/agreement.json",
+        0.15,
+    ),
+    Step(
+        "render",
+        "-m pixelbrax bench render --env halfcheetah,ant,humanoid --size 64,84 --num-envs 256,1024,4096,16384 "
+        "--seconds 1 --json {out}/render.json",
+        "-m pixelbrax bench render --env halfcheetah --size 16 --num-envs 2 --seconds 0.1 --json {out}/render.json",
+        0.2,
+    ),
+    Step(
+        "render-shadows",
+        "-m pixelbrax bench render --env halfcheetah,humanoid --size 64 --num-envs 4096 --shadows --seconds 1 "
+        "--json {out}/render-shadows.json",
+        "",
+        0.05,
+    ),
+    Step(
+        "render-outputs",
+        "-m pixelbrax bench render --env halfcheetah,humanoid --size 64 --num-envs 4096 "
+        "--outputs rgb,depth,segmentation --seconds 1 --json {out}/render-outputs.json",
+        "",
+        0.05,
+    ),
+    Step(
+        "environment",
+        "-m pixelbrax bench env --env halfcheetah,walker2d,ant,humanoid --backend spring "
+        "--num-envs 1,10,100,1000,4096,16384 --seconds 1 --json {out}/environment.json",
+        "-m pixelbrax bench env --env halfcheetah --num-envs 2 --size 16 --seconds 0.1 --json {out}/environment.json",
+        0.25,
+    ),
+    Step(
+        "distractors",
+        "benchmarks/distractors.py --num-envs 4096 --only pixelbrax/* dcs/hard dmcgb/*_hard new/storm kage/blur "
+        "--json {out}/distractors.json",
+        "benchmarks/distractors.py --num-envs 2 --size 16 --only pixelbrax/color --json {out}/distractors.json",
+        0.15,
+    ),
+    Step(
+        "train-video",
+        TRAIN + " --name video --distractors pixelbrax/video --num-steps 25000000",
+        TINY_TRAIN + " --name video --distractors pixelbrax/video",
+        0.5,
+    ),
+    Step("train-bfloat16", TRAIN + " --name bfloat16 --dtype bfloat16 --num-steps 2000000", "", 0.2),
+)
+
+
+def machine() -> dict[str, str]:
+    """The GPU and its driver, as the driver tells them."""
+    try:
+        query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
+        text = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return {"gpu": "none"}
+    return dict(zip(("gpu", "driver", "memory"), text.splitlines()[0].split(", "), strict=True))
+
+
+def run(step: Step, out: Path, tiny: bool, seconds: float) -> dict[str, object]:
+    """Runs a step for at most so many seconds; what it prints goes to a file of its name."""
+    command = (step.tiny if tiny else step.command).format(out=out).split()
+    start = time.monotonic()
+    with (out / f"{step.name}.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, *command], cwd=HERE.parent, stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ)
+        )
+        try:
+            code: int | str = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.terminate()  # `pixelbrax train` writes a checkpoint and its curve
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            code = "cut off"
+    return {"step": step.name, "exit": code, "seconds": round(time.monotonic() - start, 1)}
+
+
+def archive(out: Path, file: Path) -> None:
+    """Packs all results but checkpoints and videos, to be carried home as one file."""
+    with tarfile.open(file.with_suffix(".part"), "w:gz") as tar:
+        for path in sorted(out.rglob("*")):
+            if path.is_file() and "checkpoint" not in path.parts and path.suffix != ".mp4":
+                tar.add(path, path.relative_to(out))
+    file.with_suffix(".part").replace(file)
+
+
+def main() -> int:
+    """Runs the steps; the exit code is that of the first that failed by itself."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--budget-seconds", type=float, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--archive", type=Path)
+    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--only", nargs="+", choices=[step.name for step in STEPS])
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + args.budget_seconds
+    report: dict[str, object] = {"machine": machine(), "budget_seconds": args.budget_seconds}
+    done: list[dict[str, object]] = []
+    for step in STEPS:
+        if (args.only and step.name not in args.only) or (args.tiny and not step.tiny):
+            continue
+        seconds = min(args.budget_seconds * step.share, end - time.monotonic())
+        if seconds > 1:
+            done.append(run(step, args.out.absolute(), args.tiny, seconds))
+            print(done[-1], flush=True)
+        (args.out / "report.json").write_text(json.dumps(report | {"steps": done}, indent=2) + "\n")
+        if args.archive:
+            archive(args.out, args.archive)
+    failed = [result["exit"] for result in done if result["exit"] not in (0, "cut off")]
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

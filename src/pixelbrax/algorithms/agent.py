@@ -1,0 +1,81 @@
+"""What every algorithm is to those who run it."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import jax
+import optax
+from jaxtyping import Array, Float, Int32, PyTree, UInt8
+
+from pixelbrax.algorithms.rollout import EpisodeTotals, stagger_clocks
+from pixelbrax.algorithms.settings import OnPolicyConfig
+from pixelbrax.envs import PixelEnv, State
+from pixelbrax.networks import ActionDistribution
+
+Metrics = dict[str, Float[Array, ""]]
+AUXILIARY = "auxiliary_"
+"""What the names of metrics begin with that are NaN after updates without an auxiliary phase."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class AgentState:
+    """Everything that an update reads and writes: what a checkpoint holds.
+
+    Attributes:
+      params: of the networks.
+      optimizer: states of the optimizers.
+      envs: states of all environments, batched along the first axis.
+      key: for actions and minibatches.
+      num_updates: () int32, updates done.
+      memory: what an algorithm keeps of earlier rollouts.
+    """
+
+    params: PyTree
+    optimizer: PyTree
+    envs: State
+    key: Array
+    num_updates: Int32[Array, ""]
+    memory: PyTree = ()
+
+    def after(self, learner: tuple[PyTree, PyTree], envs: State, key: Array, memory: PyTree = ()) -> "AgentState":
+        """The state after an update, which left these parameters and optimizer states, environments and so on."""
+        return AgentState(*learner, envs, key, self.num_updates + 1, memory)
+
+
+class Agent(Protocol):
+    """An algorithm at work in an environment: pure `init` and `update`, to be compiled."""
+
+    @property
+    def config(self) -> Any:
+        """Its settings, an `OnPolicyConfig`."""
+        ...
+
+    @property
+    def bytes_per_env(self) -> int:
+        """What an update needs at least of the device's memory for each environment."""
+        ...
+
+    def init(self, key: Array) -> AgentState:
+        """Fresh parameters and environments."""
+        ...
+
+    def update(self, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals]:
+        """Acts for one rollout, and learns."""
+        ...
+
+    def policy(self, params: PyTree, pixels: UInt8[Array, "batch height width channels"]) -> ActionDistribution:
+        """Distribution of the actions for a batch of observations."""
+        ...
+
+
+def started_envs(env: PixelEnv, num_envs: int, reset_key: Array, clock_key: Array) -> State:
+    """Environments at random times of their first episodes."""
+    envs = jax.vmap(env.reset)(jax.random.split(reset_key, num_envs))
+    return stagger_clocks(envs, clock_key, env.episode_length)
+
+
+def make_optimizer(config: OnPolicyConfig, num_steps: int) -> optax.GradientTransformation:
+    """Adam whose step size falls linearly over `num_steps`, on gradients of clipped norm."""
+    schedule = optax.linear_schedule(config.learning_rate, config.final_learning_rate, num_steps)
+    return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), optax.adam(schedule, eps=1e-5))

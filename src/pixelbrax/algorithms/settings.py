@@ -1,0 +1,115 @@
+"""Settings that all algorithms share."""
+
+from dataclasses import dataclass
+
+from typing_extensions import override
+
+from pixelbrax.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class OnPolicyConfig:
+    """Settings of every algorithm that learns from its own latest rollouts."""
+
+    num_envs: int = 64
+    """Environments that act side by side."""
+    unroll_length: int = 32
+    """Steps of each environment between two updates."""
+    num_minibatches: int = 4
+    """Gradient steps a pass over a rollout; must divide num_envs."""
+    learning_rate: float = 7e-4
+    """Adam's step size at the beginning."""
+    final_learning_rate: float = 3.5e-5
+    """Adam's step size at the end; it falls linearly."""
+    discount: float = 0.98
+    """Discount of future rewards a step (gamma)."""
+    gae_lambda: float = 0.95
+    """Decay of generalised advantage estimation (lambda)."""
+    clip: float = 0.2
+    """Largest change of an action's probability ratio that is still rewarded (epsilon)."""
+    entropy_coef: float = 0.0
+    """Weight of the entropy bonus."""
+    max_grad_norm: float = 0.5
+    """Global norm to which gradients are clipped."""
+    reward_scale: float = 0.05
+    """Factor on rewards, so that returns are of the order of 1."""
+    shift: int = 0
+    """Pixels by which images are moved at random, at most, when they are learnt from (DrQ: 4)."""
+
+    @property
+    def batch_size(self) -> int:
+        """Steps in one rollout."""
+        return self.num_envs * self.unroll_length
+
+    def needs_memory(self, num_updates: int) -> bool:
+        """Whether the next update reads what earlier ones left in `AgentState.memory`."""
+        del num_updates
+        return False
+
+    def validate(self) -> None:
+        """Checks what can be checked before anything is compiled.
+
+        Raises:
+          ConfigError: a number is out of range, or the minibatches do not divide the environments.
+        """
+        self._at_least_one("num_envs", "unroll_length", "num_minibatches")
+        for name in ("learning_rate", "max_grad_norm", "clip", "reward_scale"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}: it must be positive")
+        for name in ("discount", "gae_lambda"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}: it must lie between 0 and 1")
+        self._not_negative("final_learning_rate", "entropy_coef", "shift")
+        if self.num_envs % self.num_minibatches:
+            raise ConfigError(
+                f"num_minibatches {self.num_minibatches} does not divide num_envs {self.num_envs}: "
+                f"{self.num_envs - self.num_envs % self.num_minibatches or self.num_minibatches} environments would do"
+            )
+
+    def _at_least_one(self, *names: str) -> None:
+        for name in names:
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
+
+    def _not_negative(self, *names: str) -> None:
+        for name in names:
+            if not getattr(self, name) >= 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}: it must not be negative")
+
+
+@dataclass(frozen=True)
+class PhasicConfig(OnPolicyConfig):
+    """Settings of the algorithms that learn in turns of a policy phase and an auxiliary phase."""
+
+    policy_iterations: int = 32
+    """Rollouts in a policy phase (N_pi)."""
+    policy_epochs: int = 1
+    """Passes over each rollout in the policy phase (E_pi)."""
+    auxiliary_epochs: int = 6
+    """Passes over all rollouts of the phase in the auxiliary phase (E_aux)."""
+    auxiliary_minibatches: int = 64
+    """Gradient steps a pass of the auxiliary phase; must divide the phase's steps."""
+    clone_coef: float = 1.0
+    """Weight of the divergence from the policy before the auxiliary phase (beta_clone)."""
+
+    @override
+    def needs_memory(self, num_updates: int) -> bool:
+        """Whether the next update goes on with a policy phase, whose rollouts are remembered."""
+        return num_updates % self.policy_iterations != 0
+
+    @override
+    def validate(self) -> None:
+        """Checks what can be checked before anything is compiled.
+
+        Raises:
+          ConfigError: a number is out of range, or minibatches do not divide.
+        """
+        super().validate()
+        self._at_least_one("policy_iterations", "policy_epochs", "auxiliary_epochs", "auxiliary_minibatches")
+        self._not_negative("clone_coef")
+        steps = self.policy_iterations * self.batch_size
+        if steps % self.auxiliary_minibatches:
+            raise ConfigError(
+                f"auxiliary_minibatches {self.auxiliary_minibatches} does not divide the {steps:,} steps of a phase "
+                f"(policy_iterations x num_envs x unroll_length)"
+            )

@@ -1,0 +1,58 @@
+"""`pixelbrax plot RUN ...`: learning curves of several runs in one picture."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from pixelbrax.cli.parse import parse
+from pixelbrax.errors import ConfigError
+from pixelbrax.report import write_curves
+from pixelbrax.training import RunDir, TrainConfig
+
+
+@dataclass(frozen=True)
+class Args:
+    """What `pixelbrax plot` takes."""
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Folders of runs. Those that differ by nothing but their seed are drawn as one."""
+    out: Path = Path("curves.png")
+    """The picture, a .png file."""
+
+
+def main(argv: list[str]) -> int:
+    """Draws the runs' returns against steps and minutes."""
+    args = parse(Args, argv, "plot", "Draws learning curves: the interquartile mean over seeds, with its interval.")
+    if not args.runs:
+        raise ConfigError("name at least one run")
+    if args.out.suffix != ".png":
+        raise ConfigError(f"{args.out} must end in .png")
+    if not args.out.parent.is_dir():
+        raise ConfigError(f"{args.out}: there is no folder {args.out.parent}")
+    groups: dict[TrainConfig, list[RunDir]] = {}
+    for path in args.runs:
+        run = RunDir.open(path)
+        if not any(np.isfinite(row["return"]) for row in run.read_metrics()):
+            raise ConfigError(f"{path} has no return yet: none of its episodes has ended")
+        groups.setdefault(replace(run.load_config(), seed=0), []).append(run)
+    names = _names(list(groups))
+    curves = {name: [run.read_metrics() for run in runs] for name, runs in zip(names, groups.values(), strict=True)}
+    tasks = dict.fromkeys(config.environment.env for config in groups)
+    write_curves(args.out, curves, f"{', '.join(tasks)} from pixels")
+    print(args.out)
+    return 0
+
+
+def _names(configs: Sequence[TrainConfig]) -> list[str]:
+    """A name for each group: its algorithm, task and distractors, then what tells it from those alike in these."""
+    names: list[str] = []
+    for config in configs:
+        environment = config.environment
+        names.append(" ".join([config.algorithm.upper(), environment.env, *environment.distractors]))
+        if config.network.blind:
+            names[-1] += " blind"
+    return [f"{name} #{names[: i + 1].count(name)}" if names.count(name) > 1 else name for i, name in enumerate(names)]

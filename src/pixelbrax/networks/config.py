@@ -1,0 +1,43 @@
+"""Settings of the networks."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pixelbrax.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """The network's form and sizes."""
+
+    encoder: Literal["patch", "nature", "impala", "drq"] = "patch"
+    """Form of the encoder: patch is quick on CPUs; the others are those of Mnih 2015, Espeholt 2018, Yarats 2021."""
+    features: int = 128
+    """Size of the feature vector that policy and value share."""
+    patch_size: int = 4
+    """Patch encoder: side of the patches of the first layer, pixels."""
+    patch_features: int = 16
+    """Patch encoder: channels of the patch embedding."""
+    conv_features: tuple[int, ...] = (32, 32)
+    """Patch encoder: channels of the 3x3 convolutions with stride 2 that follow."""
+    distribution: Literal["tanh-normal", "clipped-normal"] = "tanh-normal"
+    """Of the actions."""
+    initial_std: float = 0.6
+    """Standard deviation of the untrained policy, before the tanh or the clipping."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """In which the encoder computes; parameters, heads and losses stay float32."""
+    blind: bool = False
+    """Control experiment: the network sees black images, whatever the camera sees."""
+
+    def validate(self) -> None:
+        """Checks what can be checked before anything is compiled.
+
+        Raises:
+          ConfigError: a size is not positive, or a name is unknown.
+        """
+        sizes = {name: (getattr(self, name),) for name in ("patch_size", "patch_features", "features")}
+        for name, values in (sizes | {"conv_features": self.conv_features}).items():
+            if min(values, default=1) < 1:
+                raise ConfigError(f"{name} is {min(values)}: it must be at least 1")
+        if not self.initial_std > 0:
+            raise ConfigError(f"initial_std is {self.initial_std}: it must be positive")

@@ -1,0 +1,46 @@
+"""Whether a transition is one that happens."""
+
+from itertools import pairwise
+from typing import Any
+
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float
+
+_HIDDEN = (256, 256)
+
+
+class Dynamics:
+    """Tells true transitions from made-up ones by features of two observations and the action between them."""
+
+    def __init__(self, feature_size: int, action_size: int):
+        """A network for features and actions of these lengths."""
+        self._build = lambda rngs: _Module(2 * feature_size + action_size, rngs=rngs)
+        self._graph = nnx.graphdef(nnx.eval_shape(lambda: self._build(nnx.Rngs(0))))
+
+    def init(self, key: Array) -> dict[str, Any]:
+        """Freshly drawn parameters."""
+        return nnx.to_pure_dict(nnx.state(self._build(nnx.Rngs(key)), nnx.Param))
+
+    def apply(
+        self,
+        params: dict[str, Any],
+        features: Float[Array, "batch features"],
+        action: Float[Array, "batch action_size"],
+        following: Float[Array, "batch features"],
+    ) -> Float[Array, " batch"]:
+        """Logit of each transition's being true."""
+        module = nnx.merge(self._graph, params)
+        return module(jnp.concatenate([features, action, following], axis=-1))
+
+
+class _Module(nnx.Module):
+    def __init__(self, inputs: int, *, rngs: nnx.Rngs):
+        sizes = pairwise((inputs, *_HIDDEN, 1))
+        initializer = nnx.initializers.orthogonal(2**0.5)
+        self.layers = nnx.List([nnx.Linear(a, b, kernel_init=initializer, rngs=rngs) for a, b in sizes])
+
+    def __call__(self, x: Float[Array, "batch inputs"]) -> Float[Array, " batch"]:
+        for layer in self.layers[:-1]:
+            x = nnx.relu(layer(x))
+        return self.layers[-1](x)[..., 0]

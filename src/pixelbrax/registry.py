@@ -1,0 +1,54 @@
+"""Things known by their names: tasks, distractors."""
+
+from typing import Generic, Protocol, TypeVar
+
+from pixelbrax.errors import ConfigError, nearest
+
+
+class Named(Protocol):
+    """Whatever has a name."""
+
+    @property
+    def name(self) -> str:
+        """Under which it is registered."""
+        ...
+
+
+T = TypeVar("T", bound=Named)
+
+
+class Registry(Generic[T]):
+    """Things of one kind, in the order in which they were added."""
+
+    def __init__(self, kind: str):
+        """An empty one.
+
+        Args:
+          kind: what messages call such a thing.
+        """
+        self._kind = kind
+        self._known: dict[str, T] = {}
+
+    def add(self, thing: T) -> None:
+        """Makes it known under its name.
+
+        Raises:
+          ConfigError: another has that name.
+        """
+        if thing.name in self._known:
+            raise ConfigError(f"there is a registered {self._kind} {thing.name!r} already: choose another name")
+        self._known[thing.name] = thing
+
+    def names(self) -> list[str]:
+        """All names, in the order of adding."""
+        return list(self._known)
+
+    def get(self, name: str) -> T:
+        """The thing called `name`.
+
+        Raises:
+          ConfigError: there is none; the message suggests the nearest names.
+        """
+        if name not in self._known:
+            raise ConfigError(f"unknown {self._kind} {name!r}: {nearest(name, self.names())}")
+        return self._known[name]

@@ -1,0 +1,50 @@
+"""Learning curves of several runs in one picture."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from pixelbrax.training.statistics import interval, iqm
+
+Rows = Sequence[Mapping[str, float]]
+_POINTS = 100
+
+
+def write_curves(path: Path, groups: Mapping[str, Sequence[Rows]], title: str) -> None:
+    """Return against steps, and against minutes: the interquartile mean over the runs of each group, as a PNG.
+
+    The band is its 95 % bootstrap interval over the runs.
+
+    Args:
+      path: where the picture goes.
+      groups: by their names in the legend, the metrics.csv of the runs of each.
+      title: above the picture.
+    """
+    figure = Figure(figsize=(10, 4), dpi=120, layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    for name, runs in groups.items():
+        label = f"{name} ({len(runs)} {'seed' if len(runs) == 1 else 'seeds'})"
+        for axes, column, unit in ((panels[0], "steps", 1.0), (panels[1], "seconds", 60.0)):
+            x, returns = _common(runs, column)
+            center = iqm(returns.T)
+            (line,) = axes.plot(x / unit, center, label=label)
+            low, high = np.array([interval(column) for column in returns.T]).T
+            axes.fill_between(x / unit, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+    panels[0].set(xlabel="steps (actions)", ylabel="return of an episode (stochastic policy)")
+    panels[0].xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    panels[1].set(xlabel="minutes")
+    for axes in panels:
+        axes.grid(alpha=0.3)
+    panels[0].legend(loc="upper left", frameon=False)
+    figure.suptitle(title)
+    figure.savefig(path)
+
+
+def _common(runs: Sequence[Rows], column: str) -> tuple[np.ndarray, np.ndarray]:
+    """Places along a column that all runs reach, and (run, place) returns there, between those that are known."""
+    known = [[(row[column], row["return"]) for row in rows if np.isfinite(row["return"])] for rows in runs]
+    first, last = max(run[0][0] for run in known), min(run[-1][0] for run in known)
+    x = np.linspace(first, max(first, last), _POINTS)
+    return x, np.array([np.interp(x, [at for at, _ in run], [value for _, value in run]) for run in known])

@@ -1,0 +1,42 @@
+"""Small agents of every algorithm, for probes."""
+
+from dataclasses import replace
+
+import jax
+
+from pixelbrax.algorithms import ALGORITHMS, DCPGConfig, PPGConfig, PPOConfig
+from pixelbrax.networks import ActorCritic, NetworkConfig
+
+_SHARED = {
+    "num_envs": 16,
+    "unroll_length": 8,
+    "num_minibatches": 4,
+    "learning_rate": 3e-3,
+    "final_learning_rate": 3e-4,
+    "reward_scale": 1.0,
+}
+_PHASIC = _SHARED | {"policy_iterations": 4, "policy_epochs": 4, "auxiliary_minibatches": 16}
+CONFIGS = {
+    "ppo": PPOConfig(**_SHARED),
+    "ppg": PPGConfig(**_PHASIC, value_epochs=3),
+    "dcpg": DCPGConfig(**_PHASIC),
+    "ddcpg": DCPGConfig(**_PHASIC, dynamics_coef=1.0),
+}
+
+
+def make_agent(name, env, updates=30, **settings):
+    config = replace(CONFIGS[name], **settings)
+    shape = env.observation_spec["pixels"].shape
+    sizes = NetworkConfig(conv_features=(8,), features=32)
+    network = ActorCritic(shape, env.images.frame_stack, env.action_size, sizes)
+    return ALGORITHMS["dcpg" if name == "ddcpg" else name].agent(env, network, config, updates)
+
+
+def train(program, updates, seed=0):
+    """The last state, and the metrics and totals of every update, of a compiled (init, update)."""
+    init, update = program
+    state, history = init(jax.random.key(seed)), []
+    for _ in range(updates):
+        state, *seen = update(state)
+        history.append(seen)
+    return state, history

@@ -1,0 +1,94 @@
+"""Every algorithm where the answer is known."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pixelbrax.envs import PixelEnv
+from tests.algorithms.agents import make_agent, train
+from tests.probe import CAMERA, ProbePhysics, probe_env
+
+full = pytest.mark.full
+
+
+def _steps(optimizer):
+    """How often an Adam has stepped."""
+    return int(next(leaf for leaf in jax.tree.leaves(optimizer) if leaf.dtype == jnp.int32))
+
+
+@pytest.mark.parametrize("name", ["ppo", "ppg", pytest.param("dcpg", marks=full), "ddcpg"])
+def test_learns_which_side_of_the_picture_pays(name):
+    """In as many gradient steps as the papers say, and again to the bit."""
+    env = probe_env(pays_side=True, frame_stack=1, episode_length=20)
+    agent = make_agent(name, env, 32, discount=0.0)
+    program = jax.jit(agent.init), jax.jit(agent.update)
+    state, history = train(program, 32)
+    metrics, episodes = history[-1]
+    assert episodes.episode_return / episodes.count > 0.9 * 20
+    assert all(np.isfinite(value) for value in metrics.values())
+
+    epochs = {"policy": agent.config.policy_epochs, "value": agent.config.value_epochs} if name == "ppg" else {}
+    for part, passes in epochs.items():
+        assert _steps(state.optimizer[part]) == 32 * passes * 4
+    if name != "ppo":  # 8 auxiliary phases, after every fourth update
+        assert _steps(state.optimizer["policy"]) == 32 * 4 * 4
+        assert _steps(state.optimizer["auxiliary"]) == 8 * 6 * 16
+        told = [bool(np.isfinite(metrics["auxiliary_value_loss"])) for metrics, _ in history]
+        assert told == [i % 4 == 3 for i in range(32)]
+
+    first, second, other = (jax.tree.leaves(train(program, 4, seed)[0].params) for seed in (0, 0, 1))
+    assert all((a == b).all() for a, b in zip(first, second, strict=True))
+    assert any((a != b).any() for a, b in zip(first, other, strict=True))
+
+
+@pytest.mark.parametrize("name", ["ppo", pytest.param("ppg", marks=full), "dcpg"])
+def test_truncation_bootstraps_and_termination_does_not(name):
+    """Each step pays 1. Episodes that begin on the left terminate with it; the others are truncated, and go on."""
+    env = _env(_Fate(), episode_length=2)
+    agent = make_agent(name, env, 80, discount=0.8)
+    state, _ = train((jax.jit(agent.init), jax.jit(agent.update)), 80)
+    params = state.params
+    if "encoder" not in params:
+        params = params["value" if "value" in params else "network"]
+    value = agent.network.apply(params, state.envs.obs["pixels"]).value
+    left, running = state.envs.obs["state"][:, 0] < 0, ~state.envs.done
+    assert abs(value[left & running].mean() - 1.0) < 0.4
+    assert abs(value[~left].mean() - 1 / (1 - 0.8)) < 0.8
+
+
+@pytest.mark.parametrize("name", ["ppo", pytest.param("ppg", marks=full), pytest.param("dcpg", marks=full)])
+def test_learns_an_action_that_pays_two_steps_later(name):
+    agent = make_agent(name, _env(_Delayed(), episode_length=5), 48, discount=0.9)
+    _, history = train((jax.jit(agent.init), jax.jit(agent.update)), 48)
+    _, episodes = history[-1]
+    assert episodes.episode_return / episodes.count > 0.85
+
+
+def _env(physics, **settings):
+    return PixelEnv(physics, CAMERA, image_size=16, frame_stack=1, **settings)
+
+
+class _Fate(ProbePhysics):
+    """The ball stays at -0.8 or 0.8; on the left, the first step terminates the episode."""
+
+    def __init__(self):
+        super().__init__(pays_side=True)
+
+    def step(self, state, action):
+        key, frames, x = state.data
+        return self._state(key, frames + 1, x, jnp.ones(()), over=x < 0)
+
+
+class _Delayed(ProbePhysics):
+    """The ball goes where the first action points; the second step pays 1 if that is the right, and ends."""
+
+    def reset(self, key):
+        return self._state(key, jnp.zeros((), jnp.int32), jnp.zeros(()), jnp.zeros(()))
+
+    def step(self, state, action):
+        key, frames, x = state.data
+        first = frames == 0
+        x = jnp.where(first, 0.8 * jnp.sign(action[0]), x)
+        reward = jnp.where(first, 0.0, (x > 0).astype(jnp.float32))
+        return self._state(key, frames + 1, x, reward, over=~first)

@@ -1,0 +1,34 @@
+"""The benchmarks that wait for a machine, rehearsed."""
+
+import json
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+
+@pytest.mark.full
+def test_the_gpu_run_is_rehearsed(tmp_path):
+    command = [sys.executable, BENCHMARKS / "gpu.py", "--tiny", "--budget-seconds", "3000"]
+    command += ["--out", tmp_path / "out", "--archive", tmp_path / "results.tar.gz"]
+    subprocess.run(command, check=True)
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert [step["exit"] for step in report["steps"]] == [0] * 5
+    with tarfile.open(tmp_path / "results.tar.gz") as tar:
+        names = tar.getnames()
+    assert {"agreement.json", "environment.json", "report.json", "runs/video/metrics.csv"} <= set(names)
+    assert not any("checkpoint" in name for name in names)
+    agreement = json.loads((tmp_path / "out" / "agreement.json").read_text())
+    assert all(row["same_geom"] > 0.999 and row["replay_same_bits"] for row in agreement["rows"])
+
+
+def test_a_step_that_takes_too_long_is_cut_off(tmp_path):
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import gpu; from pathlib import Path\n"
+    code += "step = gpu.Step('slow', '-c while(True):pass', '', 1.0)\n"
+    code += "print(gpu.run(step, Path(sys.argv[2]), False, 1.0)['exit'])"
+    command = [sys.executable, "-c", code, str(BENCHMARKS), str(tmp_path)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "cut off"

@@ -1,0 +1,67 @@
+"""Runs that stop and go on, of every algorithm."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from pixelbrax.errors import TrainingError
+from pixelbrax.networks import NetworkConfig
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, Trainer
+from tests.algorithms.agents import CONFIGS
+from tests.probe import probe_env
+
+
+@pytest.fixture(autouse=True)
+def _probe(monkeypatch):
+    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(pays_side=True))
+
+
+def _bits(tree):
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+
+
+@pytest.mark.parametrize("name", [pytest.param("ppg", marks=pytest.mark.full), "dcpg"])
+def test_a_resumed_run_learns_the_same_bits(name, tmp_path):
+    """Stopped in the middle of a policy phase of four updates, and stopped at its end."""
+    config = TrainConfig(agent=CONFIGS[name], network=NetworkConfig(conv_features=(8,), features=16))
+    run = RunDir.create(tmp_path / "run", config)
+    trainer = Trainer(config)
+    update = jax.jit(trainer.agent.update)
+    state, kept = jax.jit(trainer.agent.init)(jax.random.key(0)), {}
+    for updates in range(10):
+        if updates in (4, 6):
+            trainer.save(run, state)
+            kept[updates] = Trainer(run.load_config()).restore(run)
+        state, *_ = update(state)
+    for updates, resumed in kept.items():
+        assert int(resumed.num_updates) == updates
+        for _ in range(10 - updates):
+            resumed, *_ = update(resumed)
+        for a, b in zip(_bits(resumed.params), _bits(state.params), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_a_run_that_breaks_down_keeps_its_last_good_checkpoint(tmp_path):
+    agent = replace(CONFIGS["dcpg"], learning_rate=1e30, final_learning_rate=1e30)
+    config = TrainConfig(agent=agent, network=NetworkConfig(conv_features=(8,), features=16), log_interval=2)
+    run = RunDir.create(tmp_path / "run", config)
+    trainer = Trainer(config)
+    state = trainer.init()
+    trainer.save(run, state)
+    with pytest.raises(TrainingError, match=r"broke down by update 2: .*checkpoint, of update 0, .*learning_rate"):
+        trainer.train(run, state)
+    assert all(np.isfinite(leaf).all() for leaf in _bits(trainer.restore(run).params))
+
+
+def test_a_run_is_of_the_algorithm_whose_table_it_has(tmp_path):
+    for name in ("ppo", "ppg", "dcpg"):
+        config = TrainConfig(agent=replace(CONFIGS[name], discount=0.5))
+        run = RunDir.create(tmp_path / name, config)
+        assert f"[{name}]" in run.config_file.read_text()
+        assert run.load_config() == config
+        assert config.with_algorithm(name) is config
+    other = config.with_algorithm("ppo")
+    assert other.algorithm == "ppo"
+    assert other.agent.discount == 0.5
