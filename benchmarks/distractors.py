@@ -2,7 +2,8 @@
 
 Usage: python benchmarks/distractors.py [--env halfcheetah] [--num-envs 256] [--size 64] [--only PATTERN ...] [--json F]
 
-Each preset is measured between two measurements of the plain environment, and divided by their mean.
+Each preset is measured between two measurements of the plain environment, and divided by their mean. Of several that
+run one program with other numbers one is measured. With --only, the file's other rows stay as they are.
 """
 
 import argparse
@@ -72,7 +73,10 @@ def main() -> None:
     args = parser.parse_args()
     use_compilation_cache()
     plain = _Subject(args.env, args.size, args.num_envs, ())
-    rows = []
+    facts = provenance()
+    rows = {}
+    if args.only and args.json and args.json.exists():
+        rows = {row["distractor"]: row for row in json.loads(args.json.read_text())["rows"]}
     print(f"{'distractor':<28} {'steps/s':>9} {'of none':>8} {'compile s':>10}")
     for name in measured_names(args.only):
         subject = _Subject(args.env, args.size, args.num_envs, (name,))
@@ -85,14 +89,17 @@ def main() -> None:
             "steps_per_second": round(statistics.median(p[0] for p in pairs)),
             "of_none": round(statistics.median(p[1] for p in pairs), 3),
             "compile_seconds": round(subject.compile_seconds, 1),
+            "commit": facts.get("commit", ""),
         }
-        rows.append(row)
+        rows[name] = row
         print(
             f"{name:<28} {row['steps_per_second']:>9,} {row['of_none']:>8.2f} {row['compile_seconds']:>10}", flush=True
         )
         if args.json:
             settings = {"env": args.env, "num_envs": args.num_envs, "size": args.size}
-            args.json.write_text(json.dumps({"provenance": provenance(), **settings, "rows": rows}, indent=2) + "\n")
+            args.json.write_text(
+                json.dumps({"provenance": facts, **settings, "rows": list(rows.values())}, indent=2) + "\n"
+            )
 
 
 if __name__ == "__main__":
