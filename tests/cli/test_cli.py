@@ -13,10 +13,11 @@ import jax
 import numpy as np
 import pytest
 
+from pixelbrax.algorithms import PPGConfig
 from pixelbrax.cli.main import main
 from pixelbrax.cli.parse import file_name
 from pixelbrax.distractors.suites import SUITES, Pair, Suite
-from pixelbrax.training import RunDir, Trainer
+from pixelbrax.training import RunDir, TrainConfig, Trainer
 from tests.images import read_image
 
 TINY = """
@@ -83,6 +84,7 @@ def _leaves(run):
         ("train --algorithm ppg --auxiliary-minibatches 7", "auxiliary_minibatches 7 does not divide the 65,536 steps"),
         ("train --auxiliary-epochs 3", "--auxiliary-epochs"),
         ("train --encoder resnet", "--encoder"),
+        ("train --eval-interval 7", "eval_interval is 7: it must be 0 or a multiple of log_interval 5"),
         ("train --bogus 3", "Unrecognized options: --bogus"),
         ("train --seed x", "--seed"),
         ("train --preset nope", "unknown preset 'nope': there are demo, pendulum-cpu"),
@@ -228,6 +230,24 @@ def test_render_shows_what_distracts(tmp_path):
     assert main([*task, "--steps", "2", "--every", "1", "--out", str(grid)]) == 0
     image = read_image(grid)[:, :16].reshape(4, 4, 4, 4, 3)
     assert (image == image[:, :1, :, :1]).all()  # blocks of 4 by 4 pixels
+
+
+def test_plot_draws_seeds_as_one_curve(tmp_path, capsys, monkeypatch):
+    drawn = {}
+    monkeypatch.setattr("pixelbrax.cli.plot.write_curves", lambda path, groups, title: drawn.update(groups))
+    configs = [TrainConfig(seed=seed) for seed in range(3)] + [TrainConfig(agent=PPGConfig()), TrainConfig(num_steps=7)]
+    for i, config in enumerate(configs):
+        run = RunDir.create(tmp_path / str(i), config)
+        run.append_metrics({"steps": 10, "seconds": 1.0, "return": 5.0 + i})
+    empty = RunDir.create(tmp_path / "empty", TrainConfig())
+    assert main(["plot", *(str(tmp_path / str(i)) for i in range(5)), "--out", str(tmp_path / "curves.png")]) == 0
+    assert {name: len(runs) for name, runs in drawn.items()} == {
+        "PPO halfcheetah, num_steps 1000000": 3,
+        "PPG halfcheetah": 1,
+        "PPO halfcheetah, num_steps 7": 1,
+    }
+    assert main(["plot", str(empty.path), "--out", str(tmp_path / "curves.png")]) == 2
+    assert "none of its episodes has ended" in capsys.readouterr().err
 
 
 def test_bench_env_splits_a_step(tmp_path, capsys):

@@ -77,8 +77,16 @@ def test_a_blind_network_sees_nothing(strict):
     np.testing.assert_array_equal(*network.apply(params, pixels).policy.mean)
 
 
-@pytest.mark.parametrize("encoder", ["patch", "nature", "impala", "drq"])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("encoder", "dtype"),
+    [
+        ("patch", "float32"),
+        ("patch", "bfloat16"),
+        ("nature", "float32"),
+        ("impala", "bfloat16"),
+        ("drq", "bfloat16"),
+    ],
+)
 def test_every_encoder_tells_where_things_are(encoder, dtype):
     """No average over the image: a dot in another corner gives other features, whose gradients are finite."""
     network = ActorCritic((20, 24, 6), 2, 3, NetworkConfig(features=16, encoder=encoder, dtype=dtype))

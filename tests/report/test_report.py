@@ -42,7 +42,7 @@ def test_grids_keep_their_order(tmp_path):
 
 def test_curves_do_without_whole_episodes(tmp_path):
     rows = [{"steps": 10.0, "return": float("nan")}, {"steps": 20.0, "return": 3.0}]
-    evaluations = {"untrained": {"mean_return": 0.0, "standard_error": 1.0}}
+    evaluations = {"untrained": {"steps": 0, "mean_return": 0.0, "standard_error": 1.0}}
     write_curve(tmp_path / "curve.png", rows, evaluations, "title")
     write_curve(tmp_path / "empty.png", [], {}, "title")
     assert read_image(tmp_path / "curve.png").shape == read_image(tmp_path / "empty.png").shape

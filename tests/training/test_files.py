@@ -34,6 +34,7 @@ def test_presets_can_be_used(name):
         ("[ppo]\nlearning_rat = 3", "config.toml: .*learning_rat"),
         ("[ppo]\n[ppg]", "config.toml: there are tables of several algorithms, ppo, ppg: keep one"),
         ("[agent]\nclip = 0.1", "config.toml: an algorithm's settings are in a table of its name"),
+        ("eval_interval = 'no'", "config.toml: .*eval_interval"),
         ("[network]\nencoder = 'resnet'", "config.toml: .*encoder"),
         ('num_steps = "many"', "config.toml: .*num_steps"),
     ],

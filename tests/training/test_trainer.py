@@ -9,6 +9,7 @@ import pytest
 from pixelbrax.errors import TrainingError
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig, Trainer
+from pixelbrax.training.trainer import _EVALUATION_STREAM
 from tests.algorithms.agents import CONFIGS
 from tests.probe import probe_env
 
@@ -53,6 +54,30 @@ def test_a_run_that_breaks_down_keeps_its_last_good_checkpoint(tmp_path):
     with pytest.raises(TrainingError, match=r"broke down by update 2: .*checkpoint, of update 0, .*learning_rate"):
         trainer.train(run, state)
     assert all(np.isfinite(leaf).all() for leaf in _bits(trainer.restore(run).params))
+
+
+def test_the_best_policy_is_kept(tmp_path):
+    """Evaluations on the way, of which the worst learning rate makes some worse than others."""
+    agent = replace(CONFIGS["ppo"], learning_rate=0.1, final_learning_rate=0.1)
+    sizes = NetworkConfig(conv_features=(8,), features=16)
+    config = TrainConfig(agent=agent, network=sizes, num_steps=12 * 128, log_interval=2, eval_interval=4)
+    run = RunDir.create(tmp_path / "run", config)
+    trainer = Trainer(config)
+    state, finished = trainer.train(run, trainer.init())
+    assert finished
+    trainer.evaluate(run, "trained", state)
+    found = run.read_evaluations()
+    assert {name: result["steps"] for name, result in found.items()} == {
+        "update 4": 4 * 128,
+        "update 8": 8 * 128,
+        "trained": 12 * 128,
+    }
+    params, updates = trainer.restore_best(run)
+    best = max(found.values(), key=lambda result: result["iqm"])
+    assert updates * 128 == best["steps"]
+    key = jax.random.fold_in(jax.random.key(config.seed), _EVALUATION_STREAM)
+    assert trainer.evaluator(config.eval_episodes)(params, key).iqm == pytest.approx(best["iqm"])
+    assert len(run.read_metrics()) == 6
 
 
 def test_a_run_is_of_the_algorithm_whose_table_it_has(tmp_path):

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import jax
 import tyro
+from jaxtyping import PyTree
 
 from pixelbrax.cli.main import use_compilation_cache
 from pixelbrax.cli.parse import parse
@@ -28,6 +29,8 @@ class Args:
     """Number of episodes, all at once."""
     seed: int = 1_000
     """Of the episodes drawn."""
+    best: bool = False
+    """Take the policy whose evaluation during the run was the best, instead of the last."""
     stochastic: bool = False
     """Sample actions instead of taking the policy's mode."""
     distractors: tuple[str, ...] | None = None
@@ -52,12 +55,20 @@ def main(argv: list[str]) -> int:
 def _evaluate(args: Args, run: RunDir) -> int:
     trainer = Trainer(run.load_config())
     evaluator = trainer.evaluator(args.episodes, args.distractors, deterministic=not args.stochastic)
-    state = trainer.restore(run)
-    result = evaluator(state.params, jax.random.key(args.seed))
+    params, updates = _policy(args, run, trainer)
+    result = evaluator(params, jax.random.key(args.seed))
     kind = "stochastic" if args.stochastic else "deterministic"
     seen = "" if args.distractors is None else f" under {' + '.join(args.distractors) or 'nothing'}"
-    trainer.progress.say(f"{args.run}, {int(state.num_updates):,} updates, {kind}{seen}: {result}")
+    trainer.progress.say(f"{args.run}, {updates:,} updates, {kind}{seen}: {result}")
     return 0
+
+
+def _policy(args: Args, run: RunDir, trainer: Trainer) -> tuple[PyTree, int]:
+    """The parameters that are meant, and their number of updates."""
+    if args.best:
+        return trainer.restore_best(run)
+    state = trainer.restore(run)
+    return state.params, int(state.num_updates)
 
 
 def _evaluate_suite(args: Args, run: RunDir) -> int:
@@ -65,7 +76,7 @@ def _evaluate_suite(args: Args, run: RunDir) -> int:
     config = run.load_config()
     pairs = pairs_for(suite, config.environment)
     trainer = Trainer(config)
-    params, say = trainer.restore(run).params, trainer.progress.say
+    (params, _), say = _policy(args, run, trainer), trainer.progress.say
     say(f"{suite.name} ({suite.fingerprint[:12]}): {len(pairs)} pairs, {args.episodes} episodes each")
 
     def evaluate(distractors: tuple[str, ...]) -> Evaluation:

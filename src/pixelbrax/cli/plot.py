@@ -1,9 +1,9 @@
 """`pixelbrax plot RUN ...`: learning curves of several runs in one picture."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import tyro
@@ -48,11 +48,20 @@ def main(argv: list[str]) -> int:
 
 
 def _names(configs: Sequence[TrainConfig]) -> list[str]:
-    """A name for each group: its algorithm, task and distractors, then what tells it from those alike in these."""
-    names: list[str] = []
-    for config in configs:
-        environment = config.environment
-        names.append(" ".join([config.algorithm.upper(), environment.env, *environment.distractors]))
-        if config.network.blind:
-            names[-1] += " blind"
-    return [f"{name} #{names[: i + 1].count(name)}" if names.count(name) > 1 else name for i, name in enumerate(names)]
+    """A name for each group: its algorithm, task and distractors, then the settings in which its namesakes differ."""
+    plain = [" ".join([c.algorithm.upper(), c.environment.env, *c.environment.distractors]) for c in configs]
+    settings = [_flat(asdict(config)) for config in configs]
+    names = []
+    for name, mine in zip(plain, settings, strict=True):
+        others = [theirs for other, theirs in zip(plain, settings, strict=True) if other == name]
+        apart = [f"{key} {value}" for key, value in mine.items() if any(other[key] != value for other in others)]
+        names.append(", ".join([name, *apart]))
+    return names
+
+
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of nested tables side by side; no two tables have one of the same name."""
+    flat = {}
+    for key, value in settings.items():
+        flat |= _flat(value) if isinstance(value, Mapping) else {key: value}
+    return flat

@@ -92,7 +92,7 @@ def _train(trainer: Trainer, run: RunDir, state: AgentState) -> int:
     say = trainer.progress.say
     try:
         if int(state.num_updates) == 0:
-            trainer.evaluate(run, "untrained", state.params)
+            trainer.evaluate(run, "untrained", state)
         state, finished = trainer.train(run, state)
         if finished:
             _finish(trainer, run, state)
@@ -107,7 +107,7 @@ def _train(trainer: Trainer, run: RunDir, state: AgentState) -> int:
 
 def _finish(trainer: Trainer, run: RunDir, state: AgentState) -> None:
     say = trainer.progress.say
-    trained = trainer.evaluate(run, "trained", state.params)
+    trained = trainer.evaluate(run, "trained", state)
     untrained = run.read_evaluations().get("untrained")
     if untrained:
         say(f"deterministic return: {untrained['mean_return']:,.0f} before training, {trained.mean:,.0f} after")

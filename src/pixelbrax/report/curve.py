@@ -12,7 +12,7 @@ def write_curve(path: Path, rows: list[dict[str, float]], evaluations: dict[str,
     Args:
       path: where the picture goes.
       rows: a run's metrics.csv; rows without a whole episode are left out.
-      evaluations: a run's evaluation.json; "untrained" and "trained" are drawn at either end.
+      evaluations: a run's evaluation.json.
       title: above the picture.
     """
     shown = [row for row in rows if np.isfinite(row["return"])]
@@ -24,13 +24,12 @@ def write_curve(path: Path, rows: list[dict[str, float]], evaluations: dict[str,
         color="#2a6f97",
         label="training episodes (stochastic policy)",
     )
-    ends = {"untrained": 0, "trained": rows[-1]["steps"] if rows else 0}
-    points = [(ends[name], evaluations[name]) for name in ends if name in evaluations]
-    if points:
+    if evaluations:
+        results = list(evaluations.values())
         axes.errorbar(
-            [steps for steps, _ in points],
-            [result["mean_return"] for _, result in points],
-            [result["standard_error"] for _, result in points],
+            [result["steps"] for result in results],
+            [result["mean_return"] for result in results],
+            [result["standard_error"] for result in results],
             fmt="o",
             capsize=4,
             color="#bb3e03",

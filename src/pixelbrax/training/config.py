@@ -68,6 +68,8 @@ class TrainConfig:
     """Seconds between two checkpoints."""
     eval_episodes: int = 32
     """Episodes of each evaluation."""
+    eval_interval: int = 0
+    """Updates between two evaluations on the way, a multiple of log_interval; 0 leaves those before and after."""
 
     def validate(self) -> None:
         """Checks what can be checked before anything is compiled.
@@ -81,6 +83,10 @@ class TrainConfig:
         for name in ("num_steps", "log_interval", "eval_episodes"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
+        if self.eval_interval < 0 or self.eval_interval % self.log_interval:
+            raise ConfigError(
+                f"eval_interval is {self.eval_interval}: it must be 0 or a multiple of log_interval {self.log_interval}"
+            )
 
     @property
     def algorithm(self) -> str:

@@ -38,7 +38,7 @@ class RunDir:
 
     @property
     def evaluation_file(self) -> Path:
-        """Returns of the untrained and the trained policy."""
+        """Returns of the untrained policy, the trained one, and those on the way."""
         return self.path / "evaluation.json"
 
     @property
@@ -60,6 +60,11 @@ class RunDir:
     def checkpoint_dir(self) -> Path:
         """Orbax checkpoints, one folder for each number of updates."""
         return self.path / "checkpoint"
+
+    @property
+    def best_dir(self) -> Path:
+        """The policy whose evaluation was the best, as an Orbax checkpoint."""
+        return self.path / "best"
 
     @classmethod
     def create(cls, path: Path, config: TrainConfig) -> "RunDir":

@@ -78,13 +78,28 @@ class Trainer:
             env = replace(self.config.environment, distractors=distractors).build()
         return Evaluator(env, self.agent.policy, num_episodes, deterministic, self.progress)
 
-    def evaluate(self, run: RunDir, name: str, params: PyTree) -> Evaluation:
-        """The deterministic policy's return, on episodes drawn alike each time; kept in the run's evaluation.json."""
+    def evaluate(self, run: RunDir, name: str, state: AgentState) -> Evaluation:
+        """The deterministic policy's return, on episodes drawn alike each time; kept in the run's evaluation.json.
+
+        The policy is kept too if its interquartile mean is the highest yet.
+        """
         key = jax.random.fold_in(jax.random.key(self.config.seed), _EVALUATION_STREAM)
-        result = self._evaluator(params, key)
-        run.write_evaluation(name, result.as_dict())
+        result = self._evaluator(state.params, key)
+        updates = int(state.num_updates)
+        if all(result.iqm > other["iqm"] for known, other in run.read_evaluations().items() if known != name):
+            save_checkpoint(run.best_dir, updates, {"params": state.params})
+        run.write_evaluation(name, {"steps": updates * self.config.agent.batch_size, **result.as_dict()})
         self.progress.say(f"{name} policy, deterministic: {result}")
         return result
+
+    def restore_best(self, run: RunDir) -> tuple[PyTree, int]:
+        """Parameters of the policy whose evaluation was the best, and its number of updates.
+
+        Raises:
+          ConfigError: there is none that can be read.
+        """
+        like = jax.eval_shape(self.agent.init, jax.random.key(0)).params
+        return load_checkpoint(run.best_dir, {"params": like})["params"], last_checkpoint(run.best_dir)
 
     def train(self, run: RunDir, state: AgentState) -> tuple[AgentState, bool]:
         """Trains to the end, or until SIGINT or SIGTERM; checkpoints on the way and at the end.
@@ -115,6 +130,10 @@ class Trainer:
                 finished = done >= self.config.num_updates
                 total = self.config.num_updates * self.config.agent.batch_size
                 self.progress.training(progress_line(row, total, left), last=finished or stop.requested)
+                if self.config.eval_interval and done % self.config.eval_interval == 0 and not finished:
+                    paused = time.perf_counter()
+                    self.evaluate(run, f"update {done:,}", state)
+                    start += time.perf_counter() - paused  # it is no time of training
                 if now - saved > self.config.checkpoint_interval:
                     self.save(run, state)
                     saved, saved_updates = time.perf_counter(), done
