@@ -1,6 +1,8 @@
 """Gathers finished runs into one JSON file: what was trained, on what, for how long, and the returns.
 
-Usage: python benchmarks/learning.py RUN [RUN ...] --json FILE
+Usage: python benchmarks/learning.py RUN [RUN ...] --json FILE [--add]
+
+With --add the file's rows stay, but for those of runs of the same name.
 """
 
 import argparse
@@ -20,6 +22,7 @@ def summarize(path: Path) -> dict:
     kind, size = "grey" if environment.grayscale else "RGB", environment.image_size
     return {
         "run": path.name,
+        "algorithm": config.algorithm,
         "env": environment.env,
         "backend": environment.backend,
         "observation": "black images" if config.network.blind else f"{size}x{size} {kind}",
@@ -37,8 +40,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--add", action="store_true")
     args = parser.parse_args()
-    args.json.write_text(json.dumps({"rows": [summarize(run) for run in args.runs]}, indent=2) + "\n")
+    rows = [summarize(run) for run in args.runs]
+    if args.add:
+        names = {row["run"] for row in rows}
+        rows = [row for row in json.loads(args.json.read_text())["rows"] if row["run"] not in names] + rows
+    args.json.write_text(json.dumps({"rows": rows}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

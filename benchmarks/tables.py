@@ -19,10 +19,12 @@ def _table(heading: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _source(provenance: dict[str, str], file: str) -> str:
+def _source(provenance: dict[str, str], file: str, *further: dict[str, str]) -> str:
+    """Where a table's numbers are from; `further` runs on the same machine may be of other commits."""
+    commits = dict.fromkeys(facts["commit"][:9] for facts in (provenance, *further))
     return (
         f"Measured on {provenance['machine']}, {provenance['device']}, Python {provenance['python']}, "
-        f"JAX {provenance['jax']}, commit {provenance['commit'][:9]} (`benchmarks/results/{file}`)."
+        f"JAX {provenance['jax']}, commit {', '.join(commits)} (`benchmarks/results/{file}`)."
     )
 
 
@@ -41,11 +43,19 @@ def learning() -> str:
         )
         minutes, seconds = divmod(row["training_seconds"], 60)
         rows.append(
-            [row["env"], row["observation"], str(row["seed"]), f"{row['steps']:,}", f"{minutes}:{seconds:02d}"]
+            [
+                row["algorithm"].upper(),
+                row["env"],
+                row["observation"],
+                str(row["seed"]),
+                f"{row['steps']:,}",
+                f"{minutes}:{seconds:02d}",
+            ]
             + [before, after]
         )
-    heading = ["task", "observation", "seed", "actions", "training, min:s", "untrained", "trained"]
-    return _table(heading, rows) + "\n\n" + _source(data["rows"][0]["provenance"], "cpu-learning.json")
+    heading = ["algorithm", "task", "observation", "seed", "actions", "training, min:s", "untrained", "trained"]
+    first, *further = (row["provenance"] for row in data["rows"])
+    return _table(heading, rows) + "\n\n" + _source(first, "cpu-learning.json", *further)
 
 
 def rendering() -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 
 def write_curve(path: Path, rows: list[dict[str, float]], evaluations: dict[str, dict[str, float]], title: str) -> None:
@@ -36,7 +37,7 @@ def write_curve(path: Path, rows: list[dict[str, float]], evaluations: dict[str,
             label="evaluation (deterministic policy)",
         )
     axes.set(xlabel="steps (actions)", ylabel="return of an episode", title=title)
-    axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))  # 50k, 2M
     axes.grid(alpha=0.3)
     axes.legend(loc="upper left", frameon=False)
     figure.savefig(path)

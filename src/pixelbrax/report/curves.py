@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 from pixelbrax.training.statistics import interval, iqm
 
@@ -33,7 +34,7 @@ def write_curves(path: Path, groups: Mapping[str, Sequence[Rows]], title: str) -
             low, high = np.array([interval(column) for column in returns.T]).T
             axes.fill_between(x / unit, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
     panels[0].set(xlabel="steps (actions)", ylabel="return of an episode (stochastic policy)")
-    panels[0].xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    panels[0].xaxis.set_major_formatter(EngFormatter(sep=""))  # 50k, 2M
     panels[1].set(xlabel="minutes")
     for axes in panels:
         axes.grid(alpha=0.3)
