@@ -87,7 +87,7 @@ def _leaves(run):
         ("train --eval-interval 7", "eval_interval is 7: it must be 0 or a multiple of log_interval 5"),
         ("train --bogus 3", "Unrecognized options: --bogus"),
         ("train --seed x", "--seed"),
-        ("train --preset nope", "unknown preset 'nope': there are dcpg-cpu, demo, pendulum-cpu"),
+        ("train --preset nope", "unknown preset 'nope': there are dcpg-cpu, demo, pendulum-cpu, ppg-cpu"),
         ("train --resume nowhere", "nowhere is not a run"),
         ("train --resume nowhere --seed 3", "leave the other flags out"),
         ("plot", "name at least one run"),
