@@ -42,7 +42,7 @@ def test_learns_which_side_of_the_picture_pays(name):
     assert any((a != b).any() for a, b in zip(first, other, strict=True))
 
 
-@pytest.mark.parametrize("name", ["ppo", pytest.param("ppg", marks=full), "dcpg"])
+@pytest.mark.parametrize("name", ["ppo", pytest.param("ppg", marks=full), pytest.param("dcpg", marks=full)])
 def test_truncation_bootstraps_and_termination_does_not(name):
     """Each step pays 1. Episodes that begin on the left terminate with it; the others are truncated, and go on."""
     env = _env(_Fate(), episode_length=2)
