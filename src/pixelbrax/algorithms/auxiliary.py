@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +15,6 @@ from pixelbrax.algorithms.rollout import Frames, Rollout, frame_bytes
 from pixelbrax.algorithms.settings import PhasicConfig
 from pixelbrax.envs import PixelEnv
 from pixelbrax.networks import ActionDistribution, random_shift
-
-T = TypeVar("T")
 
 
 class AuxiliaryBatch(NamedTuple):
@@ -95,36 +93,31 @@ def auxiliary_phase(
     memory: Memory,
     key: Array,
     config: PhasicConfig,
+    num_updates: Int32[Array, ""],
 ) -> tuple[Trained, Metrics]:
-    """Passes over a phase's rollouts, minimising `loss(params, batch, policy before the phase, key)`."""
-    chunks = jnp.arange(memory.num_samples).reshape(config.auxiliary_minibatches, -1)
-    before = jax.lax.map(lambda indices: policy(trained[0], memory.take(indices).pixels), chunks)
-    before = jax.tree.map(lambda x: x.reshape(-1, x.shape[-1]), before)
+    """After the last update of a policy phase, passes over its rollouts; after the others nothing.
 
-    def step(trained: Trained, indices: Int32[Array, " sample"], key: Array) -> tuple[Trained, Metrics]:
-        shift_key, key = jax.random.split(key)
-        batch, old = memory.take(indices), jax.tree.map(lambda x: x[indices], before)
-        pixels, next_pixels = (random_shift(x, shift_key, config.shift) for x in (batch.pixels, batch.next_pixels))
-        batch = batch._replace(pixels=pixels, next_pixels=next_pixels)
-        return descend(optimizer, lambda params: loss(params, batch, old, key), trained)
-
-    trained, metrics = run_epochs(
-        step, trained, key, config.auxiliary_epochs, config.auxiliary_minibatches, memory.num_samples
-    )
-    del metrics["gradient_norm"]  # the policy phase's is the one that is told
-    return trained, metrics
-
-
-def at_end_of_phase(
-    config: PhasicConfig, num_updates: Int32[Array, ""], phase: Callable[[T], tuple[T, Metrics]], learner: T
-) -> tuple[T, Metrics]:
-    """Runs an auxiliary phase after the last update of a policy phase.
-
-    Its metrics are called "auxiliary_..." and are NaN after the other updates.
+    They minimise `loss(params, batch, policy before the phase, key)`. The metrics are called "auxiliary_..." and are
+    NaN where there were no passes. `num_updates` are those before this one.
     """
-    names = jax.eval_shape(phase, learner)[1]
+
+    def passes(trained: Trained) -> tuple[Trained, Metrics]:
+        chunks = jnp.arange(memory.num_samples).reshape(config.auxiliary_minibatches, -1)
+        before = jax.lax.map(lambda indices: policy(trained[0], memory.take(indices).pixels), chunks)
+        before = jax.tree.map(lambda x: x.reshape(-1, x.shape[-1]), before)
+
+        def step(trained: Trained, indices: Int32[Array, " sample"], key: Array) -> tuple[Trained, Metrics]:
+            shift_key, key = jax.random.split(key)
+            batch, old = memory.take(indices), jax.tree.map(lambda x: x[indices], before)
+            pixels, next_pixels = (random_shift(x, shift_key, config.shift) for x in (batch.pixels, batch.next_pixels))
+            batch = batch._replace(pixels=pixels, next_pixels=next_pixels)
+            return descend(optimizer, lambda params: loss(params, batch, old, key), trained)
+
+        return run_epochs(step, trained, key, config.auxiliary_epochs, config.auxiliary_minibatches, memory.num_samples)
+
+    names = jax.eval_shape(passes, trained)[1]
     last = num_updates % config.policy_iterations == config.policy_iterations - 1
-    learner, metrics = jax.lax.cond(
-        last, phase, lambda learner: (learner, dict.fromkeys(names, jnp.float32(jnp.nan))), learner
+    trained, metrics = jax.lax.cond(
+        last, passes, lambda trained: (trained, dict.fromkeys(names, jnp.float32(jnp.nan))), trained
     )
-    return learner, {f"{AUXILIARY}{name}": value for name, value in metrics.items()}
+    return trained, {f"{AUXILIARY}{name}": value for name, value in metrics.items()}

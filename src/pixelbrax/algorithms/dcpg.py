@@ -17,7 +17,6 @@ from pixelbrax.algorithms.agent import AgentState, Metrics, make_optimizer, star
 from pixelbrax.algorithms.auxiliary import (
     AuxiliaryBatch,
     Memory,
-    at_end_of_phase,
     auxiliary_phase,
     phasic_bytes_per_env,
 )
@@ -72,10 +71,9 @@ class DCPG:
         self.network = network
         self.config = config
         self._dynamics = Dynamics(network.feature_size, env.action_size) if config.dynamics_coef else None
-        phases = max(total_updates // config.policy_iterations, 1)
         steps = {
             "policy": total_updates * config.policy_epochs * config.num_minibatches,
-            "auxiliary": phases * config.auxiliary_epochs * config.auxiliary_minibatches,
+            "auxiliary": config.auxiliary_steps(total_updates),
         }
         self._optimizers = {name: make_optimizer(config, count) for name, count in steps.items()}
 
@@ -121,13 +119,15 @@ class DCPG:
         metrics["explained_variance"] = explained_variance(rollout.value, target, rollout.valid)
 
         memory = state.memory.with_rollout(state.num_updates % config.policy_iterations, rollout, target)
-        (params, auxiliary), auxiliary_metrics = at_end_of_phase(
+        (params, auxiliary), auxiliary_metrics = auxiliary_phase(
+            self._auxiliary_loss,
+            self.policy,
+            self._optimizers["auxiliary"],
+            (params, state.optimizer["auxiliary"]),
+            memory,
+            auxiliary_key,
             config,
             state.num_updates,
-            lambda trained: auxiliary_phase(
-                self._auxiliary_loss, self.policy, self._optimizers["auxiliary"], trained, memory, auxiliary_key, config
-            ),
-            (params, state.optimizer["auxiliary"]),
         )
         optimizer = {"policy": policy_optimizer, "auxiliary": auxiliary}
         return state.after((params, optimizer), envs, key, memory), metrics | auxiliary_metrics, episodes

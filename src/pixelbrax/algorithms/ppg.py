@@ -16,7 +16,6 @@ from pixelbrax.algorithms.agent import AgentState, Metrics, make_optimizer, star
 from pixelbrax.algorithms.auxiliary import (
     AuxiliaryBatch,
     Memory,
-    at_end_of_phase,
     auxiliary_phase,
     phasic_bytes_per_env,
 )
@@ -65,11 +64,10 @@ class PPG:
         self.env = env
         self.network = network
         self.config = config
-        phases = max(total_updates // config.policy_iterations, 1)
         steps = {
             "policy": total_updates * config.policy_epochs * config.num_minibatches,
             "value": total_updates * config.value_epochs * config.num_minibatches,
-            "auxiliary": phases * config.auxiliary_epochs * config.auxiliary_minibatches,
+            "auxiliary": config.auxiliary_steps(total_updates),
         }
         self._optimizers = {name: make_optimizer(config, count) for name, count in steps.items()}
 
@@ -118,13 +116,15 @@ class PPG:
         metrics["explained_variance"] = explained_variance(rollout.value, target, rollout.valid)
 
         memory = state.memory.with_rollout(state.num_updates % config.policy_iterations, rollout, target)
-        (params, auxiliary), auxiliary_metrics = at_end_of_phase(
+        (params, auxiliary), auxiliary_metrics = auxiliary_phase(
+            self._auxiliary_loss,
+            self.policy,
+            self._optimizers["auxiliary"],
+            ({"policy": policy[0], "value": value[0]}, state.optimizer["auxiliary"]),
+            memory,
+            auxiliary_key,
             config,
             state.num_updates,
-            lambda trained: auxiliary_phase(
-                self._auxiliary_loss, self.policy, self._optimizers["auxiliary"], trained, memory, auxiliary_key, config
-            ),
-            ({"policy": policy[0], "value": value[0]}, state.optimizer["auxiliary"]),
         )
         optimizer = {"policy": policy[1], "value": value[1], "auxiliary": auxiliary}
         return state.after((params, optimizer), envs, key, memory), metrics | auxiliary_metrics, episodes

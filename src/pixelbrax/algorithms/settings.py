@@ -92,6 +92,10 @@ class PhasicConfig(OnPolicyConfig):
     clone_coef: float = 1.0
     """Weight of the divergence from the policy before the auxiliary phase (beta_clone)."""
 
+    def auxiliary_steps(self, num_updates: int) -> int:
+        """Gradient steps of the auxiliary phases in so many updates; those of one phase at least."""
+        return max(num_updates // self.policy_iterations, 1) * self.auxiliary_epochs * self.auxiliary_minibatches
+
     @override
     def needs_memory(self, num_updates: int) -> bool:
         """Whether the next update goes on with a policy phase, whose rollouts are remembered."""
