@@ -1,6 +1,6 @@
 """Draws the README's pictures: sheets of all tasks and of some distractors; an animation of a trained run.
 
-Usage: python benchmarks/pictures.py [--run RUN | --distractors-of TASK ... --out FOLDER]
+Usage: python benchmarks/pictures.py [--run RUN | (--distractors-of TASK ... | --videos-of TASK) --out FOLDER]
 """
 
 import argparse
@@ -9,12 +9,13 @@ from pathlib import Path
 
 import jax
 import numpy as np
+from looks import Stagehand
 from PIL import Image, ImageDraw
 
 import pixelbrax
 from pixelbrax.cli.policy import policy_actor
 from pixelbrax.distractors import preset_names
-from pixelbrax.report import record_episode
+from pixelbrax.report import record_episode, write_video
 from pixelbrax.report.motion import FRAMES_A_SECOND, recorded_frames
 from pixelbrax.training import RunDir, Trainer
 
@@ -28,7 +29,7 @@ SHOWN = (
 
 def contact_sheet() -> None:
     """Moments of every task under random controls, stepped by MuJoCo, which needs no compilation; two tasks a row."""
-    strips = [_titled(name, _moments(name, (), 1, SIDE, MOMENTS, APART)) for name in pixelbrax.list_envs()]
+    strips = [_titled(name, _moments(name)) for name in pixelbrax.list_envs()]
     if len(strips) % 2:
         strips.append(np.zeros_like(strips[0]))
     half = len(strips) // 2
@@ -36,23 +37,45 @@ def contact_sheet() -> None:
     Image.fromarray(np.concatenate(pairs)).save(DOCS / "tasks.png", optimize=True)
 
 
-def distractor_sheet(task: str, names: Sequence[str], path: Path) -> None:
-    """A row for each preset: three episodes, four moments of each."""
-    rows = []
+def distractor_sheet(
+    task: str, names: Sequence[str], path: Path, columns: int = 1, episodes: int = 3, moments: int = 4
+) -> None:
+    """A strip for each preset: moments of several episodes, half a second or more apart."""
+    every = round(2 / moments * FRAMES_A_SECOND)
+    hand, keys = Stagehand(task, (moments - 1) * every + 1, 64), jax.random.split(jax.random.key(0), episodes)
+    strips = []
     for name in names:
-        rows.append(_titled(name, _moments(task, (name,), 3, 64, 4, 0.5), margin=140))
+        strips.append(_titled(name, _strip(hand.frames(name, keys)[:, ::every]), margin=140))
         print(f"{task} {name}", flush=True)
-    Image.fromarray(np.concatenate(rows)).save(path, optimize=True)
+    strips += [np.zeros_like(strips[0])] * (-len(strips) % columns)
+    rows = len(strips) // columns
+    columns_of = [np.concatenate(strips[k * rows : (k + 1) * rows]) for k in range(columns)]
+    Image.fromarray(np.concatenate(columns_of, axis=1)).save(path, optimize=True)
 
 
-def _moments(
-    task: str, distractors: tuple[str, ...], episodes: int, side: int, moments: int, apart: float
-) -> np.ndarray:
-    """(side, episodes * moments * side, 3) uint8 of one motion, so many simulated seconds apart."""
-    every = round(apart * FRAMES_A_SECOND)
-    keys, samples = jax.random.split(jax.random.key(0), episodes), 1 if distractors else 4
-    frames = recorded_frames(task, (moments - 1) * every + 1, keys, distractors, image_size=side, samples=samples)
-    return np.concatenate(list(np.asarray(frames)[:, ::every].reshape(-1, side, side, 3)), axis=1)
+def distractor_videos(task: str, names: Sequence[str], folder: Path) -> None:
+    """Three seconds of three episodes under each preset that moves, a file each."""
+    hand, keys = Stagehand(task, 3 * FRAMES_A_SECOND, 64), jax.random.split(jax.random.key(0), 3)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        frames = hand.frames(name, keys)
+        beside = np.concatenate(list(frames), axis=2).repeat(3, axis=1).repeat(3, axis=2)
+        if trouble := write_video(folder / f"{name.replace('/', '-')}.mp4", beside, FRAMES_A_SECOND):
+            raise SystemExit(trouble)
+        print(f"{task} {name}", flush=True)
+
+
+def _moments(task: str) -> np.ndarray:
+    """Of an undisturbed episode, side by side."""
+    every = round(APART * FRAMES_A_SECOND)
+    keys = jax.random.key(0)[None]
+    return _strip(recorded_frames(task, (MOMENTS - 1) * every + 1, keys, image_size=SIDE, samples=4)[:, ::every])
+
+
+def _strip(frames: np.ndarray | jax.Array) -> np.ndarray:
+    """(episode, moment, side, side, 3) side by side."""
+    frames = np.asarray(frames)
+    return np.concatenate(list(frames.reshape(-1, *frames.shape[2:])), axis=1)
 
 
 def _titled(title: str, strip: np.ndarray, margin: int = 0) -> np.ndarray:
@@ -78,11 +101,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", type=Path, help="the animation of this run")
     parser.add_argument("--distractors-of", nargs="+", metavar="TASK", help="sheets of all presets on these tasks")
+    parser.add_argument("--videos-of", metavar="TASK", help="a video of each preset on this task")
     parser.add_argument("--out", type=Path, default=Path("."), help="folder for those")
     args = parser.parse_args()
     if args.distractors_of:
         for task in args.distractors_of:
-            distractor_sheet(task, preset_names(), args.out / f"distractors-{task.replace('/', '-')}.png")
+            path = args.out / f"distractors-{task.replace('/', '-')}.png"
+            distractor_sheet(task, preset_names(), path, columns=4, episodes=2, moments=3)
+        return
+    if args.videos_of:
+        distractor_videos(args.videos_of, preset_names(), args.out)
         return
     if args.run:
         animation(args.run)

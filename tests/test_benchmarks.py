@@ -6,7 +6,11 @@ import sys
 import tarfile
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
+
+from pixelbrax.report.motion import recorded_frames
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
@@ -32,3 +36,17 @@ def test_a_step_that_takes_too_long_is_cut_off(tmp_path):
     code += "print(gpu.run(step, Path(sys.argv[2]), False, 1.0)['exit'])"
     command = [sys.executable, "-c", code, str(BENCHMARKS), str(tmp_path)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "cut off"
+
+
+def test_sheets_show_what_the_environment_shows(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    from looks import Stagehand
+
+    keys = jax.random.split(jax.random.key(0), 2)
+    names = ("dcs/camera-hard", "new/latency")
+    shown = Stagehand("inverted_pendulum", 3, 32).frames(names, keys)
+    expected = np.asarray(recorded_frames("inverted_pendulum", 3, keys, names, image_size=32))
+    difference = np.abs(shown.astype(int) - expected)
+    assert shown.std() > 10
+    assert difference.max() <= 1  # the same numbers, compiled apart
+    assert (difference > 0).mean() < 1e-3

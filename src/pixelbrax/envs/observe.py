@@ -88,7 +88,7 @@ def _views(model: mujoco.MjModel, cameras: Mapping[str, CameraLike]) -> dict[str
     return {name: view(model, camera) for name, camera in cameras.items()}
 
 
-def _distances(model: mujoco.MjModel, views: dict[str, View]) -> dict[str, float]:
+def camera_distances(model: mujoco.MjModel, views: dict[str, View]) -> dict[str, float]:
     """From each camera to the body's center of mass, metres, as the model is made; what a camera can turn around."""
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
@@ -122,7 +122,7 @@ class Observer:
         self._settings = settings
         self._distraction = distraction
         self._plain = _World(model, scene, _views(model, cameras), moving_lights(model))
-        self._distances = _distances(model, self._plain.views) if distraction else {}
+        self._distances = camera_distances(model, self._plain.views) if distraction else {}
         wanted = set(settings.outputs)
         self._outputs: tuple[Output, ...] = (
             *(["packed"] if "pixels" in wanted else []),

@@ -183,7 +183,7 @@ class PixelEnv:
           key: of which this and all following episodes are drawn.
           visual_key: of which all looks are drawn, if anything distracts; by default it follows from `key`.
         """
-        looks = self._observer.looks(jax.random.fold_in(key, _VISUAL) if visual_key is None else visual_key)
+        looks = self._observer.looks(visual_key_of(key) if visual_key is None else visual_key)
         return self._observe(_with_looks(self._start(key), looks), None, jnp.array(True))
 
     def step(self, state: State, action: Float[Array, " action_size"]) -> State:
@@ -294,6 +294,11 @@ class PixelEnv:
         if self.autoreset == "same_step":
             state = replace(state, info=state.info | {FINAL_OBSERVATION: state.obs})
         return state
+
+
+def visual_key_of(key: Array) -> Array:
+    """The visual key of an environment whose key this is, if it is given none of its own."""
+    return jax.random.fold_in(key, _VISUAL)
 
 
 def _with_looks(state: State, looks: Looks) -> State:

@@ -63,11 +63,11 @@ class RecordedPhysics:
 
     def reset(self, key: Array) -> PhysicsState:
         """The first frame."""
-        return self._state(jnp.zeros((), jnp.int32))
+        return self.at(jnp.zeros((), jnp.int32))
 
     def step(self, state: PhysicsState, action: Array) -> PhysicsState:
         """The next frame."""
-        return self._state(jnp.minimum(state.data + 1, len(self._xpos) - 1))
+        return self.at(jnp.minimum(state.data + 1, len(self._xpos) - 1))
 
     def coordinates(self, state: PhysicsState) -> Array:
         """Nothing that could diverge."""
@@ -77,5 +77,6 @@ class RecordedPhysics:
         """Of the frame."""
         return jnp.asarray(self._xpos)[state.data], jnp.asarray(self._xmat)[state.data]
 
-    def _state(self, frame: Array) -> PhysicsState:
+    def at(self, frame: Array) -> PhysicsState:
+        """That frame, () int32."""
         return PhysicsState(frame, frame.astype(jnp.float32)[None], jnp.zeros(()), jnp.array(False), {})

@@ -1,0 +1,75 @@
+"""Every distractor on every task, cheaply: one renderer a task, and of each distractor only its own small programs."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, UInt8
+
+from pixelbrax.distractors import Distraction, DistractorLike, Look, Stage, resolve
+from pixelbrax.distractors.base import View
+from pixelbrax.envs import PixelEnv
+from pixelbrax.envs.cameras import default_camera, view
+from pixelbrax.envs.observe import camera_distances
+from pixelbrax.envs.pixel_env import visual_key_of
+from pixelbrax.physics.recorded import RecordedPhysics
+from pixelbrax.render import Camera, Frame, GeomPose, Scene, render, unpack
+from pixelbrax.report.motion import FRAMES_A_SECOND
+from pixelbrax.tasks import get_task
+
+Seen = tuple[Scene, GeomPose, Camera]
+
+
+class Stagehand:
+    """A task's recorded motion, shown under one distractor after the other: what `recorded_frames` gives, sooner."""
+
+    def __init__(self, task: str, num_frames: int, image_size: int):
+        """Records it.
+
+        Args:
+          task: a name of `pixelbrax.list_envs()`.
+          num_frames: frames of each episode.
+          image_size: height and width, pixels.
+        """
+        known = get_task(task)
+        self._task, self._size, self._num_frames = task, image_size, num_frames
+        physics = RecordedPhysics.of_random_controls(known.physics().mj_model, num_frames, 1 / FRAMES_A_SECOND)
+        sky = (known.look.sky_down, known.look.sky_up) if known.look else None
+        env = PixelEnv(physics, known.camera, image_size=image_size, frame_stack=1, sky=sky)
+        self._stage = Stage.of(physics.mj_model, env.scene, image_size, image_size)
+        views = {"": view(physics.mj_model, known.camera or default_camera(physics.mj_model))}
+        self._distance = jnp.float32(camera_distances(physics.mj_model, views)[""])
+
+        def seen(frame: Array) -> Seen:
+            return env.picture(replace(env.reset(jax.random.key(0)), physics=physics.at(frame)))
+
+        self._seen = jax.jit(jax.vmap(seen))(jnp.arange(num_frames))
+        self._draw = jax.jit(self._drawn, static_argnums=(1, 2))
+
+    def frames(self, distractors: DistractorLike, keys: Array) -> UInt8[np.ndarray, "episode frame height width 3"]:
+        """The episodes of these keys."""
+        distraction = Distraction(resolve(distractors, self._task), self._stage)
+        several = distraction.several
+
+        @jax.jit
+        def look_at(looks: Look, frame: Array) -> Seen:
+            scene, pose, camera = jax.tree.map(lambda x: x[frame], self._seen)
+            changed = jax.vmap(lambda look: distraction.view(look, View(scene, camera, self._distance)))(looks)
+            return changed.scene, jax.vmap(lambda _: pose)(looks.count), changed.camera
+
+        start, step = jax.jit(jax.vmap(distraction.init)), jax.jit(jax.vmap(distraction.step))
+        change = jax.jit(jax.vmap(distraction.frame)) if several.changes_frames else None
+        looks, result = start(jax.vmap(visual_key_of)(keys)), []
+        for k in range(self._num_frames):
+            looks = step(looks) if k else looks
+            frame = self._draw(look_at(looks, jnp.int32(k)), several.needs_segmentation, several.needs_shadows)
+            packed = frame.packed
+            if change is not None:
+                looks, packed = change(looks, packed, frame.segmentation)
+            result.append(np.asarray(jax.vmap(unpack)(packed)))
+        return np.stack(result, axis=1)
+
+    def _drawn(self, seen: Seen, segmentation: bool, shadows: bool) -> Frame:
+        outputs = ("packed", "segmentation") if segmentation else ("packed",)
+        return jax.vmap(lambda *x: render(*x, self._size, self._size, outputs, shadows=shadows))(*seen)
