@@ -19,13 +19,12 @@ def summarize(path: Path) -> dict:
     run = RunDir.open(path)
     config, last = run.load_config(), run.read_metrics()[-1]
     environment = config.environment
-    kind, size = "grey" if environment.grayscale else "RGB", environment.image_size
     return {
         "run": path.name,
         "algorithm": config.algorithm,
         "env": environment.env,
         "backend": environment.backend,
-        "observation": "black images" if config.network.blind else f"{size}x{size} {kind}",
+        "observation": "black images" if config.network.blind else environment.view,
         "seed": config.seed,
         "steps": int(last["steps"]),
         "frames": int(last["frames"]),

@@ -72,4 +72,8 @@ class Stagehand:
 
     def _drawn(self, seen: Seen, segmentation: bool, shadows: bool) -> Frame:
         outputs = ("packed", "segmentation") if segmentation else ("packed",)
-        return jax.vmap(lambda *x: render(*x, self._size, self._size, outputs, shadows=shadows))(*seen)
+
+        def draw(scene: Scene, pose: GeomPose, camera: Camera) -> Frame:
+            return render(scene, pose, camera, self._size, self._size, outputs, shadows=shadows)
+
+        return jax.vmap(draw)(*seen)

@@ -40,7 +40,7 @@ def test_a_step_that_takes_too_long_is_cut_off(tmp_path):
 
 def test_sheets_show_what_the_environment_shows(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    from looks import Stagehand
+    from looks import Stagehand  # pyright: ignore[reportMissingImports]
 
     keys = jax.random.split(jax.random.key(0), 2)
     names = ("dcs/camera-hard", "new/latency")

@@ -1,6 +1,7 @@
 """Small agents of every algorithm, for probes."""
 
 from dataclasses import replace
+from typing import Literal
 
 import jax
 
@@ -24,11 +25,10 @@ CONFIGS = {
 }
 
 
-def make_agent(name, env, updates=30, **settings):
+def make_agent(name, env, updates=30, critic: Literal["shared", "state"] = "shared", normalize=False, **settings):
     config = replace(CONFIGS[name], **settings)
-    shape = env.observation_spec["pixels"].shape
-    sizes = NetworkConfig(conv_features=(8,), features=32)
-    network = ActorCritic(shape, env.images.frame_stack, env.action_size, sizes)
+    sizes = NetworkConfig(conv_features=(8,), features=32, state_layers=(), normalize_value=normalize, critic=critic)
+    network = ActorCritic(env.observation_spec, env.images.frame_stack, env.action_size, sizes)
     return ALGORITHMS["dcpg" if name == "ddcpg" else name].agent(env, network, config, updates)
 
 

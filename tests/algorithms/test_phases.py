@@ -8,7 +8,7 @@ import pytest
 from pixelbrax.algorithms import PPGConfig
 from pixelbrax.algorithms.auxiliary import AuxiliaryBatch, Memory
 from pixelbrax.algorithms.losses import Batch
-from pixelbrax.algorithms.rollout import Frames, Rollout
+from pixelbrax.algorithms.rollout import Frames, Rollout, Seen
 from pixelbrax.errors import ConfigError
 from pixelbrax.networks import TanhNormal
 from tests.algorithms.agents import CONFIGS, make_agent
@@ -23,13 +23,13 @@ def _rollout(seed, time=3, env=2, stack=2):
     numbers = [jnp.asarray(rng.normal(size=(time, env)), jnp.float32) for _ in range(4)]
     action = jnp.asarray(rng.normal(size=(time, env, 1)), jnp.float32)
     flags = [jnp.asarray(rng.integers(0, 2, (time, env)), bool) for _ in range(3)]
-    return Rollout(frames, jnp.tanh(action), action, *numbers, *flags)
+    return Rollout(Seen(frames, None), jnp.tanh(action), action, *numbers, *flags)
 
 
 def test_the_memory_holds_the_rollouts_of_a_phase():
     """Side by side; a sample is what its rollout has, and is followed by what followed."""
     config = PPGConfig(num_envs=2, unroll_length=3, policy_iterations=2, num_minibatches=1, auxiliary_minibatches=1)
-    memory = Memory.empty(probe_env(image_size=(8, 9), grayscale=True, frame_stack=2), config)
+    memory = Memory.empty(probe_env(image_size=(8, 9), grayscale=True, frame_stack=2), ("pixels",), config)
     assert memory.num_samples == 12
     rollouts = [_rollout(seed) for seed in range(3)]
     for i, rollout in enumerate(rollouts):
@@ -38,8 +38,10 @@ def test_the_memory_holds_the_rollouts_of_a_phase():
     for sample in range(12):
         time, env = divmod(sample, 4)
         source, env = rollouts[2 if env < 2 else 1], jnp.array([env % 2])
-        np.testing.assert_array_equal(batch.pixels[sample], source.frames.stacked(jnp.array([time]), env)[0])
-        np.testing.assert_array_equal(batch.next_pixels[sample], source.frames.stacked(jnp.array([time + 1]), env)[0])
+        assert source.seen.frames is not None
+        stacked = source.seen.frames.stacked
+        np.testing.assert_array_equal(batch.observation["pixels"][sample], stacked(jnp.array([time]), env)[0])
+        np.testing.assert_array_equal(batch.next_observation["pixels"][sample], stacked(jnp.array([time + 1]), env)[0])
         np.testing.assert_array_equal(batch.action[sample], source.action[time, env[0]])
         np.testing.assert_array_equal(batch.target[sample], source.value[time, env[0]])
         np.testing.assert_array_equal(batch.valid[sample], source.valid[time, env[0]])
@@ -62,7 +64,7 @@ def _batch(agent, seed=0):
     valid = jnp.array([1, 1, 0, 1, 1, 1], bool)
     raw = jnp.asarray(rng.normal(size=(6, agent.env.action_size)), jnp.float32)
     log_prob, value, advantage = numbers
-    return Batch(jnp.asarray(pixels), raw, log_prob, value, advantage, valid)
+    return Batch({"pixels": jnp.asarray(pixels)}, raw, log_prob, value, advantage, valid)
 
 
 def test_dcpgs_policy_phase_holds_the_value_and_reads_no_return():
@@ -70,7 +72,7 @@ def test_dcpgs_policy_phase_holds_the_value_and_reads_no_return():
     params = _params(agent)
     batch = _batch(agent)
     _, metrics = agent._policy_loss(params, batch, jax.random.key(1))
-    seen = np.asarray(agent._see(params, batch.pixels).value, np.float64)
+    seen = np.asarray(agent._see(params, batch.observation).value, np.float64)
     valid = np.asarray(batch.valid)
     expected = 0.5 * np.mean((seen - np.asarray(batch.value))[valid] ** 2)
     np.testing.assert_allclose(metrics["value_shift"], expected, rtol=1e-5)
@@ -79,7 +81,7 @@ def test_dcpgs_policy_phase_holds_the_value_and_reads_no_return():
         return agent._policy_loss(params, batch._replace(advantage=advantage), jax.random.key(1))[0]
 
     # Where the value stays what it was, returns do not pull on the value head, whatever they are.
-    held = batch._replace(value=agent._see(params, batch.pixels).value)
+    held = batch._replace(value=agent._see(params, batch.observation).value)
     batch = held
     grads = jax.grad(value_head)(params, 100 * held.advantage)["network"]["value"]
     assert all(np.abs(leaf).max() < 1e-6 for leaf in jax.tree.leaves(grads))
@@ -89,9 +91,9 @@ def test_the_dynamics_loss_has_its_three_terms():
     agent = make_agent("ddcpg", probe_env())
     params = _params(agent)
     source = _batch(agent)
-    following = jnp.flip(source.pixels, 1)
-    batch = AuxiliaryBatch(source.pixels, following, jnp.tanh(source.raw_action), source.value, source.valid)
-    features, after = (np.asarray(agent._see(params, x).features) for x in (source.pixels, following))
+    following = {"pixels": jnp.flip(source.observation["pixels"], 1)}
+    batch = AuxiliaryBatch(source.observation, following, jnp.tanh(source.raw_action), source.value, source.valid)
+    features, after = (np.asarray(agent._see(params, x).features) for x in (source.observation, following))
     key = jax.random.key(3)
     loss = agent._dynamics_loss(params["dynamics"], jnp.asarray(features), batch, jnp.asarray(after), key)
 
@@ -115,17 +117,17 @@ def test_the_auxiliary_loss_is_the_papers(name):
     """Against sums in float64: returns for the value, or values, and the policy held where it was."""
     agent = make_agent(name, probe_env(), clone_coef=2.5)
     params, source = _params(agent), _batch(agent)
-    batch = AuxiliaryBatch(source.pixels, source.pixels, source.raw_action, source.value, source.valid)
+    batch = AuxiliaryBatch(source.observation, source.observation, source.raw_action, source.value, source.valid)
     before = TanhNormal(source.raw_action, jnp.full_like(source.raw_action, -0.3))
     loss, metrics = agent._auxiliary_loss(params, batch, before, jax.random.key(1))
     valid, target = np.asarray(batch.valid), np.asarray(batch.target, np.float64)
-    seen = agent.network.apply(params["policy" if name == "ppg" else "network"], batch.pixels)
+    seen = agent.network.apply(params["policy" if name == "ppg" else "network"], batch.observation)
     mean, log_std = (np.asarray(x, np.float64) for x in (seen.policy.mean, seen.policy.log_std))
     old_mean, old_std = np.asarray(before.mean, np.float64), np.exp(np.asarray(before.log_std, np.float64))
     kl = (log_std - np.log(old_std) + (old_std**2 + (old_mean - mean) ** 2) / (2 * np.exp(2 * log_std)) - 0.5).sum(-1)
     expected = 2.5 * kl[valid].mean() + 0.5 * np.mean((np.asarray(seen.value) - target)[valid] ** 2)
     if name == "ppg":
-        value = np.asarray(agent.network.apply(params["value"], batch.pixels).value)
+        value = np.asarray(agent.network.apply(params["value"], batch.observation).value)
         expected += 0.5 * np.mean((value - target)[valid] ** 2)
     np.testing.assert_allclose(loss, expected, rtol=1e-5)
     np.testing.assert_allclose(metrics["kl"], kl[valid].mean(), rtol=1e-5)

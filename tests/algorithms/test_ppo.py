@@ -18,14 +18,14 @@ def test_rollout_marks_resets_and_keeps_the_last_observation(strict):
     params = network.init(jax.random.key(0))
     states = jax.vmap(env.reset)(jax.random.split(jax.random.key(1), 4))
     final, rollout, totals = jax.jit(
-        lambda states, key: collect(env, lambda pixels: network.apply(params, pixels), states, key, 10)
+        lambda states, key: collect(env, lambda seen: network.apply(params, seen), ("pixels",), states, key, 10)
     )(states, jax.random.key(2))
     np.testing.assert_array_equal(rollout.truncated[:, 0], [0, 0, 1, 0, 0, 0, 1, 0, 0, 0])
     np.testing.assert_array_equal(rollout.valid[:, 0], [1, 1, 1, 0, 1, 1, 1, 0, 1, 1])
     np.testing.assert_array_equal(rollout.reward[:, 0], [1, 2, 3, 0, 1, 2, 3, 0, 1, 2])
     np.testing.assert_array_equal(rollout.next_value[:-1], rollout.value[1:])
-    np.testing.assert_allclose(rollout.next_value[-1], network.apply(params, final.obs["pixels"]).value, rtol=1e-5)
-    assert rollout.frames.images.dtype == jnp.uint8
+    np.testing.assert_allclose(rollout.next_value[-1], network.apply(params, final.obs).value, rtol=1e-5)
+    assert rollout.seen.frames.images.dtype == jnp.uint8
     assert int(totals.count) == 8
     assert float(totals.episode_return) == 8 * 6
 
@@ -40,19 +40,22 @@ def test_frames_kept_once_are_stacked_as_the_environment_stacks_them(settings):
     step = jax.jit(jax.vmap(env.step))
     states = step(states, jnp.zeros((3, 1)))
 
-    def policy(pixels):
-        return network.apply(params, pixels)
+    def act(states, key):
+        return collect(env, lambda seen: network.apply(params, seen), ("pixels", "state"), states, key, 11)
 
-    final, rollout, _ = jax.jit(lambda states, key: collect(env, policy, states, key, 11))(states, jax.random.key(2))
-    seen = [states.obs["pixels"]]
+    final, rollout, _ = jax.jit(act)(states, jax.random.key(2))
+    seen = [states.obs]
     for raw_action in rollout.raw_action:
         states = step(states, jnp.tanh(raw_action))
-        seen.append(states.obs["pixels"])
+        seen.append(states.obs)
     time, envs = (x.ravel() for x in jnp.mgrid[:12, :3])
-    np.testing.assert_array_equal(rollout.frames.stacked(time, envs), jnp.stack(seen)[time, envs])
-    np.testing.assert_array_equal(final.obs["pixels"], seen[-1])
+    kept = rollout.seen.at(time, envs)
     batch = Batch.of(rollout, rollout.value, jnp.array([7 * 3 + 2]))
-    np.testing.assert_array_equal(batch.pixels[0], seen[7][2])
+    for name in ("pixels", "state"):
+        np.testing.assert_array_equal(kept[name], jnp.stack([obs[name] for obs in seen])[time, envs])
+        np.testing.assert_array_equal(final.obs[name], seen[-1][name])
+        np.testing.assert_array_equal(batch.observation[name][0], seen[7][name][2])
+    np.testing.assert_array_equal(rollout.observed["state"], jnp.stack([obs["state"] for obs in seen[:-1]]))
 
 
 def test_staggered_first_episodes_are_not_counted():

@@ -51,7 +51,7 @@ def test_truncation_bootstraps_and_termination_does_not(name):
     params = state.params
     if "encoder" not in params:
         params = params["value" if "value" in params else "network"]
-    value = agent.network.apply(params, state.envs.obs["pixels"]).value
+    value = agent.network.apply(params, state.envs.obs).value
     left, running = state.envs.obs["state"][:, 0] < 0, ~state.envs.done
     assert abs(value[left & running].mean() - 1.0) < 0.4
     assert abs(value[~left].mean() - 1 / (1 - 0.8)) < 0.8
@@ -63,6 +63,24 @@ def test_learns_an_action_that_pays_two_steps_later(name):
     _, history = train((jax.jit(agent.init), jax.jit(agent.update)), 48)
     _, episodes = history[-1]
     assert episodes.episode_return / episodes.count > 0.85
+
+
+@pytest.mark.parametrize(
+    ("name", "seen", "critic"),
+    [("ppo", (), "shared"), ("ppo", ("pixels",), "state"), pytest.param("ppg", ("pixels",), "state", marks=full)],
+)
+def test_learns_from_states_or_with_a_critic_that_reads_them(name, seen, critic):
+    """Which side pays, and what is to come; with values in units of the returns' spread, and a rate that adapts."""
+    env = probe_env(pays_side=True, frame_stack=1, episode_length=20, outputs=seen)
+    agent = make_agent(name, env, 40, critic=critic, normalize=True, discount=0.8, target_kl=0.02)
+    state, history = train((jax.jit(agent.init), jax.jit(agent.update)), 40)
+    metrics, episodes = history[-1]
+    assert episodes.episode_return / episodes.count > 0.9 * 20
+    assert metrics["explained_variance"] > 0.3 or metrics["value_loss"] < 0.3
+    trained = state.params if name == "ppo" else state.params["value"]
+    assert trained["statistics"]["return"]["count"] > 4000
+    optimizer = state.optimizer if name == "ppo" else state.optimizer["policy"]
+    assert float(optimizer[-1].rate) != pytest.approx(3e-3)
 
 
 def _env(physics, **settings):

@@ -66,8 +66,8 @@ def test_states_and_rewards_are_the_engines_own_k_at_a_time(name, backend, load)
 def test_advantages_equal_returns_summed_by_hand_over_recorded_episodes():
     env = pixelbrax.make("inverted_pendulum", "spring", image_size=8, frame_stack=1, episode_length=9)
 
-    def policy(pixels):
-        mean = pixels.astype(jnp.float32).mean((1, 2, 3))
+    def policy(obs):
+        mean = obs["pixels"].astype(jnp.float32).mean((1, 2, 3))
         spread = jnp.full((len(mean), env.action_size), 1.0)
         return PolicyValue(TanhNormal(jnp.zeros_like(spread), spread), jnp.sin(mean), mean[:, None])
 
@@ -75,8 +75,8 @@ def test_advantages_equal_returns_summed_by_hand_over_recorded_episodes():
     def record(key):
         reset_key, act_key = jax.random.split(key)
         state = jax.vmap(env.reset)(jax.random.split(reset_key, 6))
-        state, rollout, _ = collect(env, policy, state, act_key, 30)
-        return rollout, policy(state.obs["pixels"]).value
+        state, rollout, _ = collect(env, policy, ("pixels",), state, act_key, 30)
+        return rollout, policy(state.obs).value
 
     rollout, last_value = jax.tree.map(np.asarray, record(jax.random.key(0)))
     assert rollout.terminated.any(), "some fall"

@@ -237,7 +237,7 @@ def test_gradients_flow_through_physics(strict):
         ({"image_size": (64, 513)}, "at most 512"),
         ({"frame_stack": 0}, "frame_stack is 0"),
         ({"outputs": ("rgb",)}, "unknown output 'rgb': an environment gives pixels, depth, segmentation"),
-        ({"outputs": ()}, "outputs is empty"),
+        ({"outputs": (), "distractors": "kage/hue"}, "distractors change images, and outputs has none"),
         ({"autoreset": "never"}, "autoreset is 'never': it must be one of next_step"),
         ({"camera": "track"}, "the model has no camera 'track': it has none"),
         ({"camera": {}}, "camera is empty"),
@@ -249,3 +249,13 @@ def test_gradients_flow_through_physics(strict):
 def test_bad_numbers_are_told(settings, message):
     with pytest.raises(ConfigError, match=message):
         probe_env(**settings)
+
+
+def test_without_images_the_same_episodes_are_seen_as_states_alone():
+    plain, seen = probe_env(outputs=(), episode_length=4), probe_env(episode_length=4)
+    assert set(plain.observation_spec) == {"state"}
+    keys = jax.random.key(0)
+    states = [_episode(env, keys, 9) for env in (plain, seen)]
+    np.testing.assert_array_equal(*(state.obs["state"] for state in states))
+    np.testing.assert_array_equal(*(state.reward for state in states))
+    assert plain.render(jax.jit(plain.reset)(keys), 16, 16).std() > 1

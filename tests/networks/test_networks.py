@@ -9,6 +9,12 @@ from flax import nnx
 from pixelbrax.networks import ActorCritic, ClippedNormal, NetworkConfig, TanhNormal, random_shift
 from pixelbrax.networks.conv import conv, max_pool
 from pixelbrax.networks.encoder import PatchEmbedding
+from pixelbrax.networks.normalization import no_statistics, normalized, with_numbers
+
+
+def _spec(*pixels, state=None):
+    spec = {"pixels": jax.ShapeDtypeStruct(pixels, jnp.uint8)} if pixels else {}
+    return spec | ({"state": jax.ShapeDtypeStruct((state,), jnp.float32)} if state else {})
 
 
 @pytest.mark.parametrize(("size", "kernel_size", "stride"), [(12, 4, 4), (13, 4, 4), (12, 3, 2), (11, 3, 2), (8, 3, 1)])
@@ -59,9 +65,9 @@ def test_embedding_sees_motion_and_the_newest_frame(strict, frame_channels):
 
 
 def test_actor_critic_is_a_pure_function_of_its_parameters(strict):
-    network = ActorCritic((16, 16, 6), 2, 3, NetworkConfig(features=8))
+    network = ActorCritic(_spec(16, 16, 6), 2, 3, NetworkConfig(features=8))
     params = network.init(jax.random.key(0))
-    pixels = jax.random.randint(jax.random.key(1), (4, 16, 16, 6), 0, 256).astype(jnp.uint8)
+    pixels = {"pixels": jax.random.randint(jax.random.key(1), (4, 16, 16, 6), 0, 256).astype(jnp.uint8)}
     seen = network.apply(params, pixels)
     assert seen.policy.mean.shape == (4, 3)
     assert seen.value.shape == (4,)
@@ -71,10 +77,10 @@ def test_actor_critic_is_a_pure_function_of_its_parameters(strict):
 
 
 def test_a_blind_network_sees_nothing(strict):
-    network = ActorCritic((16, 16, 3), 1, 2, NetworkConfig(features=8, blind=True))
+    network = ActorCritic(_spec(16, 16, 3), 1, 2, NetworkConfig(features=8, blind=True))
     params = network.init(jax.random.key(0))
     pixels = jax.random.randint(jax.random.key(1), (2, 16, 16, 3), 0, 256).astype(jnp.uint8)
-    np.testing.assert_array_equal(*network.apply(params, pixels).policy.mean)
+    np.testing.assert_array_equal(*network.apply(params, {"pixels": pixels}).policy.mean)
 
 
 @pytest.mark.parametrize(
@@ -89,10 +95,10 @@ def test_a_blind_network_sees_nothing(strict):
 )
 def test_every_encoder_tells_where_things_are(encoder, dtype):
     """No average over the image: a dot in another corner gives other features, whose gradients are finite."""
-    network = ActorCritic((20, 24, 6), 2, 3, NetworkConfig(features=16, encoder=encoder, dtype=dtype))
+    network = ActorCritic(_spec(20, 24, 6), 2, 3, NetworkConfig(features=16, encoder=encoder, dtype=dtype))
     params = network.init(jax.random.key(0))
     black = jnp.zeros((1, 20, 24, 6), jnp.uint8)
-    dots = jnp.concatenate([black.at[:, 2:6, 2:6].set(255), black.at[:, 14:18, 18:22].set(255)])
+    dots = {"pixels": jnp.concatenate([black.at[:, 2:6, 2:6].set(255), black.at[:, 14:18, 18:22].set(255)])}
     seen = network.apply(params, dots)
     assert seen.features.shape == (2, network.feature_size)
     assert seen.features.dtype == seen.value.dtype == seen.policy.mean.dtype == jnp.float32
@@ -126,3 +132,70 @@ def test_clipped_normals_entropy_is_the_mean_log_density(strict):
     raw = many.sample(jax.random.key(0))
     np.testing.assert_allclose(many.entropy(jax.random.key(1))[0], -many.log_prob(raw).mean(), rtol=0.01)
     assert np.abs(many.action(raw)).max() == 1.0
+
+
+def test_statistics_are_those_of_all_valid_numbers_however_they_came(strict):
+    numbers = np.random.default_rng(0).normal([1e3, -2.0, 0.0], [5.0, 0.1, 0.0], (400, 3)).astype(np.float32)
+    valid = np.random.default_rng(1).random(400) < 0.7
+    statistics = no_statistics(3)
+    for first, last in ((0, 1), (1, 60), (60, 60 + 1), (61, 400)):
+        numbers_, valid_ = jnp.asarray(numbers[first:last]), jnp.asarray(valid[first:last])
+        statistics = with_numbers(statistics, numbers_, valid_)
+    expected = numbers[valid].astype(np.float64)
+    assert float(statistics["count"]) == valid.sum()
+    np.testing.assert_allclose(statistics["mean"], expected.mean(0), rtol=1e-5)
+    np.testing.assert_allclose(statistics["variance"], expected.var(0), rtol=1e-3, atol=1e-9)
+    scaled = np.asarray(normalized(statistics, jnp.asarray(numbers)))[valid]
+    np.testing.assert_allclose(scaled[:, :2].mean(0), 0, atol=1e-3)
+    np.testing.assert_allclose(scaled[:, :2].std(0), 1, atol=1e-3)
+    np.testing.assert_array_equal(scaled[:, 2], 0)  # what never changes says nothing
+    nothing = with_numbers(no_statistics(3), jnp.asarray(numbers), jnp.zeros(400, bool))
+    np.testing.assert_array_equal(normalized(nothing, jnp.ones((1, 3))), 1.0)
+
+
+def _observation():
+    pixels = jax.random.randint(jax.random.key(1), (5, 16, 16, 3), 0, 256).astype(jnp.uint8)
+    return {"pixels": pixels, "state": jax.random.normal(jax.random.key(2), (5, 4))}
+
+
+def test_a_privileged_critic_reads_the_state_and_the_actor_the_pixels(strict):
+    network = ActorCritic(_spec(16, 16, 3, state=4), 1, 2, NetworkConfig(features=8, critic="state"))
+    assert set(network.reads) == {"pixels", "state"}
+    params, observation = network.init(jax.random.key(0)), _observation()
+    seen = network.apply(params, observation)
+    other_state = network.apply(params, observation | {"state": observation["state"] + 1})
+    other_pixels = network.apply(params, observation | {"pixels": 255 - observation["pixels"]})
+    np.testing.assert_array_equal(seen.policy.mean, other_state.policy.mean)
+    np.testing.assert_array_equal(seen.value, other_pixels.value)
+    assert (seen.value != other_state.value).all()
+    assert (seen.policy.mean != other_pixels.policy.mean).any()
+
+
+def test_two_networks_apart_see_what_actor_and_critic_do(strict):
+    config = NetworkConfig(features=8, critic="state")
+    policy, value = ActorCritic(_spec(16, 16, 3, state=4), 1, 2, config).apart()
+    assert (policy.reads, value.reads) == (("pixels",), ("state",))
+    shared = ActorCritic(_spec(16, 16, 3, state=4), 1, 2, NetworkConfig(features=8)).apart()
+    assert [network.reads for network in shared] == [("pixels",)] * 2
+
+
+def test_new_statistics_of_returns_leave_all_values_as_they_were(strict):
+    network = ActorCritic(_spec(16, 16, 3), 1, 2, NetworkConfig(features=8, normalize_value=True))
+    observation, target = _observation(), 300 + 20 * jax.random.normal(jax.random.key(3), (5,))
+    params = network.init(jax.random.key(0))
+    before = network.apply(params, observation)
+    after = network.apply(network.observe(params, {}, target, jnp.ones(5, bool)), observation)
+    np.testing.assert_allclose(after.value, before.value, atol=1e-3)
+    np.testing.assert_allclose(after.value_scale, np.std(target), rtol=1e-4)
+    assert before.value_scale == 1.0
+
+
+@pytest.mark.parametrize("critic", ["shared", "state"])
+def test_statistics_have_no_gradient(strict, critic):
+    network = ActorCritic(_spec(state=4), 1, 2, NetworkConfig(features=8, critic=critic, normalize_value=True))
+    params = network.init(jax.random.key(0))
+    observation = {"state": _observation()["state"]}
+    params = network.observe(params, observation, jnp.arange(5.0), jnp.ones(5, bool))
+    grads = jax.grad(lambda params: network.apply(params, observation).value.sum())(params)
+    assert all((leaf == 0).all() for leaf in jax.tree.leaves(grads["statistics"]))
+    assert all((leaf != 0).any() for leaf in jax.tree.leaves(grads["value"]))

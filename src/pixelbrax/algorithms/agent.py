@@ -4,13 +4,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import jax
-import optax
-from jaxtyping import Array, Float, Int32, PyTree, UInt8
+from jaxtyping import Array, Float, Int32, PyTree
 
 from pixelbrax.algorithms.rollout import EpisodeTotals, stagger_clocks
-from pixelbrax.algorithms.settings import OnPolicyConfig
 from pixelbrax.envs import PixelEnv, State
-from pixelbrax.networks import ActionDistribution
+from pixelbrax.networks import ActionDistribution, Observation
 
 Metrics = dict[str, Float[Array, ""]]
 AUXILIARY = "auxiliary_"
@@ -64,7 +62,7 @@ class Agent(Protocol):
         """Acts for one rollout, and learns."""
         ...
 
-    def policy(self, params: PyTree, pixels: UInt8[Array, "batch height width channels"]) -> ActionDistribution:
+    def policy(self, params: PyTree, observation: Observation) -> ActionDistribution:
         """Distribution of the actions for a batch of observations."""
         ...
 
@@ -73,9 +71,3 @@ def started_envs(env: PixelEnv, num_envs: int, reset_key: Array, clock_key: Arra
     """Environments at random times of their first episodes."""
     envs = jax.vmap(env.reset)(jax.random.split(reset_key, num_envs))
     return stagger_clocks(envs, clock_key, env.episode_length)
-
-
-def make_optimizer(config: OnPolicyConfig, num_steps: int) -> optax.GradientTransformation:
-    """Adam whose step size falls linearly over `num_steps`, on gradients of clipped norm."""
-    schedule = optax.linear_schedule(config.learning_rate, config.final_learning_rate, num_steps)
-    return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), optax.adam(schedule, eps=1e-5))

@@ -1,35 +1,35 @@
 """What the auxiliary phases of PPG and DCPG share: the rollouts of a policy phase, and passes over them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int32, PyTree, UInt8
+from jaxtyping import Array, Bool, Float, Int32, PyTree
 
 from pixelbrax.algorithms.agent import AUXILIARY, Metrics
-from pixelbrax.algorithms.minibatches import Trained, descend, run_epochs
-from pixelbrax.algorithms.rollout import Frames, Rollout, frame_bytes
+from pixelbrax.algorithms.minibatches import Trained, descend, run_epochs, shifted
+from pixelbrax.algorithms.rollout import Rollout, Seen, seen_bytes
 from pixelbrax.algorithms.settings import PhasicConfig
 from pixelbrax.envs import PixelEnv
-from pixelbrax.networks import ActionDistribution, random_shift
+from pixelbrax.networks import ActionDistribution, Observation
 
 
 class AuxiliaryBatch(NamedTuple):
     """Samples of a phase; the first axis is the sample.
 
     Attributes:
-      pixels: what was seen.
-      next_pixels: what was seen after the action.
+      observation: what was seen.
+      next_observation: what was seen after the action.
       action: what was done, within -1..1.
       target: estimated return.
       valid: False where the step was an environment's reset.
     """
 
-    pixels: UInt8[Array, "sample height width channels"]
-    next_pixels: UInt8[Array, "sample height width channels"]
+    observation: Observation
+    next_observation: Observation
     action: Float[Array, "sample action_size"]
     target: Float[Array, " sample"]
     valid: Bool[Array, " sample"]
@@ -41,26 +41,23 @@ class Memory:
     """The rollouts of a policy phase, side by side as if each had environments of its own.
 
     Attributes:
-      frames: seen.
+      seen: before each action, and at the rollouts' ends.
       action: (time, env, action_size) float32.
       target: (time, env) float32, estimated returns.
       valid: (time, env) bool, False where the step was an environment's reset.
     """
 
-    frames: Frames
+    seen: Seen
     action: Float[Array, "time env action_size"]
     target: Float[Array, "time env"]
     valid: Bool[Array, "time env"]
 
     @classmethod
-    def empty(cls, env: PixelEnv, config: PhasicConfig) -> "Memory":
+    def empty(cls, env: PixelEnv, reads: Sequence[str], config: PhasicConfig) -> "Memory":
         """Room for a phase."""
-        time, envs, stack = config.unroll_length, config.num_envs * config.policy_iterations, env.images.frame_stack
-        height, width, channels = env.observation_spec["pixels"].shape
-        images = jnp.zeros((time + stack, envs, height, width, channels // stack), jnp.uint8)
-        frames = Frames(images, jnp.zeros((time + 1, envs), jnp.int32))
+        time, envs = config.unroll_length, config.num_envs * config.policy_iterations
         action = jnp.zeros((time, envs, env.action_size))
-        return cls(frames, action, jnp.zeros((time, envs)), jnp.zeros((time, envs), bool))
+        return cls(Seen.empty(env, reads, time, envs), action, jnp.zeros((time, envs)), jnp.zeros((time, envs), bool))
 
     @property
     def num_samples(self) -> int:
@@ -69,25 +66,25 @@ class Memory:
 
     def with_rollout(self, index: Int32[Array, ""], rollout: Rollout, target: Float[Array, "time env"]) -> "Memory":
         """With the phase's rollout number `index`."""
-        new = Memory(rollout.frames, rollout.action, target, rollout.valid)
+        new = Memory(rollout.seen, rollout.action, target, rollout.valid)
         first = index * target.shape[1]
         return jax.tree.map(lambda old, x: jax.lax.dynamic_update_slice_in_dim(old, x, first, axis=1), self, new)
 
     def take(self, indices: Int32[Array, " sample"]) -> AuxiliaryBatch:
         """Samples, numbered time by time."""
         time, env = jnp.divmod(indices, self.target.shape[1])
-        pixels, next_pixels = self.frames.stacked(time, env), self.frames.stacked(time + 1, env)
-        return AuxiliaryBatch(pixels, next_pixels, *(x[time, env] for x in (self.action, self.target, self.valid)))
+        here, next = self.seen.at(time, env), self.seen.at(time + 1, env)
+        return AuxiliaryBatch(here, next, *(x[time, env] for x in (self.action, self.target, self.valid)))
 
 
-def phasic_bytes_per_env(env: PixelEnv, config: PhasicConfig) -> int:
+def phasic_bytes_per_env(env: PixelEnv, reads: Sequence[str], config: PhasicConfig) -> int:
     """What an update needs at least of the device's memory for each environment: its states and its rollouts."""
-    return env.bytes_per_env + (1 + config.policy_iterations) * frame_bytes(env, config.unroll_length)
+    return env.bytes_per_env + (1 + config.policy_iterations) * seen_bytes(env, reads, config.unroll_length)
 
 
 def auxiliary_phase(
     loss: Callable[[PyTree, AuxiliaryBatch, ActionDistribution, Array], tuple[Float[Array, ""], Metrics]],
-    policy: Callable[[PyTree, UInt8[Array, "sample height width channels"]], ActionDistribution],
+    policy: Callable[[PyTree, Observation], ActionDistribution],
     optimizer: optax.GradientTransformation,
     trained: Trained,
     memory: Memory,
@@ -103,14 +100,14 @@ def auxiliary_phase(
 
     def passes(trained: Trained) -> tuple[Trained, Metrics]:
         chunks = jnp.arange(memory.num_samples).reshape(config.auxiliary_minibatches, -1)
-        before = jax.lax.map(lambda indices: policy(trained[0], memory.take(indices).pixels), chunks)
+        before = jax.lax.map(lambda indices: policy(trained[0], memory.take(indices).observation), chunks)
         before = jax.tree.map(lambda x: x.reshape(-1, x.shape[-1]), before)
 
         def step(trained: Trained, indices: Int32[Array, " sample"], key: Array) -> tuple[Trained, Metrics]:
             shift_key, key = jax.random.split(key)
             batch, old = memory.take(indices), jax.tree.map(lambda x: x[indices], before)
-            pixels, next_pixels = (random_shift(x, shift_key, config.shift) for x in (batch.pixels, batch.next_pixels))
-            batch = batch._replace(pixels=pixels, next_pixels=next_pixels)
+            here, next = (shifted(x, shift_key, config.shift) for x in (batch.observation, batch.next_observation))
+            batch = batch._replace(observation=here, next_observation=next)
             return descend(optimizer, lambda params: loss(params, batch, old, key), trained)
 
         return run_epochs(step, trained, key, config.auxiliary_epochs, config.auxiliary_minibatches, memory.num_samples)

@@ -10,22 +10,24 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, PyTree, UInt8
+from jaxtyping import Array, Float, PyTree
 from typing_extensions import override
 
-from pixelbrax.algorithms.agent import AgentState, Metrics, make_optimizer, started_envs
+from pixelbrax.algorithms.agent import AgentState, Metrics, started_envs
 from pixelbrax.algorithms.auxiliary import (
     AuxiliaryBatch,
     Memory,
     auxiliary_phase,
     phasic_bytes_per_env,
 )
-from pixelbrax.algorithms.losses import Batch, clipped_surrogate, explained_variance, squared_error, valid_mean
+from pixelbrax.algorithms.losses import Batch, clipped_surrogate, explained_variance, valid_mean, value_error
 from pixelbrax.algorithms.minibatches import learn_from_rollout
+from pixelbrax.algorithms.optimizer import make_optimizer
 from pixelbrax.algorithms.rollout import EpisodeTotals, collect
 from pixelbrax.algorithms.settings import PhasicConfig
 from pixelbrax.envs import PixelEnv
-from pixelbrax.networks import ActionDistribution, ActorCritic, Dynamics, PolicyValue
+from pixelbrax.errors import ConfigError
+from pixelbrax.networks import ActionDistribution, ActorCritic, Dynamics, Observation, PolicyValue
 
 # Shares of the two kinds of wrong transitions in the dynamics head's loss.
 _WRONG_ACTION, _WRONG_NEXT = 0.5, 1.0
@@ -65,8 +67,15 @@ class DCPG:
           network: actor and critic for its observations.
           config: settings.
           total_updates: number of updates over which learning rates fall.
+
+        Raises:
+          ConfigError: settings that cannot be used, or a network whose critic does not share the policy's features.
         """
         config.validate()
+        if network.is_privileged:
+            raise ConfigError(
+                "dcpg is about a critic that shares the policy's features: leave --critic shared, or use ppo"
+            )
         self.env = env
         self.network = network
         self.config = config
@@ -75,16 +84,16 @@ class DCPG:
             "policy": total_updates * config.policy_epochs * config.num_minibatches,
             "auxiliary": config.auxiliary_steps(total_updates),
         }
-        self._optimizers = {name: make_optimizer(config, count) for name, count in steps.items()}
+        self._optimizers = {name: make_optimizer(config, count, name == "policy") for name, count in steps.items()}
 
     @property
     def bytes_per_env(self) -> int:
         """What an update needs at least of the device's memory for each environment: states, rollout and phase."""
-        return phasic_bytes_per_env(self.env, self.config)
+        return phasic_bytes_per_env(self.env, self.network.reads, self.config)
 
-    def policy(self, params: PyTree, pixels: UInt8[Array, "batch height width channels"]) -> ActionDistribution:
+    def policy(self, params: PyTree, observation: Observation) -> ActionDistribution:
         """Distribution of the actions for a batch of observations."""
-        return self._see(params, pixels).policy
+        return self._see(params, observation).policy
 
     def init(self, key: Array) -> AgentState:
         """Fresh parameters and environments, the latter at random times of their first episodes."""
@@ -94,7 +103,7 @@ class DCPG:
             params["dynamics"] = self._dynamics.init(dynamics_key)
         optimizer = {name: optimizer.init(params) for name, optimizer in self._optimizers.items()}
         envs = started_envs(self.env, self.config.num_envs, reset_key, clock_key)
-        memory = Memory.empty(self.env, self.config)
+        memory = Memory.empty(self.env, self.network.reads, self.config)
         return AgentState(params, optimizer, envs, key, jnp.zeros((), jnp.int32), memory)
 
     def update(self, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals]:
@@ -102,7 +111,12 @@ class DCPG:
         config = self.config
         key, rollout_key, policy_key, auxiliary_key = jax.random.split(state.key, 4)
         envs, rollout, episodes = collect(
-            self.env, lambda pixels: self._see(state.params, pixels), state.envs, rollout_key, config.unroll_length
+            self.env,
+            lambda observation: self._see(state.params, observation),
+            self.network.reads,
+            state.envs,
+            rollout_key,
+            config.unroll_length,
         )
         advantage = rollout.advantage(config)
         target = rollout.value + advantage
@@ -129,19 +143,20 @@ class DCPG:
             config,
             state.num_updates,
         )
+        params = params | {"network": self.network.observe(params["network"], rollout.observed, target, rollout.valid)}
         optimizer = {"policy": policy_optimizer, "auxiliary": auxiliary}
         return state.after((params, optimizer), envs, key, memory), metrics | auxiliary_metrics, episodes
 
-    def _see(self, params: PyTree, pixels: UInt8[Array, "batch height width channels"]) -> PolicyValue:
-        return self.network.apply(params["network"], pixels)
+    def _see(self, params: PyTree, observation: Observation) -> PolicyValue:
+        return self.network.apply(params["network"], observation)
 
     def _policy_loss(self, params: PyTree, batch: Batch, key: Array) -> tuple[Float[Array, ""], Metrics]:
         """The clipped surrogate, the entropy bonus, and the distance of the value from what the rollout was valued."""
         config = self.config
-        seen = self._see(params, batch.pixels)
+        seen = self._see(params, batch.observation)
         policy_loss, metrics = clipped_surrogate(seen.policy, batch, config.clip)
         entropy = valid_mean(seen.policy.entropy(key), batch.valid)
-        value_shift = squared_error(seen.value, batch.value, batch.valid)
+        value_shift = value_error(seen, batch.value, batch.valid)
         loss = policy_loss - config.entropy_coef * entropy + config.value_coef * value_shift
         return loss, metrics | {"entropy": entropy, "value_shift": value_shift}
 
@@ -149,13 +164,13 @@ class DCPG:
         self, params: PyTree, batch: AuxiliaryBatch, before: ActionDistribution, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
         """Returns for the value, divergence of the policy, and the dynamics head."""
-        seen = self._see(params, batch.pixels)
-        value_loss = squared_error(seen.value, batch.target, batch.valid)
+        seen = self._see(params, batch.observation)
+        value_loss = value_error(seen, batch.target, batch.valid)
         clone_kl = valid_mean(before.kl(seen.policy), batch.valid)
         loss = value_loss + self.config.clone_coef * clone_kl
         metrics = {"value_loss": value_loss, "kl": clone_kl}
         if self._dynamics:
-            following = self._see(params, batch.next_pixels).features
+            following = self._see(params, batch.next_observation).features
             dynamics_loss = self._dynamics_loss(params["dynamics"], seen.features, batch, following, key)
             loss += self.config.dynamics_coef * dynamics_loss
             metrics["dynamics_loss"] = dynamics_loss

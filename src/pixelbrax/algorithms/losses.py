@@ -3,18 +3,18 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int32, UInt8
+from jaxtyping import Array, Bool, Float, Int32
 
 from pixelbrax.algorithms.agent import Metrics
 from pixelbrax.algorithms.rollout import Rollout
-from pixelbrax.networks import ActionDistribution
+from pixelbrax.networks import ActionDistribution, Observation, PolicyValue
 
 
 class Batch(NamedTuple):
     """Samples of a rollout; the first axis is the sample.
 
     Attributes:
-      pixels: what was seen.
+      observation: what was seen.
       raw_action: sample of which the action was made.
       log_prob: of the action, under the policy that took it.
       value: of the observation, at that time.
@@ -22,7 +22,7 @@ class Batch(NamedTuple):
       valid: False where the step was an environment's reset.
     """
 
-    pixels: UInt8[Array, "sample height width channels"]
+    observation: Observation
     raw_action: Float[Array, "sample action_size"]
     log_prob: Float[Array, " sample"]
     value: Float[Array, " sample"]
@@ -34,7 +34,7 @@ class Batch(NamedTuple):
         """Samples of a rollout, numbered time by time."""
         time, env = jnp.divmod(indices, advantage.shape[1])
         kept = (rollout.raw_action, rollout.log_prob, rollout.value, advantage, rollout.valid)
-        return cls(rollout.frames.stacked(time, env), *(x[time, env] for x in kept))
+        return cls(rollout.seen.at(time, env), *(x[time, env] for x in kept))
 
     @property
     def target(self) -> Float[Array, " sample"]:
@@ -63,11 +63,9 @@ def clipped_surrogate(policy: ActionDistribution, batch: Batch, clip: float) -> 
     }
 
 
-def squared_error(
-    value: Float[Array, " sample"], target: Float[Array, " sample"], valid: Bool[Array, " sample"]
-) -> Float[Array, ""]:
-    """Half the mean squared error over the valid samples."""
-    return 0.5 * valid_mean((value - target) ** 2, valid)
+def value_error(seen: PolicyValue, target: Float[Array, " sample"], valid: Bool[Array, " sample"]) -> Float[Array, ""]:
+    """Half the mean squared error of values over the valid samples, in units of `seen.value_scale`."""
+    return 0.5 * valid_mean(((seen.value - target) / seen.value_scale) ** 2, valid)
 
 
 def explained_variance(

@@ -10,9 +10,10 @@ from jaxtyping import Array, Float, Int32, PyTree
 
 from pixelbrax.algorithms.agent import Metrics
 from pixelbrax.algorithms.losses import Batch
+from pixelbrax.algorithms.optimizer import with_rate_for
 from pixelbrax.algorithms.rollout import Rollout
 from pixelbrax.algorithms.settings import OnPolicyConfig
-from pixelbrax.networks import random_shift
+from pixelbrax.networks import Observation, random_shift
 
 Learner = TypeVar("Learner")
 Trained = tuple[PyTree, optax.OptState]
@@ -63,6 +64,13 @@ def descend(
     return (optax.apply_updates(params, updates), optimizer_state), metrics | {"gradient_norm": optax.tree.norm(grads)}
 
 
+def shifted(observation: Observation, key: Array, amount: int) -> Observation:
+    """The same with its images moved at random."""
+    if not amount or "pixels" not in observation:
+        return observation
+    return {**observation, "pixels": random_shift(observation["pixels"], key, amount)}
+
+
 def learn_from_rollout(
     loss: Callable[[PyTree, Batch, Array], tuple[Float[Array, ""], Metrics]],
     optimizer: optax.GradientTransformation,
@@ -85,7 +93,12 @@ def learn_from_rollout(
     def step(trained: Trained, indices: Int32[Array, " sample"], key: Array) -> tuple[Trained, Metrics]:
         shift_key, key = jax.random.split(key)
         batch = take(indices)
-        batch = batch._replace(pixels=random_shift(batch.pixels, shift_key, config.shift))
+        batch = batch._replace(observation=shifted(batch.observation, shift_key, config.shift))
         return descend(optimizer, lambda params: loss(params, batch, key), trained)
 
-    return run_epochs(step, trained, key, num_epochs, config.num_minibatches, config.batch_size)
+    (params, optimizer_state), metrics = run_epochs(
+        step, trained, key, num_epochs, config.num_minibatches, config.batch_size
+    )
+    if "kl" in metrics:
+        optimizer_state = with_rate_for(optimizer_state, metrics["kl"], config)
+    return (params, optimizer_state), metrics

@@ -9,22 +9,23 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PyTree, UInt8
+from jaxtyping import Array, Float, PyTree
 from typing_extensions import override
 
-from pixelbrax.algorithms.agent import AgentState, Metrics, make_optimizer, started_envs
+from pixelbrax.algorithms.agent import AgentState, Metrics, started_envs
 from pixelbrax.algorithms.auxiliary import (
     AuxiliaryBatch,
     Memory,
     auxiliary_phase,
     phasic_bytes_per_env,
 )
-from pixelbrax.algorithms.losses import Batch, clipped_surrogate, explained_variance, squared_error, valid_mean
+from pixelbrax.algorithms.losses import Batch, clipped_surrogate, explained_variance, valid_mean, value_error
 from pixelbrax.algorithms.minibatches import learn_from_rollout
+from pixelbrax.algorithms.optimizer import make_optimizer
 from pixelbrax.algorithms.rollout import EpisodeTotals, collect
 from pixelbrax.algorithms.settings import PhasicConfig
 from pixelbrax.envs import PixelEnv
-from pixelbrax.networks import ActionDistribution, ActorCritic, PolicyValue
+from pixelbrax.networks import ActionDistribution, ActorCritic, Observation, PolicyValue
 
 
 @dataclass(frozen=True)
@@ -63,34 +64,35 @@ class PPG:
         config.validate()
         self.env = env
         self.network = network
+        self._policy_network, self._value_network = network.apart()
         self.config = config
         steps = {
             "policy": total_updates * config.policy_epochs * config.num_minibatches,
             "value": total_updates * config.value_epochs * config.num_minibatches,
             "auxiliary": config.auxiliary_steps(total_updates),
         }
-        self._optimizers = {name: make_optimizer(config, count) for name, count in steps.items()}
+        self._optimizers = {name: make_optimizer(config, count, name == "policy") for name, count in steps.items()}
 
     @property
     def bytes_per_env(self) -> int:
         """What an update needs at least of the device's memory for each environment: states, rollout and phase."""
-        return phasic_bytes_per_env(self.env, self.config)
+        return phasic_bytes_per_env(self.env, self.network.reads, self.config)
 
-    def policy(self, params: PyTree, pixels: UInt8[Array, "batch height width channels"]) -> ActionDistribution:
+    def policy(self, params: PyTree, observation: Observation) -> ActionDistribution:
         """Distribution of the actions for a batch of observations."""
-        return self.network.apply(params["policy"], pixels).policy
+        return self._policy_network.apply(params["policy"], observation).policy
 
     def init(self, key: Array) -> AgentState:
         """Fresh parameters and environments, the latter at random times of their first episodes."""
         policy_key, value_key, reset_key, clock_key, key = jax.random.split(key, 5)
-        params = {"policy": self.network.init(policy_key), "value": self.network.init(value_key)}
+        params = {"policy": self._policy_network.init(policy_key), "value": self._value_network.init(value_key)}
         optimizer = {
             "policy": self._optimizers["policy"].init(params["policy"]),
             "value": self._optimizers["value"].init(params["value"]),
             "auxiliary": self._optimizers["auxiliary"].init(params),
         }
         envs = started_envs(self.env, self.config.num_envs, reset_key, clock_key)
-        memory = Memory.empty(self.env, self.config)
+        memory = Memory.empty(self.env, self.network.reads, self.config)
         return AgentState(params, optimizer, envs, key, jnp.zeros((), jnp.int32), memory)
 
     def update(self, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals]:
@@ -98,11 +100,12 @@ class PPG:
         config = self.config
         key, rollout_key, policy_key, value_key, auxiliary_key = jax.random.split(state.key, 5)
 
-        def see(pixels: UInt8[Array, "env height width channels"]) -> PolicyValue:
-            acted = self.network.apply(state.params["policy"], pixels)
-            return acted._replace(value=self.network.apply(state.params["value"], pixels).value)
+        def see(observation: Observation) -> PolicyValue:
+            acted = self._policy_network.apply(state.params["policy"], observation)
+            return acted._replace(value=self._value_network.apply(state.params["value"], observation).value)
 
-        envs, rollout, episodes = collect(self.env, see, state.envs, rollout_key, config.unroll_length)
+        reads = self.network.reads
+        envs, rollout, episodes = collect(self.env, see, reads, state.envs, rollout_key, config.unroll_length)
         advantage = rollout.advantage(config)
         target = rollout.value + advantage
 
@@ -126,12 +129,17 @@ class PPG:
             config,
             state.num_updates,
         )
+        networks = {"policy": self._policy_network, "value": self._value_network}
+        params = {
+            name: network.observe(params[name], rollout.observed, target, rollout.valid)
+            for name, network in networks.items()
+        }
         optimizer = {"policy": policy[1], "value": value[1], "auxiliary": auxiliary}
         return state.after((params, optimizer), envs, key, memory), metrics | auxiliary_metrics, episodes
 
     def _policy_loss(self, params: PyTree, batch: Batch, key: Array) -> tuple[Float[Array, ""], Metrics]:
         """L_clip + beta_S S, of the policy network."""
-        policy = self.network.apply(params, batch.pixels).policy
+        policy = self._policy_network.apply(params, batch.observation).policy
         policy_loss, metrics = clipped_surrogate(policy, batch, self.config.clip)
         entropy = valid_mean(policy.entropy(key), batch.valid)
         return policy_loss - self.config.entropy_coef * entropy, metrics | {"entropy": entropy}
@@ -139,8 +147,8 @@ class PPG:
     def _value_loss(self, params: PyTree, batch: Batch, key: Array) -> tuple[Float[Array, ""], Metrics]:
         """L_value, of the value network."""
         del key
-        value = self.network.apply(params, batch.pixels).value
-        value_loss = squared_error(value, batch.target, batch.valid)
+        seen = self._value_network.apply(params, batch.observation)
+        value_loss = value_error(seen, batch.target, batch.valid)
         return value_loss, {"value_loss": value_loss}
 
     def _auxiliary_loss(
@@ -148,10 +156,10 @@ class PPG:
     ) -> tuple[Float[Array, ""], Metrics]:
         """L_joint = L_aux + beta_clone KL(before, policy), and L_value."""
         del key
-        seen = self.network.apply(params["policy"], batch.pixels)
-        value = self.network.apply(params["value"], batch.pixels).value
-        distillation_loss = squared_error(seen.value, batch.target, batch.valid)
-        value_loss = squared_error(value, batch.target, batch.valid)
+        seen = self._policy_network.apply(params["policy"], batch.observation)
+        valued = self._value_network.apply(params["value"], batch.observation)
+        distillation_loss = value_error(seen, batch.target, batch.valid)
+        value_loss = value_error(valued, batch.target, batch.valid)
         clone_kl = valid_mean(before.kl(seen.policy), batch.valid)
         loss = distillation_loss + self.config.clone_coef * clone_kl + value_loss
         return loss, {

@@ -4,22 +4,23 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PyTree, UInt8
+from jaxtyping import Array, Float, PyTree
 from typing_extensions import override
 
-from pixelbrax.algorithms.agent import AgentState, Metrics, make_optimizer, started_envs
+from pixelbrax.algorithms.agent import AgentState, Metrics, started_envs
 from pixelbrax.algorithms.losses import (
     Batch,
     clipped_surrogate,
     explained_variance,
-    squared_error,
     valid_mean,
+    value_error,
 )
 from pixelbrax.algorithms.minibatches import learn_from_rollout
-from pixelbrax.algorithms.rollout import EpisodeTotals, collect, frame_bytes
+from pixelbrax.algorithms.optimizer import make_optimizer
+from pixelbrax.algorithms.rollout import EpisodeTotals, collect, seen_bytes
 from pixelbrax.algorithms.settings import OnPolicyConfig
 from pixelbrax.envs import PixelEnv
-from pixelbrax.networks import ActionDistribution, ActorCritic
+from pixelbrax.networks import ActionDistribution, ActorCritic, Observation
 
 
 @dataclass(frozen=True)
@@ -59,16 +60,16 @@ class PPO:
         self.env = env
         self.network = network
         self.config = config
-        self._optimizer = make_optimizer(config, total_updates * config.num_epochs * config.num_minibatches)
+        self._optimizer = make_optimizer(config, total_updates * config.num_epochs * config.num_minibatches, True)
 
     @property
     def bytes_per_env(self) -> int:
         """What an update needs at least of the device's memory for each environment: its states and its rollout."""
-        return self.env.bytes_per_env + frame_bytes(self.env, self.config.unroll_length)
+        return self.env.bytes_per_env + seen_bytes(self.env, self.network.reads, self.config.unroll_length)
 
-    def policy(self, params: PyTree, pixels: UInt8[Array, "batch height width channels"]) -> ActionDistribution:
+    def policy(self, params: PyTree, observation: Observation) -> ActionDistribution:
         """Distribution of the actions for a batch of observations."""
-        return self.network.apply(params, pixels).policy
+        return self.network.apply(params, observation).policy
 
     def init(self, key: Array) -> AgentState:
         """Fresh parameters and environments, the latter at random times of their first episodes."""
@@ -83,13 +84,15 @@ class PPO:
         key, rollout_key, epochs_key = jax.random.split(state.key, 3)
         envs, rollout, episodes = collect(
             self.env,
-            lambda pixels: self.network.apply(state.params, pixels),
+            lambda observation: self.network.apply(state.params, observation),
+            self.network.reads,
             state.envs,
             rollout_key,
             config.unroll_length,
         )
         advantage = rollout.advantage(config)
-        learner, metrics = learn_from_rollout(
+        target = rollout.value + advantage
+        (params, optimizer), metrics = learn_from_rollout(
             self._loss,
             self._optimizer,
             (state.params, state.optimizer),
@@ -99,15 +102,16 @@ class PPO:
             config,
             config.num_epochs,
         )
-        metrics["explained_variance"] = explained_variance(rollout.value, rollout.value + advantage, rollout.valid)
-        return state.after(learner, envs, key), metrics, episodes
+        metrics["explained_variance"] = explained_variance(rollout.value, target, rollout.valid)
+        params = self.network.observe(params, rollout.observed, target, rollout.valid)
+        return state.after((params, optimizer), envs, key), metrics, episodes
 
     def _loss(self, params: PyTree, batch: Batch, key: Array) -> tuple[Float[Array, ""], Metrics]:
         """The clipped surrogate (eq. 7), a squared value error, and an entropy bonus (eq. 9)."""
         config = self.config
-        seen = self.network.apply(params, batch.pixels)
+        seen = self.network.apply(params, batch.observation)
         policy_loss, metrics = clipped_surrogate(seen.policy, batch, config.clip)
-        value_loss = squared_error(seen.value, batch.target, batch.valid)
+        value_loss = value_error(seen, batch.target, batch.valid)
         entropy = valid_mean(seen.policy.entropy(key), batch.valid)
         loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
         return loss, metrics | {"value_loss": value_loss, "entropy": entropy}

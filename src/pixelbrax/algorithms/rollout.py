@@ -1,6 +1,6 @@
 """Acting in a batch of environments and keeping what was seen."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import jax
@@ -9,10 +9,10 @@ from jaxtyping import Array, Bool, Float, Int32, UInt8
 
 from pixelbrax.algorithms.gae import gae
 from pixelbrax.algorithms.settings import OnPolicyConfig
-from pixelbrax.envs import PixelEnv, State
-from pixelbrax.networks import PolicyValue
+from pixelbrax.envs import PixelEnv, State, num_bytes
+from pixelbrax.networks import Observation, PolicyValue
 
-Policy = Callable[[UInt8[Array, "env height width channels"]], PolicyValue]
+Policy = Callable[[Observation], PolicyValue]
 
 
 @jax.tree_util.register_dataclass
@@ -44,11 +44,41 @@ class Frames:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
+class Seen:
+    """What was observed from time 0 to the end of a rollout, as far as the networks read it.
+
+    Attributes:
+      frames: of the pixels.
+      state: (time + 1, env, size) float32, the engine's observation vectors.
+    """
+
+    frames: Frames | None
+    state: Float[Array, "time_and_end env size"] | None
+
+    @classmethod
+    def empty(cls, env: PixelEnv, reads: Sequence[str], time: int, num_envs: int) -> "Seen":
+        """Room for a rollout."""
+        spec, stack, frames = env.observation_spec, env.images.frame_stack, None
+        if "pixels" in reads:
+            height, width, channels = spec["pixels"].shape
+            images = jnp.zeros((time + stack, num_envs, height, width, channels // stack), jnp.uint8)
+            frames = Frames(images, jnp.zeros((time + 1, num_envs), jnp.int32))
+        state = jnp.zeros((time + 1, num_envs, *spec["state"].shape)) if "state" in reads else None
+        return cls(frames, state)
+
+    def at(self, time: Int32[Array, " sample"], env: Int32[Array, " sample"]) -> Observation:
+        """Observations as the environment gave them."""
+        pixels = {} if self.frames is None else {"pixels": self.frames.stacked(time, env)}
+        return pixels if self.state is None else pixels | {"state": self.state[time, env]}
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
 class Rollout:
     """What happened in `time` steps of `env` environments.
 
     Attributes:
-      frames: seen before each action, and at the end.
+      seen: before each action, and at the end.
       action: (time, env, action_size) float32, within -1..1.
       raw_action: (time, env, action_size) float32, the sample that it was made of.
       log_prob: (time, env) float32, log-density of the action under the policy that took it.
@@ -59,7 +89,7 @@ class Rollout:
       valid: (time, env) bool; False where the step was an environment's reset, which ignores the action.
     """
 
-    frames: Frames
+    seen: Seen
     action: Float[Array, "time env action_size"]
     raw_action: Float[Array, "time env action_size"]
     log_prob: Float[Array, "time env"]
@@ -69,6 +99,11 @@ class Rollout:
     terminated: Bool[Array, "time env"]
     truncated: Bool[Array, "time env"]
     valid: Bool[Array, "time env"]
+
+    @property
+    def observed(self) -> Observation:
+        """What statistics count: the states before each action."""
+        return {} if self.seen.state is None else {"state": self.seen.state[:-1]}
 
     def advantage(self, config: OnPolicyConfig) -> Float[Array, "time env"]:
         """Advantages of the actions, of scaled rewards."""
@@ -100,13 +135,14 @@ class EpisodeTotals:
 
 
 def collect(
-    env: PixelEnv, policy: Policy, state: State, key: Array, length: int
+    env: PixelEnv, policy: Policy, reads: Sequence[str], state: State, key: Array, length: int
 ) -> tuple[State, Rollout, EpisodeTotals]:
     """Acts for `length` steps with samples of the policy.
 
     Args:
       env: one environment; it is batched here.
-      policy: maps the pixels of a batch of observations to policy and value.
+      policy: maps a batch of observations to policy and value.
+      reads: entries of the observations to keep.
       state: states of all environments, batched along the first axis.
       key: for the actions.
       length: number of steps.
@@ -115,17 +151,15 @@ def collect(
       The states at the end, the rollout, and totals of the episodes that ended.
     """
     stack = env.images.frame_stack
-    first = _unstacked(state.obs["pixels"], stack)
     # What is stacked at time 0 is the truth, however old the episode is.
     first_age = jnp.full(state.done.shape, stack - 1)
 
     def step(carry: tuple[State, Array], key: Array) -> tuple[tuple[State, Array], tuple]:
         state, age = carry
-        seen = policy(state.obs["pixels"])
+        seen = policy(state.obs)
         raw_action = seen.policy.sample(key)
         action = seen.policy.action(raw_action)
         following = jax.vmap(env.step)(state, action)
-        newest = _unstacked(following.obs["pixels"], stack)[-1]
         next_age = jnp.where(state.done, 0, jnp.minimum(age + 1, stack - 1))  # the step after an end is the reset
         taken = (
             action,
@@ -137,23 +171,28 @@ def collect(
             following.truncated,
             ~state.done,
         )
-        return (following, next_age), (newest, next_age, taken, _episode_totals(following))
+        new = (_unstacked(following.obs["pixels"], stack)[-1] if "pixels" in reads else None, next_age)
+        new_state = following.obs["state"] if "state" in reads else None
+        return (following, next_age), (new, new_state, taken, _episode_totals(following))
 
-    (state, _), (newest, age, taken, totals) = jax.lax.scan(step, (state, first_age), jax.random.split(key, length))
+    start, keys = state.obs, jax.random.split(key, length)
+    (state, _), ((newest, age), states, taken, totals) = jax.lax.scan(step, (state, first_age), keys)
     action, raw_action, log_prob, value, reward, terminated, truncated, valid = taken
-    last_value = policy(state.obs["pixels"]).value
+    last_value = policy(state.obs).value
     # An episode's last observation is seen once more, one step later: its value stands in the next row.
     next_value = jnp.concatenate([value[1:], last_value[None]])
-    frames = Frames(jnp.concatenate([first, newest]), jnp.concatenate([first_age[None], age]))
-    rollout = Rollout(frames, action, raw_action, log_prob, value, next_value, reward, terminated, truncated, valid)
+    frames = None
+    if newest is not None:
+        images = jnp.concatenate([_unstacked(start["pixels"], stack), newest])
+        frames = Frames(images, jnp.concatenate([first_age[None], age]))
+    seen = Seen(frames, None if states is None else jnp.concatenate([start["state"][None], states]))
+    rollout = Rollout(seen, action, raw_action, log_prob, value, next_value, reward, terminated, truncated, valid)
     return state, rollout, jax.tree.map(lambda x: x.sum(0), totals)
 
 
-def frame_bytes(env: PixelEnv, length: int) -> int:
-    """Bytes of the frames of a rollout of `length` steps, for each environment."""
-    height, width, channels = env.observation_spec["pixels"].shape
-    stack = env.images.frame_stack
-    return (length + stack) * height * width * channels // stack
+def seen_bytes(env: PixelEnv, reads: Sequence[str], length: int) -> int:
+    """Bytes of what a rollout of `length` steps keeps of its observations, for each environment."""
+    return num_bytes(jax.eval_shape(lambda: Seen.empty(env, reads, length, 1)))
 
 
 def stagger_clocks(state: State, key: Array, episode_length: int) -> State:

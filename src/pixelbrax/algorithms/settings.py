@@ -21,6 +21,8 @@ class OnPolicyConfig:
     """Adam's step size at the beginning."""
     final_learning_rate: float = 3.5e-5
     """Adam's step size at the end; it falls linearly."""
+    target_kl: float = 0.0
+    """Divergence of the policy in an update that its step size is to follow instead (0.01, say); 0 is off."""
     discount: float = 0.98
     """Discount of future rewards a step (gamma)."""
     gae_lambda: float = 0.95
@@ -59,7 +61,7 @@ class OnPolicyConfig:
         for name in ("discount", "gae_lambda"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must lie between 0 and 1")
-        self._not_negative("final_learning_rate", "entropy_coef", "shift")
+        self._not_negative("final_learning_rate", "target_kl", "entropy_coef", "shift")
         if self.num_envs % self.num_minibatches:
             raise ConfigError(
                 f"num_minibatches {self.num_minibatches} does not divide num_envs {self.num_envs}: "

@@ -41,8 +41,8 @@ def main(argv: list[str]) -> int:
         groups.setdefault(replace(run.load_config(), seed=0), []).append(run)
     names = _names(list(groups))
     curves = {name: [run.read_metrics() for run in runs] for name, runs in zip(names, groups.values(), strict=True)}
-    tasks = dict.fromkeys(config.environment.env for config in groups)
-    write_curves(args.out, curves, f"{', '.join(tasks)} from pixels")
+    tasks = dict.fromkeys(f"{config.environment.env} from {config.environment.view}" for config in groups)
+    write_curves(args.out, curves, ", ".join(tasks))
     print(args.out)
     return 0
 

@@ -13,7 +13,7 @@ def policy_actor(policy: Policy, params: PyTree) -> Actor:
 
     def act(state: State, key: Array) -> Array:
         del key
-        seen = policy(params, state.obs["pixels"][None])
+        seen = policy(params, {name: x[None] for name, x in state.obs.items()})
         return seen.action(seen.mode())[0]
 
     return act

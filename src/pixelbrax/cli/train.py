@@ -62,7 +62,7 @@ def _start(args: Args) -> int:
     name = args.name or args.preset or file_name(config.environment.env)
     path = args.runs / name if args.name else unused_path(args.runs, name)
     run = RunDir.create(path, config)
-    what = f"{config.environment.env} from pixels by {config.algorithm.upper()}"
+    what = f"{config.environment.env} from {config.environment.view} by {config.algorithm.upper()}"
     trainer.progress.say(f"{run.path}: {what}, seed {config.seed}")
     if config.environment.distractors:
         videos = f", {trainer.env.video_bytes / 1e6:,.1f} MB of videos" if trainer.env.video_bytes else ""
@@ -123,6 +123,6 @@ def _finish(trainer: Trainer, run: RunDir, state: AgentState) -> None:
 
 
 def _draw_curve(trainer: Trainer, run: RunDir) -> None:
-    config, size = trainer.config, trainer.config.environment.image_size
-    title = f"{config.environment.env} from {size}x{size} pixels, {config.algorithm.upper()}, seed {config.seed}"
+    config, seen = trainer.config, trainer.config.environment
+    title = f"{seen.env} from {seen.view}, {config.algorithm.upper()}, seed {config.seed}"
     write_curve(run.curve_file, run.read_metrics(), run.read_evaluations(), title)

@@ -61,8 +61,6 @@ class ImageSettings:
             raise ConfigError(f"frame_stack is {self.frame_stack}: it must be at least 1")
         if unknown := [o for o in self.outputs if o not in IMAGE_OUTPUTS]:
             raise ConfigError(f"unknown output {unknown[0]!r}: an environment gives {', '.join(IMAGE_OUTPUTS)}")
-        if not self.outputs:
-            raise ConfigError("outputs is empty: name at least one of " + ", ".join(IMAGE_OUTPUTS))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -145,6 +143,8 @@ class Observer:
     def frames(self, physics: PhysicsState, drawn: dict[str, Array], looks: Looks) -> tuple[Frames, Looks]:
         """The newest frame of every camera, with the outputs asked for, and the looks that remember them."""
         result, kept = {}, {}
+        if not self._outputs:
+            return result, looks
         for name in self._cameras:
             seen, look = self._frame(physics, drawn, looks, name)
             if look is not None:

@@ -114,7 +114,8 @@ class PixelEnv:
           episode_length: frames after which an episode is truncated.
           grayscale: one luminance channel a frame instead of three colors.
           channels_first: channels before height and width, as PyTorch has them.
-          outputs: "pixels", "depth", "segmentation", "mask": which images are observed.
+          outputs: "pixels", "depth", "segmentation", "mask": which images are observed; with none of them nothing is
+            drawn, and the engine's own observation vector is all there is.
           shadows: draw shadows.
           samples: rays in each pixel: 1, 4, 9 or 16.
           autoreset: "next_step", "same_step" or "disabled".
@@ -136,6 +137,8 @@ class PixelEnv:
         self.images = ImageSettings(
             image_size, frame_stack, grayscale, channels_first, tuple(outputs), shadows, samples
         )
+        if distractors and not self.images.outputs:
+            raise ConfigError("distractors change images, and outputs has none: leave out the one or name the other")
         self.physics = physics
         self.action_repeat = action_repeat
         self.episode_length = episode_length

@@ -1,6 +1,6 @@
 """Encoders, heads and action distributions: Flax NNX modules behind plain init and apply functions."""
 
-from pixelbrax.networks.actor_critic import ActorCritic, PolicyValue
+from pixelbrax.networks.actor_critic import ActorCritic, Observation, PolicyValue
 from pixelbrax.networks.augmentation import random_shift
 from pixelbrax.networks.config import NetworkConfig
 from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
@@ -12,6 +12,7 @@ __all__ = [
     "ClippedNormal",
     "Dynamics",
     "NetworkConfig",
+    "Observation",
     "PolicyValue",
     "TanhNormal",
     "random_shift",

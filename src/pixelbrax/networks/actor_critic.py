@@ -1,18 +1,24 @@
-"""Policy and value of one encoder, as plain `init` and `apply` functions over a dict of parameters."""
+"""Policy and value of an observation, as plain `init` and `apply` functions over a dict of parameters."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, UInt8
+from jaxtyping import Array, Bool, Float
 
 from pixelbrax.networks.config import NetworkConfig
 from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
-from pixelbrax.networks.encoder import make_encoder
+from pixelbrax.networks.encoder import StateEncoder, make_encoder
+from pixelbrax.networks.normalization import Statistics, no_statistics, normalized, std, with_numbers
 
 Params = dict[str, Any]
+Observation = Mapping[str, Array]
+"""What an environment gives: "pixels", (batch, height, width, channels) uint8; "state", (batch, size) float32."""
+_PIXELS, _STATE, _RETURN = "pixels", "state", "return"
 
 
 class PolicyValue(NamedTuple):
@@ -21,58 +27,135 @@ class PolicyValue(NamedTuple):
     Attributes:
       policy: distribution over actions.
       value: (batch,) float32, expected discounted return.
-      features: (batch, features) float32, what both were read from.
+      features: (batch, features) float32, what the policy was read from.
+      value_scale: () float32, the spread of returns so far, in which errors of values count; 1 unless values are
+        normalized.
     """
 
     policy: ActionDistribution
     value: Float[Array, " batch"]
     features: Float[Array, "batch features"]
+    value_scale: Float[Array, ""] | float = 1.0
 
 
 class ActorCritic:
-    """Actor and critic that share an encoder of the pixels."""
+    """Actor and critic. The actor sees the pixels, or the state where there are none."""
 
-    def __init__(self, pixels_shape: tuple[int, int, int], frame_stack: int, action_size: int, config: NetworkConfig):
+    def __init__(
+        self, observation: Mapping[str, jax.ShapeDtypeStruct], frame_stack: int, action_size: int, config: NetworkConfig
+    ):
         """A network for one kind of observation.
 
         Args:
-          pixels_shape: (height, width, channels * frame_stack) of the environment's "pixels".
-          frame_stack: number of frames in them.
+          observation: the environment's `observation_spec`.
+          frame_stack: number of frames in its "pixels".
           action_size: length of the action vector.
-          config: the network's sizes.
+          config: form and sizes.
         """
+        actor = _PIXELS if _PIXELS in observation else _STATE
+        self.reads = (actor,) if config.critic == "shared" or actor == _STATE else (_PIXELS, _STATE)
+        """The entries of an observation that it needs."""
         self.feature_size = config.features
         self._config = config
+        self._observation, self._sizes = observation, (frame_stack, action_size)
         self._dtype = jnp.dtype(config.dtype)
         self._distribution = {"tanh-normal": TanhNormal, "clipped-normal": ClippedNormal}[config.distribution]
-        self._build = lambda rngs: _Module(pixels_shape, frame_stack, action_size, config, rngs=rngs)
+        shapes = {name: observation[name].shape for name in self.reads}
+        states = {_STATE: shapes[_STATE][0]} if _STATE in shapes else {}
+        self._normalized = states | ({_RETURN: 1} if config.normalize_value else {})
+        self._build = lambda rngs: _Module(shapes, frame_stack, action_size, config, rngs=rngs)
         self._graph = nnx.graphdef(nnx.eval_shape(lambda: self._build(nnx.Rngs(0))))
 
-    def init(self, key: Array) -> Params:
-        """Freshly drawn parameters."""
-        return nnx.to_pure_dict(nnx.state(self._build(nnx.Rngs(key)), nnx.Param))
+    @property
+    def is_privileged(self) -> bool:
+        """Whether the critic reads the engine's state by a network of its own."""
+        return self._config.critic == "state"
 
-    def apply(self, params: Params, pixels: UInt8[Array, "batch height width channels"]) -> PolicyValue:
+    def init(self, key: Array) -> Params:
+        """Freshly drawn parameters, and statistics of nothing."""
+        params = nnx.to_pure_dict(nnx.state(self._build(nnx.Rngs(key)), nnx.Param))
+        statistics = {name: no_statistics(size) for name, size in self._normalized.items()}
+        return params | ({"statistics": statistics} if statistics else {})
+
+    def apply(self, params: Params, observation: Observation) -> PolicyValue:
         """Policy and value of a batch of observations."""
+        statistics: dict[str, Statistics] = params.get("statistics", {})
+        params = {name: part for name, part in params.items() if name != "statistics"}
         encoder = jax.tree.map(lambda x: x.astype(self._dtype), params["encoder"])
         module = nnx.merge(self._graph, params | {"encoder": encoder})
-        features = module.encoder(jnp.zeros_like(pixels) if self._config.blind else pixels).astype(jnp.float32)
+        seen = {name: observation[name] for name in self.reads}
+        if _STATE in seen:
+            seen[_STATE] = normalized(statistics[_STATE], seen[_STATE])
+        if self._config.blind:
+            seen[_PIXELS] = jnp.zeros_like(seen[_PIXELS])
+        features = module.encoder(seen[self.reads[0]]).astype(jnp.float32)
         mean = module.policy(features)
         log_std = jnp.broadcast_to(module.log_std[...], mean.shape)
-        return PolicyValue(self._distribution(mean, log_std), module.value(features)[..., 0], features)
+        value = module.value(module.critic(seen[_STATE]) if self.is_privileged else features)[..., 0]
+        scale = 1.0
+        if _RETURN in statistics:
+            scale = std(statistics[_RETURN])[0]
+            value = value * scale + jax.lax.stop_gradient(statistics[_RETURN]["mean"][0])
+        return PolicyValue(self._distribution(mean, log_std), value, features, scale)
+
+    def observe(
+        self,
+        params: Params,
+        observation: Observation,
+        target: Float[Array, "*batch"],
+        valid: Bool[Array, "*batch"],
+    ) -> Params:
+        """Parameters whose statistics count these too, and whose values stay what they were.
+
+        To be called after learning, so that what is learnt from looks as it did when it was acted on.
+
+        Args:
+          params: before.
+          observation: with leading axes as those of `valid`.
+          target: estimated returns.
+          valid: what counts.
+        """
+        if not self._normalized:
+            return params
+        before = params["statistics"]
+        numbers = {_RETURN: target[..., None]} | {name: x for name, x in observation.items() if name == _STATE}
+        after = {name: with_numbers(before[name], numbers[name], valid) for name in self._normalized}
+        if _RETURN in after:
+            params = params | {"value": _preserved(params["value"], before[_RETURN], after[_RETURN])}
+        return params | {"statistics": after}
+
+    def apart(self) -> "tuple[ActorCritic, ActorCritic]":
+        """Networks for algorithms whose policy and value have one each.
+
+        The first is the policy's, with a value of its own features beside it; the second, the value's, sees what the
+        critic does.
+        """
+        config = replace(self._config, critic="shared")
+        privileged = {_STATE: self._observation[_STATE]} if self.is_privileged else self._observation
+        return ActorCritic(self._observation, *self._sizes, config), ActorCritic(privileged, *self._sizes, config)
+
+
+def _preserved(head: Params, before: Statistics, after: Statistics) -> Params:
+    """The value's head in new units, such that all values stay what they were (PopArt, van Hasselt et al. 2016)."""
+    shift, share = before["mean"] - after["mean"], std(before) / std(after)
+    return {"kernel": head["kernel"] * share[None], "bias": head["bias"] * share + shift / std(after)}
 
 
 class _Module(nnx.Module):
     def __init__(
         self,
-        pixels_shape: tuple[int, int, int],
+        shapes: Mapping[str, tuple[int, ...]],
         frame_stack: int,
         action_size: int,
         config: NetworkConfig,
         *,
         rngs: nnx.Rngs,
     ):
-        self.encoder = make_encoder(pixels_shape, frame_stack, config, rngs=rngs)
+        if _PIXELS in shapes:
+            height, width, channels = shapes[_PIXELS]
+            self.encoder = make_encoder((height, width, channels), frame_stack, config, rngs=rngs)
+        else:
+            self.encoder = StateEncoder(shapes[_STATE][0], config, rngs=rngs)
 
         def head(size: int, scale: float) -> nnx.Linear:
             return nnx.Linear(config.features, size, kernel_init=nnx.initializers.orthogonal(scale), rngs=rngs)
@@ -80,3 +163,5 @@ class _Module(nnx.Module):
         self.policy = head(action_size, 0.01)
         self.value = head(1, 1.0)
         self.log_std = nnx.Param(jnp.full(action_size, math.log(config.initial_std)))
+        if config.critic == "state":
+            self.critic = StateEncoder(shapes[_STATE][0], config, rngs=rngs)

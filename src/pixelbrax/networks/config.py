@@ -13,13 +13,19 @@ class NetworkConfig:
     encoder: Literal["patch", "nature", "impala", "drq"] = "patch"
     """Form of the encoder: patch is quick on CPUs; the others are those of Mnih 2015, Espeholt 2018, Yarats 2021."""
     features: int = 128
-    """Size of the feature vector that policy and value share."""
+    """Size of the feature vector that policy and value are read from."""
     patch_size: int = 4
     """Patch encoder: side of the patches of the first layer, pixels."""
     patch_features: int = 16
     """Patch encoder: channels of the patch embedding."""
     conv_features: tuple[int, ...] = (32, 32)
     """Patch encoder: channels of the 3x3 convolutions with stride 2 that follow."""
+    critic: Literal["shared", "state"] = "shared"
+    """What values are read from: the policy's features, or the engine's state by a network of its own (privileged)."""
+    state_layers: tuple[int, ...] = (256,)
+    """Layers of the networks that read states, before the one of `features`."""
+    normalize_value: bool = False
+    """Learn values in units of the spread of returns so far."""
     distribution: Literal["tanh-normal", "clipped-normal"] = "tanh-normal"
     """Of the actions."""
     initial_std: float = 0.6
@@ -36,7 +42,7 @@ class NetworkConfig:
           ConfigError: a size is not positive, or a name is unknown.
         """
         sizes = {name: (getattr(self, name),) for name in ("patch_size", "patch_features", "features")}
-        for name, values in (sizes | {"conv_features": self.conv_features}).items():
+        for name, values in (sizes | {"conv_features": self.conv_features, "state_layers": self.state_layers}).items():
             if min(values, default=1) < 1:
                 raise ConfigError(f"{name} is {min(values)}: it must be at least 1")
         if not self.initial_std > 0:

@@ -1,5 +1,9 @@
-"""From stacked frames to a feature vector, in the forms that the field uses. Where things are is kept throughout."""
+"""From stacked frames, or an engine's state, to a feature vector, in the forms that the field uses.
 
+Where things are in an image is kept throughout.
+"""
+
+from itertools import pairwise
 from typing import Protocol
 
 import jax.numpy as jnp
@@ -164,6 +168,21 @@ class DrQEncoder(nnx.Module):
         for layer in self.convs:
             x = nnx.relu(layer(x))
         return jnp.tanh(self.norm(self.dense(_flat(x))))
+
+
+class StateEncoder(nnx.Module):
+    """Dense layers with swish, as in Brax, of an engine's state that was brought to unit scale."""
+
+    def __init__(self, size: int, config: NetworkConfig, *, rngs: nnx.Rngs):
+        sizes = (size, *config.state_layers, config.features)
+        self.layers = nnx.List([_dense(inputs, outputs, rngs) for inputs, outputs in pairwise(sizes)])
+
+    def __call__(self, state: Float[Array, "batch size"]) -> Float[Array, "batch features"]:
+        """The features."""
+        x = state.astype(self.layers[0].kernel[...].dtype)
+        for layer in self.layers:
+            x = nnx.swish(layer(x))
+        return x
 
 
 def _dense(inputs: int, features: int, rngs: nnx.Rngs) -> nnx.Linear:

@@ -4,7 +4,7 @@ import tomllib
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import dacite
 import tomli_w
@@ -36,10 +36,19 @@ class EnvConfig:
     """Frames after which an episode is truncated."""
     backend: str | None = None
     """Engine, one of those that `pixelbrax list` shows; by default the task's own."""
+    obs: Literal["pixels", "state"] = "pixels"
+    """What the policy sees: images, or for comparison the engine's own observation vector, with nothing drawn."""
     grayscale: bool = False
     """One luminance channel a frame instead of three colors."""
     distractors: tuple[str, ...] = ()
     """What distracts, in order, such as dcs/hard; `pixelbrax list --distractors` shows them."""
+
+    @property
+    def view(self) -> str:
+        """What the policy sees, for titles and tables."""
+        if self.obs == "state":
+            return "states"
+        return f"{self.image_size}x{self.image_size} {'grey' if self.grayscale else 'RGB'}"
 
     def resolved(self) -> "EnvConfig":
         """The same with the task's own backend named, so that a run's file says all."""
@@ -48,7 +57,8 @@ class EnvConfig:
     def build(self) -> PixelEnv:
         """The environment."""
         settings = asdict(self)
-        return make(settings.pop("env"), **settings)
+        outputs = ("pixels",) if settings.pop("obs") == "pixels" else ()
+        return make(settings.pop("env"), outputs=outputs, **settings)
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,8 @@ class TrainConfig:
         self.agent.validate()
         self.network.validate()
         check_seed(self.seed)
+        if self.network.blind and self.environment.obs == "state":
+            raise ConfigError("blind makes images black, and with obs = state there are none: leave out one of them")
         for name in ("num_steps", "log_interval", "eval_episodes"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
@@ -113,8 +125,7 @@ class TrainConfig:
         """
         self.validate()
         env = self.environment.build()
-        pixels = env.observation_spec["pixels"].shape
-        network = ActorCritic((pixels[0], pixels[1], pixels[2]), env.images.frame_stack, env.action_size, self.network)
+        network = ActorCritic(env.observation_spec, env.images.frame_stack, env.action_size, self.network)
         agent = ALGORITHMS[self.algorithm].agent(env, network, self.agent, self.num_updates)
         check_memory(self.agent.num_envs, agent.bytes_per_env)
         return env, agent

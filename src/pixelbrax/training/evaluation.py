@@ -6,15 +6,15 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PyTree, UInt8
+from jaxtyping import Array, Float, PyTree
 
 from pixelbrax.envs import PixelEnv, State
-from pixelbrax.networks import ActionDistribution
+from pixelbrax.networks import ActionDistribution, Observation
 from pixelbrax.physics import select
 from pixelbrax.training.progress import Progress
 from pixelbrax.training.statistics import interval, iqm
 
-Policy = Callable[[PyTree, UInt8[Array, "batch height width channels"]], ActionDistribution]
+Policy = Callable[[PyTree, Observation], ActionDistribution]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Evaluator:
 
         Args:
           env: one environment; it is batched here.
-          policy: maps parameters and the pixels of a batch of observations to distributions of actions.
+          policy: maps parameters and a batch of observations to distributions of actions.
           num_episodes: episodes, all at once.
           deterministic: take the policy's mode; otherwise sample.
           progress: shows that it is compiling.
@@ -107,7 +107,7 @@ class Evaluator:
         reset_key, act_key = jax.random.split(key)
 
         def step(state: State, key: Array) -> tuple[State, None]:
-            policy = self._policy(params, state.obs["pixels"])
+            policy = self._policy(params, state.obs)
             raw_action = policy.mode() if self._deterministic else policy.sample(key)
             following = jax.vmap(self._env.step)(state, policy.action(raw_action))
             return jax.vmap(select)(state.done, state, following), None  # an episode that is over stays as it is
