@@ -85,6 +85,12 @@ STEPS = (
         TINY_TRAIN + " --name video --distractors pixelbrax/video",
         0.5,
     ),
+    Step(
+        "train-state",
+        "-m pixelbrax train --runs {out}/runs --preset halfcheetah-state --num-steps 20000000 --eval-episodes 128",
+        "",
+        0.2,
+    ),
     Step("train-bfloat16", TRAIN + " --name bfloat16 --dtype bfloat16 --num-steps 2000000", "", 0.2),
 )
 

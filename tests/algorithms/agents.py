@@ -27,6 +27,7 @@ CONFIGS = {
 
 def make_agent(name, env, updates=30, critic: Literal["shared", "state"] = "shared", normalize=False, **settings):
     config = replace(CONFIGS[name], **settings)
+    config.validate()
     sizes = NetworkConfig(conv_features=(8,), features=32, state_layers=(), normalize_value=normalize, critic=critic)
     network = ActorCritic(env.observation_spec, env.images.frame_stack, env.action_size, sizes)
     return ALGORITHMS["dcpg" if name == "ddcpg" else name].agent(env, network, config, updates)

@@ -18,6 +18,7 @@ from pixelbrax.cli.main import main
 from pixelbrax.cli.parse import file_name
 from pixelbrax.distractors.suites import SUITES, Pair, Suite
 from pixelbrax.training import RunDir, TrainConfig, Trainer
+from pixelbrax.training.run_dir import runs_in
 from tests.images import read_image
 
 TINY = """
@@ -87,9 +88,20 @@ def _leaves(run):
         ("train --eval-interval 7", "eval_interval is 7: it must be 0 or a multiple of log_interval 5"),
         ("train --bogus 3", "Unrecognized options: --bogus"),
         ("train --seed x", "--seed"),
-        ("train --preset nope", "unknown preset 'nope': there are dcpg-cpu, demo, pendulum-cpu, ppg-cpu"),
+        ("train --preset nope", "unknown preset 'nope': there are ant-state, dcpg-cpu, demo"),
         ("train --resume nowhere", "nowhere is not a run"),
         ("train --resume nowhere --seed 3", "leave the other flags out"),
+        ("train --num-seeds 0", "num_seeds is 0: it must be at least 1"),
+        ("train --obs state --blind", "blind makes images black, and with obs = state there are none"),
+        ("train --obs state --distractors kage/hue", "distractors change images, and outputs has none"),
+        ("train --algorithm dcpg --critic state", "dcpg is about a critic that shares the policy's features"),
+        ("sweep", "--vary says what differs"),
+        ("sweep --vary image_size=32,64", "'image_size' cannot vary within a program"),
+        ("sweep --vary discount=0.9,high", "'high' is no number"),
+        ("sweep --vary discount=0.9,1.9", "discount is 1.9: it must lie between 0 and 1"),
+        ("sweep --vary clip=0.1,0.1", "a value is there twice"),
+        ("sweep --vary clip=0.1 clip=0.2", "--vary names a setting twice"),
+        ("sweep --vary clip=0.1 --resume r", "go on with a sweep by `pixelbrax train --resume FOLDER`"),
         ("plot", "name at least one run"),
         ("plot nowhere", "nowhere is not a run"),
         ("plot nowhere --out curves.pdf", "must end in .png"),
@@ -123,7 +135,7 @@ def test_commands_that_only_print(argv, capsys):
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["train", "eval", "plot", "render", "list", "videos", "bench"])
+@pytest.mark.parametrize("command", ["train", "sweep", "eval", "plot", "render", "list", "videos", "bench"])
 def test_help_tells_flags_and_defaults(command, capsys):
     with pytest.raises(SystemExit) as stop:
         main([command, "--help"])
@@ -280,3 +292,25 @@ def test_list_shows_sizes_without_loading_engines(capsys):
     assert (fetch[0], grasp[0]) == ("fetch", "grasp")
     assert {"10", "101", "20"} <= set(fetch)
     assert {"19", "132", "positional,"} <= set(grasp)
+
+
+def test_a_sweep_trains_a_run_for_each_combination(tmp_path, capsys):
+    """Side by side, with seeds; each is a run like any other, and they go on together."""
+    argv = ["sweep", *TINY[1:], "--obs", "state", "--critic", "state", "--vary", "learning_rate=1e-3,3e-4"]
+    assert main([*argv, "--num-seeds", "2", "--runs", str(tmp_path), "--name", "all"]) == 0
+    runs = runs_in(tmp_path / "all")
+    names = [f"learning_rate={rate},seed={seed}" for rate in ("3e-4", "1e-3") for seed in (0, 1)]
+    assert [run.path.name for run in runs] == names
+    assert [(run.load_config().agent.learning_rate, run.load_config().seed) for run in runs] == [
+        (3e-4, 0),
+        (3e-4, 1),
+        (1e-3, 0),
+        (1e-3, 1),
+    ]
+    assert all(run.curve_file.exists() and "trained" in run.read_evaluations() for run in runs)
+    assert runs[0].video_file.exists()
+    assert len({run.metrics_file.read_text() for run in runs}) == 4
+    assert "deterministic return" in capsys.readouterr().out
+    assert main(["train", "--resume", str(tmp_path / "all")]) == 0
+    assert "goes on after 6 updates, 4 of 4 agents" in capsys.readouterr().out
+    assert main(["eval", str(runs[2].path), "--episodes", "2"]) == 0

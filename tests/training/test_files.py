@@ -9,7 +9,7 @@ import pytest
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig
-from pixelbrax.training.checkpoint import load_checkpoint, save_checkpoint
+from pixelbrax.training.checkpoint import last_checkpoint, load_checkpoint, save_checkpoint
 from pixelbrax.training.config import dump_config, load_config, load_preset, preset_names
 from pixelbrax.training.run_dir import unused_path
 
@@ -93,7 +93,7 @@ def _state(seed: int) -> _State:
 def test_checkpoints_give_back_the_bits(tmp_path):
     for updates in (5, 10, 15):
         save_checkpoint(tmp_path / "checkpoint", updates, _state(updates))
-    state = load_checkpoint(tmp_path / "checkpoint", _state(0))
+    state = load_checkpoint(tmp_path / "checkpoint", _state(0), last_checkpoint(tmp_path / "checkpoint"))
     expected = _state(15)
     for leaf, other in zip(jax.tree.leaves(state.params), jax.tree.leaves(expected.params), strict=True):
         assert leaf.dtype == other.dtype
@@ -104,12 +104,12 @@ def test_checkpoints_give_back_the_bits(tmp_path):
 def test_missing_and_damaged_checkpoints_are_told(tmp_path):
     folder = tmp_path / "checkpoint"
     with pytest.raises(ConfigError, match="holds no checkpoint"):
-        load_checkpoint(folder, _state(0))
+        last_checkpoint(folder)
     save_checkpoint(folder, 5, _state(5))
     with pytest.raises(ConfigError, match="damaged or of another version"):
-        load_checkpoint(folder, replace(_state(0), params={"other": jnp.zeros(3)}))
+        load_checkpoint(folder, replace(_state(0), params={"other": jnp.zeros(3)}), 5)
     for file in (folder / "5").rglob("*"):
         if file.is_file():
             file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     with pytest.raises(ConfigError, match="damaged or of another version"):
-        load_checkpoint(folder, _state(0))
+        load_checkpoint(folder, _state(0), 5)

@@ -8,8 +8,8 @@ import pytest
 
 from pixelbrax.errors import TrainingError
 from pixelbrax.networks import NetworkConfig
-from pixelbrax.training import EnvConfig, RunDir, TrainConfig, Trainer
-from pixelbrax.training.trainer import _EVALUATION_STREAM
+from pixelbrax.training import Cohort, EnvConfig, RunDir, TrainConfig, Trainer
+from pixelbrax.training.trainer import EVALUATION_STREAM
 from tests.algorithms.agents import CONFIGS
 from tests.probe import probe_env
 
@@ -48,12 +48,12 @@ def test_a_run_that_breaks_down_keeps_its_last_good_checkpoint(tmp_path):
     agent = replace(CONFIGS["dcpg"], learning_rate=1e30, final_learning_rate=1e30)
     config = TrainConfig(agent=agent, network=NetworkConfig(conv_features=(8,), features=16), log_interval=2)
     run = RunDir.create(tmp_path / "run", config)
-    trainer = Trainer(config)
-    state = trainer.init()
-    trainer.save(run, state)
+    cohort = Cohort([config])
+    state = cohort.init()
+    cohort.save([run], state)
     with pytest.raises(TrainingError, match=r"broke down by update 2: .*checkpoint, of update 0, .*learning_rate"):
-        trainer.train(run, state)
-    assert all(np.isfinite(leaf).all() for leaf in _bits(trainer.restore(run).params))
+        cohort.train([run], state)
+    assert all(np.isfinite(leaf).all() for leaf in _bits(cohort.restore([run]).params))
 
 
 def test_the_best_policy_is_kept(tmp_path):
@@ -62,10 +62,11 @@ def test_the_best_policy_is_kept(tmp_path):
     sizes = NetworkConfig(conv_features=(8,), features=16)
     config = TrainConfig(agent=agent, network=sizes, num_steps=12 * 128, log_interval=2, eval_interval=4)
     run = RunDir.create(tmp_path / "run", config)
-    trainer = Trainer(config)
-    state, finished = trainer.train(run, trainer.init())
+    cohort = Cohort([config])
+    state, finished = cohort.train([run], cohort.init())
     assert finished
-    trainer.evaluate(run, "trained", state)
+    cohort.evaluate([run], "trained", state)
+    trainer = cohort.trainers[0]
     found = run.read_evaluations()
     assert {name: result["steps"] for name, result in found.items()} == {
         "update 4": 4 * 128,
@@ -75,7 +76,7 @@ def test_the_best_policy_is_kept(tmp_path):
     params, updates = trainer.restore_best(run)
     best = max(found.values(), key=lambda result: result["iqm"])
     assert updates * 128 == best["steps"]
-    key = jax.random.fold_in(jax.random.key(config.seed), _EVALUATION_STREAM)
+    key = jax.random.fold_in(jax.random.key(config.seed), EVALUATION_STREAM)
     assert trainer.evaluator(config.eval_episodes)(params, key).iqm == pytest.approx(best["iqm"])
     assert len(run.read_metrics()) == 6
 

@@ -65,13 +65,12 @@ class DCPG:
         Args:
           env: one environment; it is batched here.
           network: actor and critic for its observations.
-          config: settings.
+          config: settings, validated.
           total_updates: number of updates over which learning rates fall.
 
         Raises:
-          ConfigError: settings that cannot be used, or a network whose critic does not share the policy's features.
+          ConfigError: the network's critic does not share the policy's features.
         """
-        config.validate()
         if network.is_privileged:
             raise ConfigError(
                 "dcpg is about a critic that shares the policy's features: leave --critic shared, or use ppo"

@@ -58,10 +58,9 @@ class PPG:
         Args:
           env: one environment; it is batched here.
           network: actor and critic; of two such networks one is the policy's, one the value's.
-          config: settings.
+          config: settings, validated.
           total_updates: number of updates over which learning rates fall.
         """
-        config.validate()
         self.env = env
         self.network = network
         self._policy_network, self._value_network = network.apart()

@@ -53,10 +53,9 @@ class PPO:
         Args:
           env: one environment; it is batched here.
           network: actor and critic for its observations.
-          config: settings.
+          config: settings, validated.
           total_updates: number of updates over which the learning rate falls.
         """
-        config.validate()
         self.env = env
         self.network = network
         self.config = config

@@ -8,6 +8,7 @@ from pixelbrax.errors import ConfigError, TrainingError
 
 _COMMANDS = {
     "train": "train a policy from pixels",
+    "sweep": "train policies of different settings, all at once",
     "eval": "the return of a trained policy",
     "plot": "learning curves of several runs",
     "render": "images or a video of a task",

@@ -5,13 +5,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import tyro
 
 from pixelbrax.cli.parse import parse
 from pixelbrax.errors import ConfigError
 from pixelbrax.report import write_curves
 from pixelbrax.training import RunDir, TrainConfig
+from pixelbrax.training.run_dir import runs_in
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Args:
     """What `pixelbrax plot` takes."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Folders of runs. Those that differ by nothing but their seed are drawn as one."""
+    """Folders of runs, or of several. Those that differ by nothing but their seed are drawn as one."""
     out: Path = Path("curves.png")
     """The picture, a .png file."""
 
@@ -33,18 +33,26 @@ def main(argv: list[str]) -> int:
         raise ConfigError(f"{args.out} must end in .png")
     if not args.out.parent.is_dir():
         raise ConfigError(f"{args.out}: there is no folder {args.out.parent}")
+    draw_runs(args.out, [run for path in args.runs for run in runs_in(path)])
+    print(args.out)
+    return 0
+
+
+def draw_runs(path: Path, runs: Sequence[RunDir]) -> None:
+    """Their returns; runs that differ in nothing but their seeds are one curve.
+
+    Raises:
+      ConfigError: a run has no return yet.
+    """
     groups: dict[TrainConfig, list[RunDir]] = {}
-    for path in args.runs:
-        run = RunDir.open(path)
-        if not any(np.isfinite(row["return"]) for row in run.read_metrics()):
-            raise ConfigError(f"{path} has no return yet: none of its episodes has ended")
+    for run in runs:
+        if not run.has_returns:
+            raise ConfigError(f"{run.path} has no return yet: none of its episodes has ended")
         groups.setdefault(replace(run.load_config(), seed=0), []).append(run)
     names = _names(list(groups))
     curves = {name: [run.read_metrics() for run in runs] for name, runs in zip(names, groups.values(), strict=True)}
     tasks = dict.fromkeys(f"{config.environment.env} from {config.environment.view}" for config in groups)
-    write_curves(args.out, curves, ", ".join(tasks))
-    print(args.out)
-    return 0
+    write_curves(path, curves, ", ".join(tasks))
 
 
 def _names(configs: Sequence[TrainConfig]) -> list[str]:

@@ -2,21 +2,24 @@
 
 import argparse
 import contextlib
+import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import jax
 
 from pixelbrax.algorithms import ALGORITHMS, AgentState
 from pixelbrax.cli.main import use_compilation_cache
 from pixelbrax.cli.parse import file_name, parse
+from pixelbrax.cli.plot import draw_runs
 from pixelbrax.cli.policy import policy_actor
 from pixelbrax.errors import ConfigError
 from pixelbrax.report import record_episode, record_observations, write_curve, write_video
-from pixelbrax.training import RunDir, TrainConfig, Trainer
+from pixelbrax.training import Cohort, RunDir, TrainConfig
 from pixelbrax.training.config import load_preset, preset_names
-from pixelbrax.training.run_dir import unused_path
+from pixelbrax.training.run_dir import make_folder, natural, runs_in, unused_path
 
 _VIDEO_SECONDS = 20.0
 
@@ -33,96 +36,156 @@ class Args:
     """Where runs are kept."""
     algorithm: Literal["ppo", "ppg", "dcpg"] | None = None
     """How to learn; by default as the preset does, or by PPO. Its settings are below."""
+    num_seeds: int = 1
+    """Agents, of this seed and those after it, that learn side by side in one program; each is a run of its own."""
     resume: Path | None = None
-    """A run to go on with, by its own settings; no other flag goes with it."""
+    """A run to go on with, or a folder of several, by its own settings; no other flag goes with it."""
     config: TrainConfig = field(default_factory=TrainConfig)
 
 
 def main(argv: list[str]) -> int:
     """Trains, evaluates before and after, and draws."""
+    args = read(Args, argv, "train", "Trains a policy from pixels.")
+    use_compilation_cache()
+    if args.resume:
+        if args != Args(resume=args.resume, runs=args.runs):
+            raise ConfigError("--resume goes on with the run's own settings: leave the other flags out")
+        return _resume(args.resume)
+    return start(args, seeds(args.config, args.num_seeds))
+
+
+A = TypeVar("A", bound=Args)
+
+
+def read(kind: type[A], argv: list[str], command: str, description: str) -> A:
+    """The arguments of a command that trains, of which the preset's or algorithm's settings are the defaults.
+
+    Raises:
+      ConfigError: an argument is unknown, missing or malformed.
+    """
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     early.add_argument("--preset")
     early.add_argument("--algorithm")
-    default = Args()
+    default = kind()
     with contextlib.suppress(argparse.ArgumentError):  # the full parser tells what is wrong
         given = early.parse_known_args(argv)[0]
         if given.preset is not None:
             default = replace(default, preset=given.preset, config=load_preset(given.preset))
         if given.algorithm in ALGORITHMS:
             default = replace(default, config=default.config.with_algorithm(given.algorithm))
-    description = f"Trains a policy from pixels. Presets: {', '.join(preset_names())}."
-    args = parse(Args, argv, "train", description, default=default)
-    use_compilation_cache()
-    return _resume(args.resume, args) if args.resume else _start(args)
+    return parse(kind, argv, command, f"{description} Presets: {', '.join(preset_names())}.", default=default)
 
 
-def _start(args: Args) -> int:
-    config = replace(args.config, environment=args.config.environment.resolved())
-    trainer = Trainer(config)
+def seeds(config: TrainConfig, count: int) -> dict[str, TrainConfig]:
+    """Settings of as many seeds, by the names of their runs.
+
+    Raises:
+      ConfigError: the count is not positive.
+    """
+    if count < 1:
+        raise ConfigError(f"num_seeds is {count}: it must be at least 1")
+    return {f"seed={seed}": replace(config, seed=seed) for seed in range(config.seed, config.seed + count)}
+
+
+def start(args: Args, configs: Mapping[str, TrainConfig]) -> int:
+    """Trains agents side by side: a run for each in one folder, or if there is but one, in the folder itself."""
+    resolved = {
+        name: replace(configs[name], environment=configs[name].environment.resolved())
+        for name in sorted(configs, key=natural)
+    }
+    config = next(iter(resolved.values()))
+    cohort = Cohort(list(resolved.values()))
     name = args.name or args.preset or file_name(config.environment.env)
     path = args.runs / name if args.name else unused_path(args.runs, name)
-    run = RunDir.create(path, config)
-    what = f"{config.environment.env} from {config.environment.view} by {config.algorithm.upper()}"
-    trainer.progress.say(f"{run.path}: {what}, seed {config.seed}")
-    if config.environment.distractors:
-        videos = f", {trainer.env.video_bytes / 1e6:,.1f} MB of videos" if trainer.env.video_bytes else ""
-        trainer.progress.say(f"distracted by {' + '.join(config.environment.distractors)}{videos}")
+    say = cohort.progress.say
+    with _new_runs(path, resolved) as runs:
+        what = f"{config.environment.env} from {config.environment.view} by {config.algorithm.upper()}"
+        say(f"{path}: {what}, " + (f"seed {config.seed}" if len(runs) == 1 else f"{len(runs)} agents"))
+        if config.environment.distractors:
+            size = cohort.trainers[0].env.video_bytes
+            videos = f", {size / 1e6:,.1f} MB of videos" if size else ""
+            say(f"distracted by {' + '.join(config.environment.distractors)}{videos}")
+        state = cohort.init()
+        cohort.save(runs, state)
+    return _train(cohort, path, runs, state)
+
+
+@contextlib.contextmanager
+def _new_runs(path: Path, configs: Mapping[str, TrainConfig]) -> Iterator[list[RunDir]]:
+    """Folders of new runs, which go again if the program is stopped before anything could go on from them."""
+    if len(configs) > 1:
+        make_folder(path)
+    runs = []
     try:
-        state = trainer.init()
-        trainer.save(run, state)
+        for name, config in configs.items():
+            runs.append(RunDir.create(path / name if len(configs) > 1 else path, config))
+        yield runs
     except KeyboardInterrupt:
-        run.discard()  # nothing has been learnt, and nothing could go on from here
+        shutil.rmtree(path)
         raise
-    return _train(trainer, run, state)
 
 
-def _resume(path: Path, args: Args) -> int:
-    if args != Args(resume=path, runs=args.runs):
-        raise ConfigError("--resume goes on with the run's own settings: leave the other flags out")
-    run = RunDir.open(path)
-    trainer = Trainer(run.load_config())
-    state = trainer.restore(run)
-    run.drop_metrics_after(int(state.num_updates))
-    trainer.progress.say(f"{run.path}: goes on after {int(state.num_updates):,} updates")
-    return _train(trainer, run, state)
+def _resume(path: Path) -> int:
+    several = runs_in(path)
+    runs = [run for run in several if not run.failure] or several
+    cohort = Cohort([run.load_config() for run in runs])
+    state = cohort.restore(runs)
+    updates = int(state.num_updates)
+    for run in runs:
+        run.forget_failure()
+        run.drop_metrics_after(updates)
+    agents = f", {len(runs)} of {len(several)} agents" if len(several) > 1 else ""
+    cohort.progress.say(f"{path}: goes on after {updates:,} updates{agents}")
+    return _train(cohort, path, runs, state)
 
 
-def _train(trainer: Trainer, run: RunDir, state: AgentState) -> int:
+def _train(cohort: Cohort, path: Path, runs: list[RunDir], state: AgentState) -> int:
     """Everything after a checkpoint exists, so that Ctrl-C at any time loses at most what followed the last one."""
-    say = trainer.progress.say
     try:
         if int(state.num_updates) == 0:
-            trainer.evaluate(run, "untrained", state)
-        state, finished = trainer.train(run, state)
+            cohort.evaluate(runs, "untrained", state)
+        state, finished = cohort.train(runs, state)
         if finished:
-            _finish(trainer, run, state)
+            cohort.evaluate(runs, "trained", state)
+            _finish(cohort, path, runs, state)
     except KeyboardInterrupt:
         finished = False
     if finished:
         return 0
-    _draw_curve(trainer, run)
-    say(f"stopped; what was learnt is in {run.path}. To go on: pixelbrax train --resume {run.path}")
+    for run in runs:
+        _draw_curve(run)
+    cohort.progress.say(f"stopped; what was learnt is in {path}. To go on: pixelbrax train --resume {path}")
     return 130
 
 
-def _finish(trainer: Trainer, run: RunDir, state: AgentState) -> None:
-    say = trainer.progress.say
-    trained = trainer.evaluate(run, "trained", state)
-    untrained = run.read_evaluations().get("untrained")
-    if untrained:
-        say(f"deterministic return: {untrained['mean_return']:,.0f} before training, {trained.mean:,.0f} after")
-    _draw_curve(trainer, run)
-    with trainer.progress.busy("recording a video"):
-        key = jax.random.key(trainer.config.seed)
-        actor = policy_actor(trainer.agent.policy, state.params)
+def _finish(cohort: Cohort, path: Path, runs: list[RunDir], state: AgentState) -> None:
+    """Curves of all, a video of the first that has learnt."""
+    say = cohort.progress.say
+    good = [k for k, run in enumerate(runs) if not run.failure]
+    first = good[0]
+    for k in good:
+        results = runs[k].read_evaluations()
+        before, after = results.get("untrained"), results["trained"]["mean_return"]
+        if before:
+            which = f"{runs[k].path.name}: " if len(runs) > 1 else ""
+            say(f"{which}deterministic return: {before['mean_return']:,.0f} before training, {after:,.0f} after")
+        _draw_curve(runs[k])
+    trainer, run = cohort.trainers[first], runs[first]
+    with cohort.progress.busy("recording a video"):
+        actor = policy_actor(trainer.agent.policy, cohort.one(state, first).params)
         record = record_observations if trainer.config.environment.distractors else record_episode
-        frames, fps = record(trainer.env, actor, key, seconds=_VIDEO_SECONDS)
+        frames, fps = record(trainer.env, actor, jax.random.key(trainer.config.seed), seconds=_VIDEO_SECONDS)
         problem = write_video(run.video_file, frames, fps)
     say(problem or f"video: {run.video_file}")
-    say(f"curve: {run.curve_file}")
+    drawn, curve = [runs[k] for k in good if runs[k].has_returns], run.curve_file
+    if len(runs) > 1 and drawn:
+        curve = path / curve.name
+        draw_runs(curve, drawn)
+    say(f"curve: {curve}")
 
 
-def _draw_curve(trainer: Trainer, run: RunDir) -> None:
-    config, seen = trainer.config, trainer.config.environment
+def _draw_curve(run: RunDir) -> None:
+    """A run's return against steps."""
+    config, seen = run.load_config(), run.load_config().environment
     title = f"{seen.env} from {seen.view}, {config.algorithm.upper()}, seed {config.seed}"
     write_curve(run.curve_file, run.read_metrics(), run.read_evaluations(), title)

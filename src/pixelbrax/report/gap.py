@@ -32,5 +32,5 @@ def write_gaps(path: Path, results: Sequence[PairResult], title: str) -> None:
     axes.invert_yaxis()
     axes.set(xlabel="return (deterministic policy, ± standard error)", title=title)
     axes.grid(axis="x", alpha=0.3)
-    axes.legend(loc="lower right", frameon=False)
+    figure.legend(loc="outside lower right", frameon=False)
     figure.savefig(path)

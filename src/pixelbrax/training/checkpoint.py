@@ -34,17 +34,17 @@ def last_checkpoint(folder: Path) -> int:
     raise ConfigError(f"{folder} holds no checkpoint: the run was stopped before its first")
 
 
-def load_checkpoint(folder: Path, like: T) -> T:
-    """The last checkpoint.
+def load_checkpoint(folder: Path, like: T, updates: int) -> T:
+    """The checkpoint at a number of updates.
 
     Args:
       folder: the run's checkpoint folder.
       like: a state, or its `jax.eval_shape`, of the structure, shapes and dtypes expected.
+      updates: which, such as `last_checkpoint` says.
 
     Raises:
-      ConfigError: there is no checkpoint, it is damaged, or it is of another kind of run.
+      ConfigError: there is none, it is damaged, or it is of another kind of run.
     """
-    updates = last_checkpoint(folder)
     with _manager(folder) as manager:
         try:
             leaves = manager.restore(updates, args=ocp.args.StandardRestore(_target(like)))

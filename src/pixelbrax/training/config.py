@@ -117,8 +117,8 @@ class TrainConfig:
         per_interval = self.agent.batch_size * self.log_interval
         return -(-self.num_steps // per_interval) * self.log_interval
 
-    def build(self) -> tuple[PixelEnv, Agent]:
-        """The environment and the algorithm that learns in it.
+    def build(self, num_agents: int = 1) -> tuple[PixelEnv, Agent]:
+        """The environment and the algorithm that learns in it; so many agents are to share the memory.
 
         Raises:
           ConfigError: a setting cannot be used.
@@ -127,7 +127,7 @@ class TrainConfig:
         env = self.environment.build()
         network = ActorCritic(env.observation_spec, env.images.frame_stack, env.action_size, self.network)
         agent = ALGORITHMS[self.algorithm].agent(env, network, self.agent, self.num_updates)
-        check_memory(self.agent.num_envs, agent.bytes_per_env)
+        check_memory(self.agent.num_envs, num_agents * agent.bytes_per_env)
         return env, agent
 
 

@@ -2,9 +2,10 @@
 
 import csv
 import json
+import math
 import os
 import platform
-import shutil
+import re
 import subprocess
 from dataclasses import dataclass
 from importlib import metadata
@@ -62,6 +63,23 @@ class RunDir:
         return self.path / "checkpoint"
 
     @property
+    def _failure_file(self) -> Path:
+        return self.path / "failure.txt"
+
+    @property
+    def failure(self) -> str:
+        """Why training broke down; empty if it did not."""
+        return self._failure_file.read_text() if self._failure_file.exists() else ""
+
+    def fail(self, why: str) -> None:
+        """Notes that training broke down."""
+        self._failure_file.write_text(why)
+
+    def forget_failure(self) -> None:
+        """To try again from the last checkpoint."""
+        self._failure_file.unlink(missing_ok=True)
+
+    @property
     def best_dir(self) -> Path:
         """The policy whose evaluation was the best, as an Orbax checkpoint."""
         return self.path / "best"
@@ -73,14 +91,7 @@ class RunDir:
         Raises:
           ConfigError: the directory exists or cannot be made.
         """
-        try:
-            path.mkdir(parents=True)
-        except FileExistsError as e:
-            raise ConfigError(
-                f"{path} exists: choose another --name, or go on with it by `pixelbrax train --resume {path}`"
-            ) from e
-        except OSError as e:
-            raise ConfigError(f"cannot make {path}: {e.strerror}") from e
+        make_folder(path)
         run = cls(path)
         run.config_file.write_text(dump_config(config, provenance()), encoding="utf-8")
         return run
@@ -96,10 +107,6 @@ class RunDir:
         if not run.config_file.is_file():
             raise ConfigError(f"{path} is not a run: it has no config.toml")
         return run
-
-    def discard(self) -> None:
-        """Removes a directory that `create` has just made."""
-        shutil.rmtree(self.path)
 
     def load_config(self) -> TrainConfig:
         """The run's settings."""
@@ -137,6 +144,11 @@ class RunDir:
             csv.writer(file).writerows([header, *kept])
         os.replace(temporary, self.metrics_file)
 
+    @property
+    def has_returns(self) -> bool:
+        """Whether an episode has ended yet."""
+        return any(math.isfinite(row["return"]) for row in self.read_metrics())
+
     def write_evaluation(self, name: str, result: dict[str, float]) -> None:
         """Adds an evaluation to evaluation.json."""
         results = self.read_evaluations() | {name: result}
@@ -147,6 +159,40 @@ class RunDir:
     def read_evaluations(self) -> dict[str, dict[str, float]]:
         """All evaluations by name."""
         return json.loads(self.evaluation_file.read_text()) if self.evaluation_file.exists() else {}
+
+
+def runs_in(path: Path) -> list[RunDir]:
+    """The run in that folder, or those in the folders in it, in the order of the numbers in their names.
+
+    Raises:
+      ConfigError: there is none.
+    """
+    if RunDir(path).config_file.is_file() or not path.is_dir():
+        return [RunDir.open(path)]
+    inside = [RunDir(p) for p in sorted(path.iterdir(), key=lambda p: natural(p.name))]
+    return [run for run in inside if run.config_file.is_file()] or [RunDir.open(path)]
+
+
+def natural(name: str) -> list[tuple[int, float, str]]:
+    """A name as a key that sorts its numbers as numbers: seed=9 before seed=10, 3e-4 before 1e-3."""
+    parts = re.split(r"(\d[\d.]*(?:e-?\d+)?)", name)
+    return [(0, float(part), "") if part[:1].isdigit() else (1, 0.0, part) for part in parts]
+
+
+def make_folder(path: Path) -> None:
+    """Makes a folder for a run, or for several.
+
+    Raises:
+      ConfigError: it exists or cannot be made.
+    """
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError as e:
+        raise ConfigError(
+            f"{path} exists: choose another --name, or go on with it by `pixelbrax train --resume {path}`"
+        ) from e
+    except OSError as e:
+        raise ConfigError(f"cannot make {path}: {e.strerror}") from e
 
 
 def unused_path(root: Path, name: str) -> Path:
