@@ -96,3 +96,32 @@ def test_names_are_sorted_by_their_numbers():
     names = ["seed=10", "seed=9", "learning_rate=1e-3,seed=0", "learning_rate=3e-4,seed=1"]
     expected = ["learning_rate=3e-4,seed=1", "learning_rate=1e-3,seed=0", "seed=9", "seed=10"]
     assert sorted(names, key=natural) == expected
+
+
+@pytest.mark.parametrize("num_agents", [1, 2])
+def test_two_devices_learn_what_one_does(num_agents, tmp_path):
+    """With half of the environments on each, or an agent on each; and go on from each other's checkpoints."""
+    learnt = []
+    for count in (1, 2):
+        configs = [replace(_config("ppo", 4, seed), num_devices=count) for seed in range(num_agents)]
+        cohort, runs = Cohort(configs), _runs(tmp_path / str(count), configs)
+        state, _ = cohort.train(runs, cohort.init())
+        assert len(state.envs.reward.sharding.device_set) == count
+        learnt.append([cohort.one(state, k) for k in range(num_agents)])
+        restored = cohort.restore(runs)
+        assert restored.envs.reward.sharding == state.envs.reward.sharding
+        np.testing.assert_array_equal(restored.envs.reward, state.envs.reward)
+        cohort.evaluate(runs, "trained", state)
+    for one, two in zip(*learnt, strict=True):
+        np.testing.assert_array_equal(one.envs.obs["state"], two.envs.obs["state"])
+        for a, b in zip(jax.tree.leaves(one.params), jax.tree.leaves(two.params), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-3)
+
+
+def test_devices_that_are_not_there_are_told():
+    with pytest.raises(ConfigError, match="num_devices is 64: there are 2 here"):
+        Cohort([replace(_config("ppo", 4), num_devices=64)])
+    with pytest.raises(ConfigError, match="num_devices 2 does not divide num_envs 15"):
+        Cohort([replace(_config("ppo", 4, num_envs=15, num_minibatches=3), num_devices=2)])
+    with pytest.raises(ConfigError, match="num_devices 2 does not divide agents 3"):
+        Cohort([replace(_config("ppo", 4, seed), num_devices=2) for seed in range(3)])

@@ -19,6 +19,7 @@ from pixelbrax.algorithms import AUXILIARY, Agent, AgentState, EpisodeTotals, Me
 from pixelbrax.errors import ConfigError, TrainingError
 from pixelbrax.training.checkpoint import last_checkpoint
 from pixelbrax.training.config import TrainConfig
+from pixelbrax.training.devices import Layout
 from pixelbrax.training.progress import Progress, progress_line
 from pixelbrax.training.run_dir import RunDir
 from pixelbrax.training.signals import stop_requests
@@ -61,6 +62,7 @@ class Cohort:
             config.validate()
             if _common(config) != _common(configs[0]):
                 raise ConfigError(f"agents side by side may differ in seed, {', '.join(VARIABLE)}, and nothing else")
+        self._layout = Layout(self.config.num_devices, self.config.agent.num_envs, len(configs))
         values = {name: [getattr(config.agent, name) for config in configs] for name in VARIABLE}
         self._varied = {name: jnp.array(each, jnp.float32) for name, each in values.items() if len(set(each)) > 1}
 
@@ -70,13 +72,12 @@ class Cohort:
         alone = len(keys) == 1
         init = self._of_each(lambda agent, key: agent.init(key), 0, _AXES)
         with self.progress.busy("compiling the first reset"):
-            return jax.block_until_ready(jax.jit(init)(keys[0] if alone else jnp.stack(keys)))
+            state = jax.jit(init, out_shardings=self._layout.state)(keys[0] if alone else jnp.stack(keys))
+            return jax.block_until_ready(state)
 
     def one(self, state: AgentState, index: int) -> AgentState:
-        """The state of one of the agents."""
-        if len(self.trainers) == 1:
-            return state
-        return _mapped(lambda x: x[index], state)
+        """The state of one of the agents, on one device."""
+        return self._layout.gather(state if len(self.trainers) == 1 else _mapped(lambda x: x[index], state))
 
     def save(self, runs: Sequence[RunDir], state: AgentState) -> None:
         """A checkpoint in each run, but for those that have broken down."""
@@ -92,7 +93,7 @@ class Cohort:
         """
         updates = min(last_checkpoint(run.checkpoint_dir) for run in runs)
         states = [t.restore(run, updates) for t, run in zip(self.trainers, runs, strict=True)]
-        return states[0] if len(states) == 1 else _mapped(lambda *x: jnp.stack(x), *states)
+        return self._layout.place(states[0] if len(states) == 1 else _mapped(lambda *x: jnp.stack(x), *states))
 
     def evaluate(self, runs: Sequence[RunDir], name: str, state: AgentState) -> None:
         """The deterministic return of each agent, kept in its run."""
@@ -111,8 +112,9 @@ class Cohort:
             and its run says why.
         """
         with self.progress.busy("compiling the update"):
-            interval = jax.jit(self._of_each(self._interval, _AXES, (_AXES, 0, 0, 0)), donate_argnums=0)
-            interval = interval.lower(state).compile()
+            each, where = self._of_each(self._interval, _AXES, (_AXES, 0, 0, 0)), self._layout.state
+            shardings: Any = {} if where is None else {"out_shardings": (where, None, None, None)}
+            interval = jax.jit(each, donate_argnums=0, **shardings).lower(state).compile()
         config, clock = self.config, _Clock(runs[0], int(state.num_updates))
         with stop_requests() as stop:
             while (done := int(state.num_updates)) < config.num_updates and not stop.requested:

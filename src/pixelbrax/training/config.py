@@ -72,6 +72,8 @@ class TrainConfig:
     """Steps (actions) of all environments together; rounded up to whole log intervals."""
     seed: int = 0
     """Every random number of the run follows from it."""
+    num_devices: int = 1
+    """Devices of this machine over which environments are spread, or agents if there are several."""
     log_interval: int = 5
     """Updates between two lines of metrics."""
     checkpoint_interval: float = 60.0
@@ -92,7 +94,7 @@ class TrainConfig:
         check_seed(self.seed)
         if self.network.blind and self.environment.obs == "state":
             raise ConfigError("blind makes images black, and with obs = state there are none: leave out one of them")
-        for name in ("num_steps", "log_interval", "eval_episodes"):
+        for name in ("num_steps", "num_devices", "log_interval", "eval_episodes"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
         if self.eval_interval < 0 or self.eval_interval % self.log_interval:
@@ -127,7 +129,7 @@ class TrainConfig:
         env = self.environment.build()
         network = ActorCritic(env.observation_spec, env.images.frame_stack, env.action_size, self.network)
         agent = ALGORITHMS[self.algorithm].agent(env, network, self.agent, self.num_updates)
-        check_memory(self.agent.num_envs, num_agents * agent.bytes_per_env)
+        check_memory(-(-self.agent.num_envs // self.num_devices), num_agents * agent.bytes_per_env)
         return env, agent
 
 
