@@ -150,6 +150,8 @@ def _train(cohort: Cohort, path: Path, runs: list[RunDir], state: AgentState) ->
             _finish(cohort, path, runs, state)
     except KeyboardInterrupt:
         finished = False
+    finally:
+        cohort.end(runs)
     if finished:
         return 0
     for run in runs:

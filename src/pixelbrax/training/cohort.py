@@ -5,7 +5,7 @@ Compiled chunks of updates, and between them metrics, checkpoints, evaluations a
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Any
@@ -20,6 +20,7 @@ from pixelbrax.errors import ConfigError, TrainingError
 from pixelbrax.training.checkpoint import last_checkpoint
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.devices import Layout
+from pixelbrax.training.hooks import LOGGERS, Hook
 from pixelbrax.training.progress import Progress, progress_line
 from pixelbrax.training.run_dir import RunDir
 from pixelbrax.training.signals import stop_requests
@@ -44,16 +45,19 @@ _AXES: Any = AgentState(params=0, optimizer=0, envs=0, key=0, num_updates=None, 
 class Cohort:
     """Trains agents and writes their run directories."""
 
-    def __init__(self, configs: Sequence[TrainConfig], progress: Progress | None = None):
+    def __init__(self, configs: Sequence[TrainConfig], progress: Progress | None = None, hooks: Sequence[Hook] = ()):
         """Builds environment, network and algorithm; compiles nothing yet.
 
         Args:
           configs: of each agent; they differ in nothing but seeds and the `VARIABLE` settings.
           progress: where to tell what is under way.
+          hooks: what else is to be told of it, besides the loggers that the settings name.
 
         Raises:
           ConfigError: a setting cannot be used, or differs where it must not.
         """
+        self._told: set[RunDir] = set()
+        self.hooks = [*(LOGGERS[name]() for name in configs[0].loggers), *hooks]
         first = Trainer(configs[0], progress, len(configs))
         self.config = configs[0]
         self.progress = first.progress
@@ -97,9 +101,12 @@ class Cohort:
 
     def evaluate(self, runs: Sequence[RunDir], name: str, state: AgentState) -> None:
         """The deterministic return of each agent, kept in its run."""
+        self._begin(runs)
+        steps = int(state.num_updates) * self.config.agent.batch_size
         for index, (trainer, run) in enumerate(zip(self.trainers, runs, strict=True)):
             if not run.failure:
-                trainer.evaluate(run, name, self.one(state, index))
+                result = trainer.evaluate(run, name, self.one(state, index))
+                self._tell(lambda hook, run=run, result=result: hook.on_evaluation(run, name, steps, result))
 
     def train(self, runs: Sequence[RunDir], state: AgentState) -> tuple[AgentState, bool]:
         """Trains to the end, or until SIGINT or SIGTERM; checkpoints on the way and at the end.
@@ -111,6 +118,7 @@ class Cohort:
           TrainingError: numbers of every agent are no longer finite. One of several that breaks down goes no further,
             and its run says why.
         """
+        self._begin(runs)
         with self.progress.busy("compiling the update"):
             each, where = self._of_each(self._interval, _AXES, (_AXES, 0, 0, 0)), self._layout.state
             shardings: Any = {} if where is None else {"out_shardings": (where, None, None, None)}
@@ -135,6 +143,23 @@ class Cohort:
             if int(state.num_updates) > clock.saved_updates:
                 self.save(runs, state)
         return state, int(state.num_updates) >= config.num_updates
+
+    def end(self, runs: Sequence[RunDir]) -> None:
+        """Tells the hooks that nothing more will come of these runs."""
+        for run in runs:
+            if run in self._told:
+                self._told.remove(run)
+                self._tell(lambda hook, run=run: hook.on_end(run))
+
+    def _begin(self, runs: Sequence[RunDir]) -> None:
+        for run in runs:
+            if run not in self._told:
+                self._told.add(run)
+                self._tell(lambda hook, run=run: hook.on_start(run))
+
+    def _tell(self, what: Callable[[Hook], None]) -> None:
+        for hook in self.hooks:
+            what(hook)
 
     def _of_each(self, function: Any, in_axes: Any, out_axes: Any) -> Any:
         """`function(agent, x)` of every agent and its part of x, as a function of x."""
@@ -177,6 +202,7 @@ class Cohort:
             row = self._row(updates, *jax.tree.map(lambda x, k=index: x[k], (metrics, episodes)))
             row |= {"seconds": round(clock.seconds, 3), "steps_per_second": round(speed, 1)}
             run.append_metrics(row)
+            self._tell(lambda hook, run=run, row=row: hook.on_update(run, row))
             if problem := _problem(row, bool(finite[index]), run, clock.saved_updates):
                 run.fail(problem)
                 if len(runs) > 1:

@@ -78,6 +78,8 @@ class TrainConfig:
     """Updates between two lines of metrics."""
     checkpoint_interval: float = 60.0
     """Seconds between two checkpoints."""
+    loggers: tuple[Literal["tensorboard", "wandb"], ...] = ()
+    """Where metrics go besides metrics.csv."""
     eval_episodes: int = 32
     """Episodes of each evaluation."""
     eval_interval: int = 0

@@ -1,0 +1,54 @@
+"""What joins training."""
+
+import sys
+from dataclasses import replace
+
+import pytest
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.networks import NetworkConfig
+from pixelbrax.training import Cohort, EnvConfig, Hook, RunDir, TrainConfig
+from tests.algorithms.agents import CONFIGS
+from tests.probe import probe_env
+
+
+class _Told(Hook):
+    def __init__(self):
+        self.events = []
+
+    def on_start(self, run):
+        self.events.append("start")
+
+    def on_update(self, run, row):
+        self.events.append(row["updates"])
+
+    def on_evaluation(self, run, name, steps, result):
+        self.events.append((name, steps, len(result.returns)))
+
+    def on_end(self, run):
+        self.events.append("end")
+
+
+def test_hooks_are_told_in_order_and_tensorboard_has_every_point(tmp_path, monkeypatch):
+    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(pays_side=True, outputs=()))
+    config = TrainConfig(agent=CONFIGS["ppo"], network=NetworkConfig(features=16), num_steps=8 * 128, log_interval=2)
+    config = replace(config, eval_interval=4, eval_episodes=3, loggers=("tensorboard",))
+    run, told = RunDir.create(tmp_path / "run", config), _Told()
+    cohort = Cohort([config], hooks=[told])
+    state = cohort.init()
+    cohort.evaluate([run], "untrained", state)
+    state, _ = cohort.train([run], state)
+    cohort.evaluate([run], "trained", state)
+    cohort.end([run])
+    assert told.events == ["start", ("untrained", 0, 3), 2, 4, ("update 4", 512, 3), 6, 8, ("trained", 1024, 3), "end"]
+
+    data = b"".join(file.read_bytes() for file in (run.path / "tensorboard").iterdir())
+    assert data.count(b"train/value_loss") == 4
+    assert data.count(b"evaluation/mean_return") == 3
+    assert b"train/steps_per_second" in data
+
+
+def test_a_logger_that_is_not_installed_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    with pytest.raises(ConfigError, match=r"tensorboardX is not installed: pip install 'pixelbrax\[tensorboard\]'"):
+        Cohort([TrainConfig(loggers=("tensorboard",))])
