@@ -1,0 +1,77 @@
+"""Runs that are killed."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.training import RunDir, Trainer
+from pixelbrax.training.checkpoint import last_checkpoint, load_checkpoint, save_checkpoint
+
+_TRAIN = """
+-m pixelbrax train --env inverted_pendulum --backend spring --obs state --episode-length 50 --num-envs 8 --features 8
+--state-layers 8 --unroll-length 8 --num-minibatches 2 --num-epochs 1 --num-steps 76800 --log-interval 4
+--checkpoint-interval 0 --eval-episodes 2
+""".split()  # 1,200 updates, a checkpoint every fourth
+
+
+@pytest.mark.full
+def test_a_run_killed_ten_times_learns_the_same_bits(tmp_path):
+    """At random moments, in the middle of checkpoints too; nothing is lost or half-written."""
+
+    def pixelbrax(*argv):
+        return subprocess.Popen([sys.executable, *argv], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    whole = pixelbrax(*_TRAIN, "--runs", str(tmp_path), "--name", "whole")
+    assert whole.wait() == 0
+    run, rng, kills = RunDir(tmp_path / "killed"), random.Random(0), 0
+    process = pixelbrax(*_TRAIN, "--runs", str(tmp_path), "--name", "killed")
+    while kills < 10:
+        before = len(run.read_metrics())
+        while process.poll() is None and len(run.read_metrics()) <= before:
+            time.sleep(0.02)
+        time.sleep(rng.random() * 0.5)
+        assert process.poll() is None, "it ended before it had been killed ten times"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+        process = pixelbrax("-m", "pixelbrax", "train", "--resume", str(run.path))
+    _, problems = process.communicate()
+    assert process.returncode == 0, problems
+    ends = []
+    for name in ("whole", "killed"):
+        other = RunDir.open(tmp_path / name)
+        ends.append(Trainer(other.load_config()).restore(other))
+        assert [row["updates"] for row in other.read_metrics()] == list(range(4, 1204, 4))
+    for a, b in zip(*(jax.tree.leaves(end.params) for end in ends), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch):
+    """The disk is full in the middle of a checkpoint: its files are there, the last step of writing it is not."""
+    folder, state = tmp_path / "checkpoint", {"x": np.arange(1000.0, dtype=np.float32)}
+    save_checkpoint(folder, 5, state)
+
+    import orbax.checkpoint as ocp
+
+    def full(self, directory, *args, **kwargs):
+        (directory / "half").write_bytes(b"of it")
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ocp.StandardCheckpointHandler, "save", full)
+        patch.setattr(ocp.StandardCheckpointHandler, "async_save", full, raising=False)
+        with pytest.raises((OSError, ValueError), match="No space left"):
+            save_checkpoint(folder, 10, state)
+    assert last_checkpoint(folder) == 5
+    np.testing.assert_array_equal(load_checkpoint(folder, state, 5)["x"], state["x"])
+    save_checkpoint(folder, 10, state)
+    assert last_checkpoint(folder) == 10
+    with pytest.raises(ConfigError, match="damaged or of another version"):
+        load_checkpoint(folder, state, 7)
