@@ -25,6 +25,7 @@ def summarize(path: Path) -> dict:
         "env": environment.env,
         "backend": environment.backend,
         "observation": "black images" if config.network.blind else environment.view,
+        "distractors": list(environment.distractors),
         "seed": config.seed,
         "steps": int(last["steps"]),
         "frames": int(last["frames"]),

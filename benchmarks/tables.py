@@ -33,29 +33,38 @@ def _read(file: str) -> dict:
 
 
 def learning() -> str:
-    """Returns before and after training."""
+    """Returns after training, the seeds of one setting in a row."""
     data = _read("cpu-learning.json")
-    rows = []
+    groups: dict[tuple[str, ...], list[dict]] = {}
     for row in data["rows"]:
-        before, after = (
-            f"{row['evaluations'][name]['mean_return']:,.0f} ± {row['evaluations'][name]['standard_error']:,.0f}"
-            for name in ("untrained", "trained")
-        )
-        minutes, seconds = divmod(row["training_seconds"], 60)
-        rows.append(
-            [
-                row["algorithm"].upper(),
-                row["env"],
-                row["observation"],
-                str(row["seed"]),
-                f"{row['steps']:,}",
-                f"{minutes}:{seconds:02d}",
-            ]
-            + [before, after]
-        )
-    heading = ["algorithm", "task", "observation", "seed", "actions", "training, min:s", "untrained", "trained"]
+        distracted = " + ".join(row.get("distractors", [])) or "nothing"
+        key = (row["algorithm"].upper(), row["env"], row["observation"], distracted, f"{row['steps']:,}")
+        groups.setdefault(key, []).append(row)
+    rows = []
+    for key, runs in sorted(groups.items(), key=lambda item: (item[0][1], item[0][0] != "PPO", item[0])):
+        runs = sorted(runs, key=lambda row: row["seed"])
+        trained = [run["evaluations"]["trained"] for run in runs]
+        each = ", ".join(f"{result['mean_return']:,.0f} ± {result['standard_error']:,.0f}" for result in trained)
+        mean = sum(result["mean_return"] for result in trained) / len(trained)
+        minutes = sorted(run["training_seconds"] / 60 for run in runs)
+        times = f"{minutes[0]:.0f}" if len(runs) == 1 else f"{minutes[0]:.0f} to {minutes[-1]:.0f}"
+        rows.append([*key, each, f"{mean:,.0f}", times])
+    heading = ["algorithm", "task", "seen", "distracted by", "actions", "return of each seed", "mean", "minutes"]
     first, *further = (row["provenance"] for row in data["rows"])
     return _table(heading, rows) + "\n\n" + _source(first, "cpu-learning.json", *further)
+
+
+def generalization() -> str:
+    """Returns of a run under looks that it has not seen."""
+    data = _read("cpu-generalization.json")
+    rows = []
+    for pair in data["pairs"]:
+        before, after = (pair[which]["mean_return"] for which in ("trained", "tested"))
+        low, high = pair["gap_interval"]
+        look = " + ".join(pair["test"]).removesuffix("@test")
+        rows.append([f"`{look}`", f"{after:,.0f}", f"{after / before:.0%}", f"{low:,.0f} to {high:,.0f}"])
+    heading = ["look", "return", "of the return as trained", "95 % interval of the gap"]
+    return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-generalization.json")
 
 
 def rendering() -> str:
@@ -141,6 +150,7 @@ def peers() -> str:
 
 TABLES = {
     "learning": learning,
+    "generalization": generalization,
     "rendering": rendering,
     "environment": environment,
     "figure2": figure2,
