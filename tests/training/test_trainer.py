@@ -8,6 +8,7 @@ import pytest
 
 from pixelbrax.errors import TrainingError
 from pixelbrax.networks import NetworkConfig
+from pixelbrax.report import write_curve
 from pixelbrax.training import Cohort, EnvConfig, RunDir, TrainConfig, Trainer
 from pixelbrax.training.trainer import EVALUATION_STREAM
 from tests.algorithms.agents import CONFIGS
@@ -61,6 +62,7 @@ def test_the_best_policy_is_kept(tmp_path):
     agent = replace(CONFIGS["ppo"], learning_rate=0.1, final_learning_rate=0.1)
     sizes = NetworkConfig(conv_features=(8,), features=16)
     config = TrainConfig(agent=agent, network=sizes, num_steps=12 * 128, log_interval=2, eval_interval=4)
+    config = replace(config, eval_distractors=("kage/hue@test",))
     run = RunDir.create(tmp_path / "run", config)
     cohort = Cohort([config])
     state, finished = cohort.train([run], cohort.init())
@@ -73,6 +75,10 @@ def test_the_best_policy_is_kept(tmp_path):
         "update 8": 8 * 128,
         "trained": 12 * 128,
     }
+    for result in found.values():  # the probe looks the same under anything
+        assert result["held_out"]["distractors"] == "kage/hue@test"
+        assert result["held_out"]["mean_return"] == result["mean_return"]
+    write_curve(run.curve_file, run.read_metrics(), found, "title")
     params, updates = trainer.restore_best(run)
     best = max(found.values(), key=lambda result: result["iqm"])
     assert updates * 128 == best["steps"]

@@ -82,6 +82,8 @@ class TrainConfig:
     """Where metrics go besides metrics.csv."""
     eval_episodes: int = 32
     """Episodes of each evaluation."""
+    eval_distractors: tuple[str, ...] = ()
+    """What distracts in a second evaluation beside each, such as pixelbrax/video@test; none without."""
     eval_interval: int = 0
     """Updates between two evaluations on the way, a multiple of log_interval; 0 leaves those before and after."""
 

@@ -18,6 +18,7 @@ import pixelbrax
 from pixelbrax.errors import ConfigError
 from pixelbrax.training.config import TrainConfig, dump_config, load_config
 
+HELD_OUT = "held_out"
 _PACKAGES = ("jax", "jaxlib", "brax", "mujoco", "mujoco-mjx", "flax", "optax", "orbax-checkpoint", "numpy")
 
 
@@ -149,15 +150,15 @@ class RunDir:
         """Whether an episode has ended yet."""
         return any(math.isfinite(row["return"]) for row in self.read_metrics())
 
-    def write_evaluation(self, name: str, result: dict[str, float]) -> None:
+    def write_evaluation(self, name: str, result: dict[str, Any]) -> None:
         """Adds an evaluation to evaluation.json."""
         results = self.read_evaluations() | {name: result}
         temporary = self.evaluation_file.with_suffix(".tmp")
         temporary.write_text(json.dumps(results, indent=2) + "\n")
         os.replace(temporary, self.evaluation_file)
 
-    def read_evaluations(self) -> dict[str, dict[str, float]]:
-        """All evaluations by name."""
+    def read_evaluations(self) -> dict[str, dict[str, Any]]:
+        """All evaluations by name; what is under `HELD_OUT` in one was evaluated under `eval_distractors`."""
         return json.loads(self.evaluation_file.read_text()) if self.evaluation_file.exists() else {}
 
 

@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ from pixelbrax.training.checkpoint import last_checkpoint, load_checkpoint, save
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.evaluation import Evaluation, Evaluator
 from pixelbrax.training.progress import Progress
-from pixelbrax.training.run_dir import RunDir
+from pixelbrax.training.run_dir import HELD_OUT, RunDir
 
 # Streams of random numbers of a run, all from its seed.
 TRAINING_STREAM, EVALUATION_STREAM = 0, 1
@@ -36,6 +37,8 @@ class Trainer:
         self.env, self.agent = config.build(num_agents)
         self.progress = progress or Progress()
         self._evaluator = self.evaluator(config.eval_episodes)
+        held_out = config.eval_distractors
+        self._held_out = self.evaluator(config.eval_episodes, held_out) if held_out else None
 
     def sibling(self, config: TrainConfig) -> "Trainer":
         """That of another run in the same environment, of an agent of the same form; nothing is compiled twice."""
@@ -81,15 +84,22 @@ class Trainer:
     def evaluate(self, run: RunDir, name: str, state: AgentState) -> Evaluation:
         """The deterministic policy's return, on episodes drawn alike each time; kept in the run's evaluation.json.
 
-        The policy is kept too if its interquartile mean is the highest yet.
+        The policy is kept too if its interquartile mean is the highest yet. Beside it stands, if the settings name
+        `eval_distractors`, the return in the same episodes under those.
         """
         key = jax.random.fold_in(jax.random.key(self.config.seed), EVALUATION_STREAM)
         result = self._evaluator(state.params, key)
         updates = int(state.num_updates)
         if all(result.iqm > other["iqm"] for known, other in run.read_evaluations().items() if known != name):
             save_checkpoint(run.best_dir, updates, {"params": state.params})
-        run.write_evaluation(name, {"steps": updates * self.config.agent.batch_size, **result.as_dict()})
         self.progress.say(f"{name} policy, deterministic: {result}")
+        found: dict[str, Any] = {"steps": updates * self.config.agent.batch_size, **result.as_dict()}
+        if self._held_out:
+            held_out = self._held_out(state.params, key)
+            looks = " + ".join(self.config.eval_distractors)
+            self.progress.say(f"{name} policy, deterministic, under {looks}: {held_out}")
+            found[HELD_OUT] = {"distractors": looks, **held_out.as_dict()}
+        run.write_evaluation(name, found)
         return result
 
     def restore_best(self, run: RunDir) -> tuple[PyTree, int]:
