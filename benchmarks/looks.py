@@ -35,8 +35,7 @@ class Stagehand:
         known = get_task(task)
         self._task, self._size, self._num_frames = task, image_size, num_frames
         physics = RecordedPhysics.of_random_controls(known.physics().mj_model, num_frames, 1 / FRAMES_A_SECOND)
-        sky = (known.look.sky_down, known.look.sky_up) if known.look else None
-        env = PixelEnv(physics, known.camera, image_size=image_size, frame_stack=1, sky=sky)
+        env = PixelEnv(physics, known.camera, image_size=image_size, frame_stack=1, **known.picture)
         self._stage = Stage.of(physics.mj_model, env.scene, image_size, image_size)
         views = {"": view(physics.mj_model, known.camera or default_camera(physics.mj_model))}
         self._distance = jnp.float32(camera_distances(physics.mj_model, views)[""])

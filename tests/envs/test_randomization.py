@@ -70,7 +70,7 @@ def test_each_episode_falls_and_looks_as_it_drew():
     for i in range(3):
         model = mujoco.MjModel.from_xml_path(str(CREATURE))
         model.geom_rgba[:] = first.info["model"]["geom_rgba"][i]
-        scene = Scene.from_mujoco(model, sites=True).with_infinite_planes()
+        scene = Scene.from_mujoco(model, sites=True)
         _, pose, camera = env.picture(jax.tree.map(lambda x, i=i: x[i], first))
         difference = np.asarray(render(scene, pose, camera, 32, 32).rgb).astype(int) - first.obs["pixels"][i]
         assert np.abs(difference).max() <= 1

@@ -4,10 +4,12 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
+import pytest
 
 from pixelbrax.envs import PixelEnv
 from pixelbrax.physics import Physics
 from pixelbrax.physics.recorded import RecordedPhysics
+from pixelbrax.render import look_at
 from tests.probe import CAMERA, ProbePhysics
 
 
@@ -34,3 +36,15 @@ def test_it_is_drawn():
     state = jax.jit(env.reset)(jax.random.key(0))
     assert state.obs["pixels"].shape == (16, 16, 9)
     assert float(jax.jit(env.step)(state, jnp.zeros(1)).reward) == 0.0
+
+
+@pytest.mark.parametrize("infinite", [False, True])
+def test_planes_end_where_the_model_says_unless_they_are_to_be_infinite(infinite):
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><light pos="0 0 3"/><geom type="plane" size="1 1 1"/></worldbody></mujoco>'
+    )
+    camera = look_at(jnp.array([0.0, 0.0, 1.0]), jnp.array([0.0, 3.0, 0.0]), 30.0)  # beyond the plane's end
+    physics = RecordedPhysics.of_random_controls(model, 1, 0.05)
+    env = PixelEnv(physics, camera, image_size=16, outputs=("segmentation",), infinite_planes=infinite)
+    seen = env.reset(jax.random.key(0)).obs["segmentation"]
+    assert int(seen[8, 8]) == (0 if infinite else -1)

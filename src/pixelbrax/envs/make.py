@@ -40,8 +40,7 @@ def make(
     own = dict(physics or {})
     if isinstance(source, str) and not source.endswith(".xml"):
         task = get_task(source)
-        if task.look is not None:
-            settings = {"sky": (task.look.sky_down, task.look.sky_up)} | settings
+        settings = task.picture | settings
         if "distractors" in settings:
             settings["distractors"] = resolve(settings["distractors"], task.name)
         return PixelEnv(task.physics(backend, **own), task.camera if camera is None else camera, **settings)
@@ -61,7 +60,8 @@ _MJCF_SETTINGS = ("reward_fn", "terminate_fn", "reset_fn", "observe_fn", "contro
 def wrap(env: Any, camera: CameraLike | Mapping[str, CameraLike] | None = None, **settings: Any) -> PixelEnv:
     """An environment of Brax (`brax.envs.Env`) or MuJoCo Playground (`MjxEnv`), observed through a camera.
 
-    It must not reset itself and needs no limit of time: the result does both. Colors are those of its model.
+    It must not reset itself and needs no limit of time: the result does both. Colors are those of its model; floors of
+    Brax's models are drawn without end, since its bodies run off what they bound.
 
     Args:
       env: the environment, or a `Physics`.
@@ -76,6 +76,7 @@ def wrap(env: Any, camera: CameraLike | Mapping[str, CameraLike] | None = None, 
         from pixelbrax.physics.brax import BraxPhysics
 
         env = BraxPhysics(env)
+        settings = {"infinite_planes": True} | settings
     elif "mujoco_playground" in packages:
         from pixelbrax.physics.playground import PlaygroundPhysics
 

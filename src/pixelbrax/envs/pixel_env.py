@@ -98,6 +98,7 @@ class PixelEnv:
         samples: int = 1,
         autoreset: Autoreset = "next_step",
         sky: tuple[Rgb, Rgb] | None = None,
+        infinite_planes: bool = False,
         randomization_fn: RandomizationFn | None = None,
         distractors: DistractorLike = (),
     ):
@@ -120,6 +121,7 @@ class PixelEnv:
           samples: rays in each pixel: 1, 4, 9 or 16.
           autoreset: "next_step", "same_step" or "disabled".
           sky: colors straight down and straight up, 0..1, for a model that has no sky; without it, that is black.
+          infinite_planes: draw planes without the bounds that the model gives their pictures, for bodies that run far.
           randomization_fn: (model, keys) -> (model, in_axes), as for Brax's and Playground's own domain randomization:
             the engine's model (`physics.model`) for a batch of keys, with a leading axis where in_axes has 0. Every
             episode draws anew, and sees what it drew: geoms' sizes, places and colors, materials, lights and cameras.
@@ -143,7 +145,9 @@ class PixelEnv:
         self.action_repeat = action_repeat
         self.episode_length = episode_length
         self.autoreset: Autoreset = autoreset
-        self.scene = Scene.from_mujoco(physics.mj_model, sites=True).with_infinite_planes()
+        self.scene = Scene.from_mujoco(physics.mj_model, sites=True)
+        if infinite_planes:
+            self.scene = self.scene.with_infinite_planes()
         if sky is not None and not np.any(physics.mj_model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX):
             self.scene = replace(self.scene, sky_rgb=jnp.array(sky, jnp.float32))
         if camera is None:

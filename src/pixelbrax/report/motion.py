@@ -28,8 +28,8 @@ def recorded_frames(
     """
     known = get_task(task)
     physics = RecordedPhysics.of_random_controls(known.physics().mj_model, num_frames, 1 / FRAMES_A_SECOND)
-    sky = (known.look.sky_down, known.look.sky_up) if known.look else None
-    env = PixelEnv(physics, known.camera, frame_stack=1, sky=sky, distractors=resolve(distractors, task), **settings)
+    settings = known.picture | settings
+    env = PixelEnv(physics, known.camera, frame_stack=1, distractors=resolve(distractors, task), **settings)
 
     def episode(key: Array) -> Array:
         def step(state, _):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.registry import Registry
@@ -34,7 +34,7 @@ class Task:
       backends: names of the engines on which it runs; the first is the default.
       load: makes the physics on one of `backends`; further keywords are the engine's own.
       camera: from where it is seen; a name or a number is a camera of the model.
-      look: its colors; None leaves those of the model.
+      look: its colors, and a floor without end; None leaves all as MuJoCo draws the model.
       sizes: for `pixelbrax list`; None says nothing.
     """
 
@@ -45,6 +45,13 @@ class Task:
     camera: CameraSpec | str | int
     look: Look | None = None
     sizes: Sizes | None = None
+
+    @property
+    def picture(self) -> dict[str, Any]:
+        """Settings of `PixelEnv` that go with its look: a sky where the model has none, and a floor without end."""
+        if self.look is None:
+            return {}
+        return {"sky": (self.look.sky_down, self.look.sky_up), "infinite_planes": True}
 
     def physics(self, backend: str | None = None, **settings) -> "Physics":
         """The task's physics, in its colors.
