@@ -190,6 +190,14 @@ def test_new_statistics_of_returns_leave_all_values_as_they_were(strict):
     assert before.value_scale == 1.0
 
 
+def test_a_blind_actor_may_have_a_critic_that_sees(strict):
+    config = NetworkConfig(features=8, critic="state", blind=True)
+    both = ActorCritic(_spec(16, 16, 3, state=4), 1, 2, config)
+    for network in (both, *both.apart()):
+        seen = network.apply(network.init(jax.random.key(0)), _observation())
+        assert np.isfinite(seen.value).all()
+
+
 @pytest.mark.parametrize("critic", ["shared", "state"])
 def test_statistics_have_no_gradient(strict, critic):
     network = ActorCritic(_spec(state=4), 1, 2, NetworkConfig(features=8, critic=critic, normalize_value=True))

@@ -9,6 +9,7 @@ import pytest
 from pixelbrax.errors import ConfigError, TrainingError
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.training import Cohort, EnvConfig, RunDir, TrainConfig
+from pixelbrax.training.checkpoint import last_checkpoint
 from pixelbrax.training.cohort import _AXES
 from pixelbrax.training.run_dir import natural, runs_in
 from tests.algorithms.agents import CONFIGS
@@ -62,8 +63,10 @@ def test_one_that_breaks_down_does_not_stop_the_others(tmp_path):
     assert not runs[0].failure
     assert "broke down by update 4" in runs[1].failure
     assert [len(run.read_metrics()) for run in runs] == [2, 1]
-    restored = cohort.restore(runs)  # of the last time that both were well
-    assert int(restored.num_updates) == 0
+    assert int(cohort.restore(runs).num_updates) == 0  # the last time that both were well
+    cohort.trainers[0].save(runs[0], cohort.one(replace(state, num_updates=state.num_updates + 1), 0))
+    with pytest.raises(ConfigError, match="stand at different updates, seed=0 at 9, seed=1 at 0: go on with each"):
+        cohort.restore(runs)
     with pytest.raises(TrainingError, match="all agents have broken down"):
         Cohort([configs[1]] * 2).train(_runs(tmp_path / "both", [configs[1]] * 2), Cohort([configs[1]] * 2).init())
 
@@ -81,6 +84,9 @@ def test_a_cohort_goes_on_to_the_bit_from_the_last_time_that_all_have(tmp_path):
 
     restored = cohort.restore(runs_in(tmp_path))
     assert int(restored.num_updates) == 4
+    for run in runs:
+        run.take_back(4)
+    assert last_checkpoint(runs[0].checkpoint_dir) == 4
     resumed, finished = cohort.train(runs, restored)
     assert finished
     for a, b in zip(jax.tree.leaves(resumed.params), jax.tree.leaves(whole.params), strict=True):
@@ -93,6 +99,7 @@ def test_agents_of_different_forms_are_refused():
 
 
 def test_names_are_sorted_by_their_numbers():
+    assert sorted(["v1.0.2", "2026.08.01", "v1.0.10", ""], key=natural) == ["", "2026.08.01", "v1.0.2", "v1.0.10"]
     names = ["seed=10", "seed=9", "learning_rate=1e-3,seed=0", "learning_rate=3e-4,seed=1"]
     expected = ["learning_rate=3e-4,seed=1", "learning_rate=1e-3,seed=0", "seed=9", "seed=10"]
     assert sorted(names, key=natural) == expected

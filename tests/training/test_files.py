@@ -65,12 +65,21 @@ def test_a_run_is_never_overwritten(tmp_path):
         RunDir.open(tmp_path)
 
 
-def test_metrics_are_cut_back_to_a_checkpoint(tmp_path):
-    run = RunDir.create(tmp_path / "run", TrainConfig())
+def test_a_run_is_taken_back_to_a_checkpoint(tmp_path):
+    """Metrics, evaluations and later checkpoints; what is written again takes their place."""
+    run, batch_size = RunDir.create(tmp_path / "run", TrainConfig()), TrainConfig().agent.batch_size
     for updates in (5, 10, 15):
+        run.write_evaluation(f"update {updates}", {"steps": updates * batch_size, "iqm": float(updates)})
+        save_checkpoint(run.best_dir, updates, _state(updates))
         run.append_metrics({"updates": updates, "return": float("nan") if updates == 5 else updates})
     run.metrics_file.write_text(run.metrics_file.read_text() + "20,")  # a row that was being written
-    run.drop_metrics_after(10)
+    run.take_back(10)
+    assert list(run.read_evaluations()) == ["update 5", "update 10"]
+    assert last_checkpoint(run.best_dir) == 10
+    save_checkpoint(run.best_dir, 10, _state(3))
+    np.testing.assert_array_equal(
+        load_checkpoint(run.best_dir, _state(0), 10).params["layers"][0], _state(3).params["layers"][0]
+    )
     run.append_metrics({"updates": 15, "return": 3.0})
     rows = run.read_metrics()
     assert [row["updates"] for row in rows] == [5, 10, 15]

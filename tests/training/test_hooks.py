@@ -48,6 +48,23 @@ def test_hooks_are_told_in_order_and_tensorboard_has_every_point(tmp_path, monke
     assert b"train/steps_per_second" in data
 
 
+def test_only_hooks_that_began_are_told_of_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(outputs=()))
+    config = TrainConfig(agent=CONFIGS["ppo"], network=NetworkConfig(features=16), num_steps=128, log_interval=1)
+
+    class Fails(_Told):
+        def on_start(self, run):
+            raise ConfigError("no network")
+
+    runs = [RunDir.create(tmp_path / name, config) for name in "ab"]
+    first, fails, last = _Told(), Fails(), _Told()
+    cohort = Cohort([config], hooks=[first, fails, last])
+    with pytest.raises(ConfigError, match="no network"):
+        cohort.evaluate(runs[:1], "untrained", cohort.init())
+    cohort.end(runs[:1])
+    assert (first.events, fails.events, last.events) == (["start", "end"], [], [])
+
+
 def test_a_logger_that_is_not_installed_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     with pytest.raises(ConfigError, match=r"tensorboardX is not installed: pip install 'pixelbrax\[tensorboard\]'"):

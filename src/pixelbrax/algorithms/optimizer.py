@@ -37,11 +37,12 @@ def make_optimizer(config: OnPolicyConfig, num_steps: int, follows_kl: bool = Fa
 def with_rate_for(state: optax.OptState, kl: Float[Array, ""], config: OnPolicyConfig) -> optax.OptState:
     """The optimizer's state with a smaller step size if the policy went too far, a larger one if not far enough.
 
-    As in RSL-RL (Rudin et al. 2022): by a factor of 1.5 where the divergence is above twice its target or below half.
+    By a factor of 1.5 where the divergence is above twice its target or below half, as in RSL-RL (Rudin et al. 2022),
+    but once an update, not in every gradient step.
 
     Args:
       state: of an optimizer that `follows_kl`; any other is left as it is.
-      kl: divergence of the policy from the one that acted.
+      kl: divergence of the policy from the one that acted, the mean over the update's gradient steps.
       config: settings.
     """
     *others, last = state  # pyright: ignore[reportGeneralTypeIssues]

@@ -33,7 +33,15 @@ def main(argv: list[str]) -> int:
         raise ConfigError(f"{args.out} must end in .png")
     if not args.out.parent.is_dir():
         raise ConfigError(f"{args.out}: there is no folder {args.out.parent}")
-    draw_runs(args.out, [run for path in args.runs for run in runs_in(path)])
+    runs = []
+    for path in args.runs:
+        several = runs_in(path)
+        for run in several:
+            if run.failure and len(several) > 1:
+                print(f"{run.path} broke down, and is left out")
+            else:
+                runs.append(run)
+    draw_runs(args.out, runs)
     print(args.out)
     return 0
 

@@ -112,28 +112,32 @@ def start(args: Args, configs: Mapping[str, TrainConfig]) -> int:
 
 @contextlib.contextmanager
 def _new_runs(path: Path, configs: Mapping[str, TrainConfig]) -> Iterator[list[RunDir]]:
-    """Folders of new runs, which go again if the program is stopped before anything could go on from them."""
+    """Folders of new runs, which go again if the program ends before anything could go on from them."""
     if len(configs) > 1:
         make_folder(path)
-    runs = []
+    else:
+        alone = RunDir.create(path, next(iter(configs.values())))
     try:
-        for name, config in configs.items():
-            runs.append(RunDir.create(path / name if len(configs) > 1 else path, config))
-        yield runs
-    except KeyboardInterrupt:
-        shutil.rmtree(path)
+        several = [RunDir.create(path / name, config) for name, config in configs.items()] if len(configs) > 1 else []
+        yield several or [alone]
+    except BaseException:
+        shutil.rmtree(path, ignore_errors=True)
         raise
 
 
 def _resume(path: Path) -> int:
     several = runs_in(path)
     runs = [run for run in several if not run.failure] or several
-    cohort = Cohort([run.load_config() for run in runs])
+    configs = [run.load_config() for run in runs]
+    devices = configs[0].num_devices
+    if len(runs) < len(several):  # those that are left may not fill the devices as all did
+        devices = max(n for n in range(1, devices + 1) if len(runs) % n == 0)
+    cohort = Cohort([replace(config, num_devices=devices) for config in configs])
     state = cohort.restore(runs)
     updates = int(state.num_updates)
     for run in runs:
         run.forget_failure()
-        run.drop_metrics_after(updates)
+        run.take_back(updates)
     agents = f", {len(runs)} of {len(several)} agents" if len(several) > 1 else ""
     cohort.progress.say(f"{path}: goes on after {updates:,} updates{agents}")
     return _train(cohort, path, runs, state)

@@ -86,7 +86,7 @@ class ActorCritic:
         seen = {name: observation[name] for name in self.reads}
         if _STATE in seen:
             seen[_STATE] = normalized(statistics[_STATE], seen[_STATE])
-        if self._config.blind:
+        if self._config.blind and _PIXELS in seen:
             seen[_PIXELS] = jnp.zeros_like(seen[_PIXELS])
         features = module.encoder(seen[self.reads[0]]).astype(jnp.float32)
         mean = module.policy(features)
@@ -105,7 +105,7 @@ class ActorCritic:
         target: Float[Array, "*batch"],
         valid: Bool[Array, "*batch"],
     ) -> Params:
-        """Parameters whose statistics count these too, and whose values stay what they were.
+        """Parameters whose statistics count these too; those of returns without a change to any value.
 
         To be called after learning, so that what is learnt from looks as it did when it was acted on.
 

@@ -15,10 +15,31 @@ _KEPT = 2  # the last, and the one before in case the last is damaged
 
 
 def save_checkpoint(folder: Path, updates: int, state: object) -> None:
-    """Writes a state under the number of updates it has seen; older checkpoints but one are removed."""
+    """Writes a state under the number of updates it has seen; older checkpoints but one are removed.
+
+    Those of as many or more updates go too: they are of a future that was taken back.
+    """
+    drop_checkpoints(folder, updates)
     with _manager(folder) as manager:
         manager.save(updates, args=ocp.args.StandardSave(_flat(state)))
         manager.wait_until_finished()
+
+
+def drop_checkpoints(folder: Path, first: int) -> None:
+    """Removes the checkpoints of that many updates and more."""
+    if folder.is_dir():
+        with _manager(folder) as manager:
+            for updates in manager.all_steps():
+                if updates >= first:
+                    manager.delete(updates)
+
+
+def all_checkpoints(folder: Path) -> set[int]:
+    """Numbers of updates of the checkpoints there are."""
+    if not folder.is_dir():
+        return set()
+    with _manager(folder) as manager:
+        return set(manager.all_steps())
 
 
 def last_checkpoint(folder: Path) -> int:
@@ -27,10 +48,8 @@ def last_checkpoint(folder: Path) -> int:
     Raises:
       ConfigError: there is no checkpoint.
     """
-    if folder.is_dir():
-        with _manager(folder) as manager:
-            if (updates := manager.latest_step()) is not None:
-                return updates
+    if known := all_checkpoints(folder):
+        return max(known)
     raise ConfigError(f"{folder} holds no checkpoint: the run was stopped before its first")
 
 

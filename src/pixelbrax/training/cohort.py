@@ -3,6 +3,7 @@
 Compiled chunks of updates, and between them metrics, checkpoints, evaluations and a look at the signals.
 """
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,7 @@ from jaxtyping import Array, Bool, Float
 
 from pixelbrax.algorithms import AUXILIARY, Agent, AgentState, EpisodeTotals, Metrics
 from pixelbrax.errors import ConfigError, TrainingError
-from pixelbrax.training.checkpoint import last_checkpoint
+from pixelbrax.training.checkpoint import all_checkpoints
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.devices import Layout
 from pixelbrax.training.hooks import LOGGERS, Hook
@@ -56,11 +57,12 @@ class Cohort:
         Raises:
           ConfigError: a setting cannot be used, or differs where it must not.
         """
-        self._told: set[RunDir] = set()
+        self._told: list[tuple[Hook, RunDir]] = []  # that a run began, and not yet that it ended
         self.hooks = [*(LOGGERS[name]() for name in configs[0].loggers), *hooks]
         first = Trainer(configs[0], progress, len(configs))
         self.config = configs[0]
         self.progress = first.progress
+        first.prepare()
         self.trainers = [first, *(first.sibling(config) for config in configs[1:])]
         for config in configs[1:]:
             config.validate()
@@ -95,7 +97,15 @@ class Cohort:
         Raises:
           ConfigError: there is none that can be read.
         """
-        updates = min(last_checkpoint(run.checkpoint_dir) for run in runs)
+        stand = {run.path.name: all_checkpoints(run.checkpoint_dir) for run in runs}
+        common = set.intersection(*stand.values())
+        if not common:
+            last = {name: max(steps, default=None) for name, steps in stand.items()}
+            if None in last.values():
+                raise ConfigError(f"{runs[0].path} holds no checkpoint: the run was stopped before its first")
+            where = ", ".join(f"{name} at {updates}" for name, updates in last.items())
+            raise ConfigError(f"the runs stand at different updates, {where}: go on with each by itself")
+        updates = max(common)
         states = [t.restore(run, updates) for t, run in zip(self.trainers, runs, strict=True)]
         return self._layout.place(states[0] if len(states) == 1 else _mapped(lambda *x: jnp.stack(x), *states))
 
@@ -146,16 +156,16 @@ class Cohort:
 
     def end(self, runs: Sequence[RunDir]) -> None:
         """Tells the hooks that nothing more will come of these runs."""
-        for run in runs:
-            if run in self._told:
-                self._told.remove(run)
-                self._tell(lambda hook, run=run: hook.on_end(run))
+        ending = [pair for pair in self._told if pair[1] in runs]
+        for pair in ending:
+            self._told.remove(pair)
+            pair[0].on_end(pair[1])
 
     def _begin(self, runs: Sequence[RunDir]) -> None:
-        for run in runs:
-            if run not in self._told:
-                self._told.add(run)
-                self._tell(lambda hook, run=run: hook.on_start(run))
+        for pair in itertools.product(self.hooks, runs):
+            if pair not in self._told:
+                pair[0].on_start(pair[1])
+                self._told.append(pair)
 
     def _tell(self, what: Callable[[Hook], None]) -> None:
         for hook in self.hooks:

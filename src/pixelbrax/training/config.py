@@ -9,7 +9,15 @@ from typing import Any, Literal
 import dacite
 import tomli_w
 
-from pixelbrax.algorithms import ALGORITHMS, Agent, DCPGConfig, OnPolicyConfig, PPGConfig, PPOConfig
+from pixelbrax.algorithms import (
+    ALGORITHMS,
+    Agent,
+    DCPGConfig,
+    OnPolicyConfig,
+    PPGConfig,
+    PPOConfig,
+)
+from pixelbrax.algorithms.settings import PhasicConfig
 from pixelbrax.envs import PixelEnv, check_memory, make
 from pixelbrax.errors import ConfigError, check_seed
 from pixelbrax.networks import ActorCritic, NetworkConfig
@@ -133,7 +141,10 @@ class TrainConfig:
         env = self.environment.build()
         network = ActorCritic(env.observation_spec, env.images.frame_stack, env.action_size, self.network)
         agent = ALGORITHMS[self.algorithm].agent(env, network, self.agent, self.num_updates)
-        check_memory(-(-self.agent.num_envs // self.num_devices), num_agents * agent.bytes_per_env)
+        # Agents side by side are spread; of one, all but the memory of its phases, which is most of what that needs.
+        whole = num_agents == 1 and isinstance(self.agent, PhasicConfig)
+        share = 1 if whole else self.num_devices
+        check_memory(self.agent.num_envs, -(-num_agents * agent.bytes_per_env // share))
         return env, agent
 
 

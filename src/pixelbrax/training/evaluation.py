@@ -24,10 +24,12 @@ class Evaluation:
     Attributes:
       returns: (num_episodes,) float32.
       lengths: (num_episodes,) int32, frames.
+      held_out: of the same policy and episodes under looks held out, if there are any.
     """
 
     returns: np.ndarray
     lengths: np.ndarray
+    held_out: "Evaluation | None" = None
 
     @property
     def mean(self) -> float:

@@ -23,7 +23,7 @@ class Hook:
         """A row was added to the run's metrics.csv."""
 
     def on_evaluation(self, run: RunDir, name: str, steps: int, result: Evaluation) -> None:
-        """A policy was evaluated: "untrained", "update 1,000", "trained"."""
+        """A policy was evaluated: "untrained", "update 1,000" or "trained"; there may be a `result.held_out`."""
 
     def on_end(self, run: RunDir) -> None:
         """Training has ended or was stopped."""
@@ -40,8 +40,9 @@ class TensorBoard(Hook):
     def on_start(self, run: RunDir) -> None:
         """Opens a file; of earlier ones, what a run that goes on writes again no longer counts."""
         rows = run.read_metrics()
-        again = int(rows[-1]["steps"]) + 1 if rows else None
-        self._writers[run] = self._library.SummaryWriter(str(run.path / "tensorboard"), purge_step=again)
+        again = int(rows[-1]["steps"]) + 1 if rows else 0
+        folder = str(run.path / "tensorboard")
+        self._writers[run] = self._library.SummaryWriter(folder, purge_step=again, flush_secs=5)
 
     def on_update(self, run: RunDir, row: dict[str, float]) -> None:
         """A point on every curve."""
@@ -50,8 +51,8 @@ class TensorBoard(Hook):
 
     def on_evaluation(self, run: RunDir, name: str, steps: int, result: Evaluation) -> None:
         """A point on the evaluation's curves."""
-        for key, value in result.as_dict().items():
-            self._writers[run].add_scalar(f"evaluation/{key}", value, steps)
+        for name, value in _curves(result).items():
+            self._writers[run].add_scalar(name, value, steps)
 
     def on_end(self, run: RunDir) -> None:
         """Closes the file."""
@@ -91,7 +92,7 @@ class WandB(Hook):
 
     def on_evaluation(self, run: RunDir, name: str, steps: int, result: Evaluation) -> None:
         """A point on the evaluation's curves."""
-        self._sent[run].log({f"evaluation/{key}": value for key, value in result.as_dict().items()}, step=steps)
+        self._sent[run].log(_curves(result), step=steps)
 
     def on_end(self, run: RunDir) -> None:
         """Ends the record."""
@@ -99,6 +100,12 @@ class WandB(Hook):
 
 
 LOGGERS: dict[str, type[Hook]] = {"tensorboard": TensorBoard, "wandb": WandB}
+
+
+def _curves(result: Evaluation) -> dict[str, float]:
+    """An evaluation's numbers, those under looks held out apart."""
+    kinds = {"evaluation": result} | ({"held_out": result.held_out} if result.held_out else {})
+    return {f"{kind}/{key}": value for kind, each in kinds.items() for key, value in each.as_dict().items()}
 
 
 def _finite(row: dict[str, float]) -> dict[str, float]:

@@ -16,6 +16,7 @@ import jax
 
 import pixelbrax
 from pixelbrax.errors import ConfigError
+from pixelbrax.training.checkpoint import drop_checkpoints
 from pixelbrax.training.config import TrainConfig, dump_config, load_config
 
 HELD_OUT = "held_out"
@@ -129,8 +130,16 @@ class RunDir:
         with self.metrics_file.open(newline="") as file:
             return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
 
-    def drop_metrics_after(self, updates: int) -> None:
-        """Removes rows written after a checkpoint at `updates`, which a resumed run writes again."""
+    def take_back(self, updates: int) -> None:
+        """Removes what was written after a checkpoint at `updates`, which a resumed run writes again."""
+        self._drop_metrics_after(updates)
+        steps = updates * self.load_config().agent.batch_size
+        kept = {name: result for name, result in self.read_evaluations().items() if result["steps"] <= steps}
+        self._write_evaluations(kept)
+        for folder in (self.checkpoint_dir, self.best_dir):
+            drop_checkpoints(folder, updates + 1)
+
+    def _drop_metrics_after(self, updates: int) -> None:
         if not self.metrics_file.exists():
             return
         with self.metrics_file.open(newline="") as file:
@@ -152,7 +161,9 @@ class RunDir:
 
     def write_evaluation(self, name: str, result: dict[str, Any]) -> None:
         """Adds an evaluation to evaluation.json."""
-        results = self.read_evaluations() | {name: result}
+        self._write_evaluations(self.read_evaluations() | {name: result})
+
+    def _write_evaluations(self, results: dict[str, dict[str, Any]]) -> None:
         temporary = self.evaluation_file.with_suffix(".tmp")
         temporary.write_text(json.dumps(results, indent=2) + "\n")
         os.replace(temporary, self.evaluation_file)
@@ -176,8 +187,8 @@ def runs_in(path: Path) -> list[RunDir]:
 
 def natural(name: str) -> list[tuple[int, float, str]]:
     """A name as a key that sorts its numbers as numbers: seed=9 before seed=10, 3e-4 before 1e-3."""
-    parts = re.split(r"(\d[\d.]*(?:e-?\d+)?)", name)
-    return [(0, float(part), "") if part[:1].isdigit() else (1, 0.0, part) for part in parts]
+    parts = re.split(r"([0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)", name)  # every second part is a number
+    return [(0, float(part), "") if k % 2 else (1, 0.0, part) for k, part in enumerate(parts)]
 
 
 def make_folder(path: Path) -> None:

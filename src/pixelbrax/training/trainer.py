@@ -37,8 +37,16 @@ class Trainer:
         self.env, self.agent = config.build(num_agents)
         self.progress = progress or Progress()
         self._evaluator = self.evaluator(config.eval_episodes)
-        held_out = config.eval_distractors
-        self._held_out = self.evaluator(config.eval_episodes, held_out) if held_out else None
+        self._held_out: Evaluator | None = None
+
+    def prepare(self) -> None:
+        """Makes ready what only those need who train: the look of `eval_distractors`.
+
+        Raises:
+          ConfigError: it cannot be shown.
+        """
+        if self.config.eval_distractors:
+            self._held_out = self.evaluator(self.config.eval_episodes, self.config.eval_distractors)
 
     def sibling(self, config: TrainConfig) -> "Trainer":
         """That of another run in the same environment, of an agent of the same form; nothing is compiled twice."""
@@ -99,6 +107,7 @@ class Trainer:
             looks = " + ".join(self.config.eval_distractors)
             self.progress.say(f"{name} policy, deterministic, under {looks}: {held_out}")
             found[HELD_OUT] = {"distractors": looks, **held_out.as_dict()}
+            result = replace(result, held_out=held_out)
         run.write_evaluation(name, found)
         return result
 
