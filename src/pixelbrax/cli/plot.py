@@ -41,6 +41,8 @@ def main(argv: list[str]) -> int:
                 print(f"{run.path} broke down, and is left out")
             else:
                 runs.append(run)
+    if not runs:
+        raise ConfigError("all of these runs broke down: there is nothing to draw")
     draw_runs(args.out, runs)
     print(args.out)
     return 0

@@ -51,12 +51,8 @@ class Layout:
 
     def place(self, state: AgentState) -> AgentState:
         """The state laid out."""
-        return state if self.is_one else jax.device_put(state, self._whole(state))
+        return state if self.is_one else jax.device_put(state, jax.tree.broadcast(self.state, state))
 
     def gather(self, state: AgentState) -> AgentState:
         """One agent's state on the first device."""
         return state if self.is_one else jax.device_put(state, self._devices[0])
-
-    def _whole(self, state: AgentState) -> Any:
-        """The sharding of every leaf."""
-        return jax.tree.broadcast(self.state, state)
