@@ -28,7 +28,7 @@ def test_the_rate_follows_the_divergence_within_bounds(strict):
     assert rate_after(*[0.0] * 40) == pytest.approx(1e-2)
 
 
-def test_both_kinds_of_rate_step_alike(strict):
+def test_both_kinds_of_rate_step_alike():
     """The one that follows is Adam's as much as the one that falls; and without a target it falls."""
     params, grads = jnp.zeros(3), jnp.array([1.0, -2.0, 0.5])
     steps = []

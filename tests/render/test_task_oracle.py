@@ -33,7 +33,7 @@ def test_tasks_look_as_mujocos_ray_caster_sees_them(name):
     frames = jax.jit(jax.vmap(draw))(poses, cameras)
     for i in range(POSES):
         pose, camera, frame = jax.tree.map(lambda x, i=i: x[i], (poses, cameras, frames))
-        frozen = _frozen(model, pose)
+        frozen = _frozen(model, pose, endless="infinite_planes" in get_task(name).picture)
         data = mujoco.MjData(frozen)
         mujoco.mj_forward(frozen, data)
         oracle.check(frame, oracle.cast(frozen, data, camera, SIZE, SIZE), label=f"{name}, state {i}")
@@ -54,8 +54,8 @@ def _reached(model: mujoco.MjModel, camera_at: View) -> tuple[GeomPose, Camera]:
     )
 
 
-def _frozen(model: mujoco.MjModel, pose: GeomPose) -> mujoco.MjModel:
-    """The same geoms, fixed in the world where they are; planes without bounds, as environments draw them."""
+def _frozen(model: mujoco.MjModel, pose: GeomPose, endless: bool) -> mujoco.MjModel:
+    """The same geoms, fixed in the world where they are; planes without bounds if the task draws them so."""
     geoms = []
     columns = [
         np.concatenate([getattr(model, f"{thing}_{name}") for thing in ("geom", "site")])
@@ -63,7 +63,10 @@ def _frozen(model: mujoco.MjModel, pose: GeomPose) -> mujoco.MjModel:
     ]
     for kind, size, group, rgba, pos, mat in zip(*columns, pose.xpos, pose.xmat, strict=True):
         kind = mujoco.mjtGeom(kind).name.removeprefix("mjGEOM_").lower()
-        size = [0, 0, 1] if kind == "plane" else np.maximum(size, 1e-6)
+        if kind == "plane":
+            size = [0, 0, 1] if endless else [*size[:2], 1]
+        else:
+            size = np.maximum(size, 1e-6)
         look = f'group="{group}" rgba="1 1 1 {float(rgba[3] > 0)}"'
         quat = np.zeros(4)
         mujoco.mju_mat2Quat(quat, np.asarray(mat, np.float64).ravel())
