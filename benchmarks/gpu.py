@@ -29,10 +29,8 @@ class Step(NamedTuple):
     share: float
 
 
-TRAIN = (
-    "-m pixelbrax train --runs {out}/runs --env halfcheetah --backend spring --image-size 64 --num-envs 2048 "
-    "--unroll-length 32 --num-minibatches 32 --encoder nature --features 256 --log-interval 4 --eval-episodes 128"
-)
+TRAIN = "-m pixelbrax train --runs {out}/runs --eval-episodes 128 --preset"
+VIDEO = "--distractors pixelbrax/video --eval-distractors pixelbrax/video@test"
 TINY_TRAIN = (
     "-m pixelbrax train --runs {out}/runs --env halfcheetah --backend spring --image-size 16 --num-envs 8 "
     "--unroll-length 4 --num-steps 128 --log-interval 2 --episode-length 20 --eval-episodes 2"
@@ -65,6 +63,14 @@ STEPS = (
         "",
         0.05,
     ),
+    Step(  # what is not installed there is listed as missing
+        "peers",
+        "benchmarks/peers.py --env halfcheetah ant humanoid --num-envs 4096 --peer warp jaxrenderer --seconds 6 "
+        "--limit 90 --json {out}/peers.json",
+        "benchmarks/peers.py --env halfcheetah --num-envs 2 --size 16 --peer warp --seconds 0.1 "
+        "--json {out}/peers.json",
+        0.1,
+    ),
     Step(
         "environment",
         "-m pixelbrax bench env --env halfcheetah,walker2d,ant,humanoid --backend spring "
@@ -81,17 +87,21 @@ STEPS = (
     ),
     Step(
         "train-video",
-        TRAIN + " --name video --distractors pixelbrax/video --num-steps 25000000",
+        f"{TRAIN} ppo-gpu --name video {VIDEO}",
         TINY_TRAIN + " --name video --distractors pixelbrax/video",
         0.5,
     ),
     Step(
         "train-state",
-        "-m pixelbrax train --runs {out}/runs --preset halfcheetah-state --num-steps 20000000 --eval-episodes 128",
+        f"{TRAIN} halfcheetah-state --num-steps 20000000",
         "",
         0.2,
     ),
-    Step("train-bfloat16", TRAIN + " --name bfloat16 --dtype bfloat16 --num-steps 2000000", "", 0.2),
+    Step("train-bfloat16", f"{TRAIN} ppo-gpu --name bfloat16 --dtype bfloat16 --num-steps 2000000", "", 0.2),
+    Step("train-dcpg", f"{TRAIN} dcpg-gpu --name dcpg {VIDEO}", "", 0.3),
+    Step("train-ppg", f"{TRAIN} ppg-gpu --name ppg {VIDEO}", "", 0.3),
+    Step("train-ant", f"{TRAIN} ppo-gpu --name ant --env ant {VIDEO}", "", 0.3),
+    Step("train-walker2d", f"{TRAIN} ppo-gpu --name walker2d --env walker2d {VIDEO}", "", 0.3),
 )
 
 

@@ -3,7 +3,10 @@
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 
@@ -25,6 +28,16 @@ def _run(*command: str, cwd: Path) -> str:
     return result.stdout
 
 
+def test_the_wheel_has_all_files(tmp_path):
+    command = (sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT))
+    _run(*command, cwd=tmp_path)
+    (wheel,) = tmp_path.glob("pixelbrax-*.whl")
+    packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("pixelbrax/")}
+    tracked = _run("git", "ls-files", "src/pixelbrax", cwd=ROOT).split()
+    assert packed >= {name.removeprefix("src/") for name in tracked} | {"pixelbrax/py.typed"}
+
+
+@pytest.mark.full
 def test_the_wheel_works_in_an_empty_environment(tmp_path):
     _run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT), cwd=tmp_path)
     (wheel,) = tmp_path.glob("pixelbrax-*.whl")

@@ -50,7 +50,7 @@ def test_frames_kept_once_are_stacked_as_the_environment_stacks_them(settings):
         seen.append(states.obs)
     time, envs = (x.ravel() for x in jnp.mgrid[:12, :3])
     kept = rollout.seen.at(time, envs)
-    batch = Batch.of(rollout, rollout.value, jnp.array([7 * 3 + 2]))
+    batch = Batch.of(rollout, rollout.value, jnp.array([7]), jnp.array([2]))
     for name in ("pixels", "state"):
         np.testing.assert_array_equal(kept[name], jnp.stack([obs[name] for obs in seen])[time, envs])
         np.testing.assert_array_equal(final.obs[name], seen[-1][name])

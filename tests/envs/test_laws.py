@@ -134,9 +134,8 @@ def _numbers(state):
     return jax.tree.map(lambda x: jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x, state)
 
 
-@pytest.mark.parametrize(
-    "backend", ["spring", pytest.param("positional", marks=FULL), pytest.param("generalized", marks=FULL)]
-)
+@pytest.mark.full  # `make test` has gradients through physics and renderer, below
+@pytest.mark.parametrize("backend", ["spring", "positional", "generalized"])
 def test_summed_rewards_have_gradients(backend):
     env = pixelbrax.make("reacher", backend, image_size=8, frame_stack=1)
     state = jax.jit(env.reset)(jax.random.key(0))

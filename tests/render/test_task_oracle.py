@@ -63,10 +63,8 @@ def _frozen(model: mujoco.MjModel, pose: GeomPose, endless: bool) -> mujoco.MjMo
     ]
     for kind, size, group, rgba, pos, mat in zip(*columns, pose.xpos, pose.xmat, strict=True):
         kind = mujoco.mjtGeom(kind).name.removeprefix("mjGEOM_").lower()
-        if kind == "plane":
-            size = [0, 0, 1] if endless else [*size[:2], 1]
-        else:
-            size = np.maximum(size, 1e-6)
+        least = 0 if kind == "plane" else 1e-6
+        size = [0, 0, 1] if kind == "plane" and endless else np.maximum(size, [least, least, 1e-6])
         look = f'group="{group}" rgba="1 1 1 {float(rgba[3] > 0)}"'
         quat = np.zeros(4)
         mujoco.mju_mat2Quat(quat, np.asarray(mat, np.float64).ravel())

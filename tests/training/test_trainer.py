@@ -14,10 +14,13 @@ from pixelbrax.training.trainer import EVALUATION_STREAM
 from tests.algorithms.agents import CONFIGS
 from tests.probe import probe_env
 
+_SIZES = NetworkConfig(features=16, state_layers=())
+
 
 @pytest.fixture(autouse=True)
 def _probe(monkeypatch):
-    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(pays_side=True))
+    """From states: pixels compile slowly."""
+    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(pays_side=True, outputs=()))
 
 
 def _bits(tree):
@@ -25,8 +28,9 @@ def _bits(tree):
 
 
 @pytest.mark.parametrize("name", [pytest.param("ppg", marks=pytest.mark.full), "dcpg"])
-def test_a_resumed_run_learns_the_same_bits(name, tmp_path):
-    """Stopped in the middle of a policy phase of four updates, and stopped at its end."""
+def test_a_resumed_run_learns_the_same_bits(name, tmp_path, monkeypatch):
+    """From pixels; stopped in the middle of a policy phase of four updates, and stopped at its end."""
+    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(pays_side=True))
     config = TrainConfig(agent=CONFIGS[name], network=NetworkConfig(conv_features=(8,), features=16))
     run = RunDir.create(tmp_path / "run", config)
     trainer = Trainer(config)
@@ -47,7 +51,7 @@ def test_a_resumed_run_learns_the_same_bits(name, tmp_path):
 
 def test_a_run_that_breaks_down_keeps_its_last_good_checkpoint(tmp_path):
     agent = replace(CONFIGS["dcpg"], learning_rate=1e30, final_learning_rate=1e30)
-    config = TrainConfig(agent=agent, network=NetworkConfig(conv_features=(8,), features=16), log_interval=2)
+    config = TrainConfig(agent=agent, network=_SIZES, log_interval=2)
     run = RunDir.create(tmp_path / "run", config)
     cohort = Cohort([config])
     state = cohort.init()
@@ -60,8 +64,7 @@ def test_a_run_that_breaks_down_keeps_its_last_good_checkpoint(tmp_path):
 def test_the_best_policy_is_kept(tmp_path):
     """Evaluations on the way, of which the worst learning rate makes some worse than others."""
     agent = replace(CONFIGS["ppo"], learning_rate=0.1, final_learning_rate=0.1)
-    sizes = NetworkConfig(conv_features=(8,), features=16)
-    config = TrainConfig(agent=agent, network=sizes, num_steps=12 * 128, log_interval=2, eval_interval=4)
+    config = TrainConfig(agent=agent, network=_SIZES, num_steps=12 * 128, log_interval=2, eval_interval=4)
     config = replace(config, eval_distractors=("kage/hue@test",))
     run = RunDir.create(tmp_path / "run", config)
     cohort = Cohort([config])

@@ -8,6 +8,7 @@ from pixelbrax.algorithms.ppg import PPG, PPGConfig
 from pixelbrax.algorithms.ppo import PPO, PPOConfig
 from pixelbrax.algorithms.rollout import EpisodeTotals
 from pixelbrax.algorithms.settings import OnPolicyConfig
+from pixelbrax.algorithms.sharding import DEVICE_AXIS
 
 
 class Algorithm(NamedTuple):
@@ -24,6 +25,7 @@ __all__ = [
     "ALGORITHMS",
     "AUXILIARY",
     "DCPG",
+    "DEVICE_AXIS",
     "PPG",
     "PPO",
     "Agent",

@@ -7,6 +7,7 @@ import jax
 from jaxtyping import Array, Float, Int32, PyTree
 
 from pixelbrax.algorithms.rollout import EpisodeTotals, stagger_clocks
+from pixelbrax.algorithms.sharding import each_env
 from pixelbrax.envs import PixelEnv, State
 from pixelbrax.networks import ActionDistribution, Observation
 
@@ -69,5 +70,5 @@ class Agent(Protocol):
 
 def started_envs(env: PixelEnv, num_envs: int, reset_key: Array, clock_key: Array) -> State:
     """Environments at random times of their first episodes."""
-    envs = jax.vmap(env.reset)(jax.random.split(reset_key, num_envs))
+    envs = each_env(env.reset)(jax.random.split(reset_key, num_envs))
     return stagger_clocks(envs, clock_key, env.episode_length)

@@ -13,6 +13,7 @@ from pixelbrax.algorithms.agent import AUXILIARY, Metrics
 from pixelbrax.algorithms.minibatches import Trained, descend, run_epochs, shifted
 from pixelbrax.algorithms.rollout import Rollout, Seen, seen_bytes
 from pixelbrax.algorithms.settings import PhasicConfig
+from pixelbrax.algorithms.sharding import take_samples
 from pixelbrax.envs import PixelEnv
 from pixelbrax.networks import ActionDistribution, Observation
 
@@ -34,30 +35,38 @@ class AuxiliaryBatch(NamedTuple):
     target: Float[Array, " sample"]
     valid: Bool[Array, " sample"]
 
+    @classmethod
+    def of(cls, memory: "Memory", time: Int32[Array, " sample"], column: Int32[Array, " sample"]) -> "AuxiliaryBatch":
+        """Samples of a phase, whose columns are the environments of its rollouts, side by side."""
+        flat = jax.tree.map(lambda x: x.reshape(x.shape[0], -1, *x.shape[3:]), memory)
+        here, next = flat.seen.at(time, column), flat.seen.at(time + 1, column)
+        return cls(here, next, *(x[time, column] for x in (flat.action, flat.target, flat.valid)))
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Memory:
-    """The rollouts of a policy phase, side by side as if each had environments of its own.
+    """The rollouts of a policy phase.
 
     Attributes:
-      seen: before each action, and at the rollouts' ends.
-      action: (time, env, action_size) float32.
-      target: (time, env) float32, estimated returns.
-      valid: (time, env) bool, False where the step was an environment's reset.
+      seen: before each action, and at the rollouts' ends, with an axis for the rollout before the environment's.
+      action: (time, rollout, env, action_size) float32.
+      target: (time, rollout, env) float32, estimated returns.
+      valid: (time, rollout, env) bool, False where the step was an environment's reset.
     """
 
     seen: Seen
-    action: Float[Array, "time env action_size"]
-    target: Float[Array, "time env"]
-    valid: Bool[Array, "time env"]
+    action: Float[Array, "time rollout env action_size"]
+    target: Float[Array, "time rollout env"]
+    valid: Bool[Array, "time rollout env"]
 
     @classmethod
     def empty(cls, env: PixelEnv, reads: Sequence[str], config: PhasicConfig) -> "Memory":
         """Room for a phase."""
-        time, envs = config.unroll_length, config.num_envs * config.policy_iterations
-        action = jnp.zeros((time, envs, env.action_size))
-        return cls(Seen.empty(env, reads, time, envs), action, jnp.zeros((time, envs)), jnp.zeros((time, envs), bool))
+        time, envs = config.unroll_length, config.num_envs
+        target, valid = jnp.zeros((time, envs)), jnp.zeros((time, envs), bool)
+        one = cls(Seen.empty(env, reads, time, envs), jnp.zeros((time, envs, env.action_size)), target, valid)
+        return jax.tree.map(lambda x: jnp.zeros((x.shape[0], config.policy_iterations, *x.shape[1:]), x.dtype), one)
 
     @property
     def num_samples(self) -> int:
@@ -67,14 +76,12 @@ class Memory:
     def with_rollout(self, index: Int32[Array, ""], rollout: Rollout, target: Float[Array, "time env"]) -> "Memory":
         """With the phase's rollout number `index`."""
         new = Memory(rollout.seen, rollout.action, target, rollout.valid)
-        first = index * target.shape[1]
-        return jax.tree.map(lambda old, x: jax.lax.dynamic_update_slice_in_dim(old, x, first, axis=1), self, new)
+        return jax.tree.map(lambda old, x: jax.lax.dynamic_update_index_in_dim(old, x, index, axis=1), self, new)
 
     def take(self, indices: Int32[Array, " sample"]) -> AuxiliaryBatch:
-        """Samples, numbered time by time."""
-        time, env = jnp.divmod(indices, self.target.shape[1])
-        here, next = self.seen.at(time, env), self.seen.at(time + 1, env)
-        return AuxiliaryBatch(here, next, *(x[time, env] for x in (self.action, self.target, self.valid)))
+        """Samples, numbered time by time, in each time rollout by rollout."""
+        time, column = jnp.divmod(indices, self.target[0].size)
+        return take_samples(AuxiliaryBatch.of, self, time, column, env_axis=2)
 
 
 def phasic_bytes_per_env(env: PixelEnv, reads: Sequence[str], config: PhasicConfig) -> int:

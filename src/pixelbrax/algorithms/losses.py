@@ -30,9 +30,14 @@ class Batch(NamedTuple):
     valid: Bool[Array, " sample"]
 
     @classmethod
-    def of(cls, rollout: Rollout, advantage: Float[Array, "time env"], indices: Int32[Array, " sample"]) -> "Batch":
-        """Samples of a rollout, numbered time by time."""
-        time, env = jnp.divmod(indices, advantage.shape[1])
+    def of(
+        cls,
+        rollout: Rollout,
+        advantage: Float[Array, "time env"],
+        time: Int32[Array, " sample"],
+        env: Int32[Array, " sample"],
+    ) -> "Batch":
+        """Samples of a rollout."""
         kept = (rollout.raw_action, rollout.log_prob, rollout.value, advantage, rollout.valid)
         return cls(rollout.seen.at(time, env), *(x[time, env] for x in kept))
 

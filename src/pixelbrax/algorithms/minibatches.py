@@ -13,6 +13,7 @@ from pixelbrax.algorithms.losses import Batch
 from pixelbrax.algorithms.optimizer import with_rate_for
 from pixelbrax.algorithms.rollout import Rollout
 from pixelbrax.algorithms.settings import OnPolicyConfig
+from pixelbrax.algorithms.sharding import is_sharded, take_samples
 from pixelbrax.networks import Observation, random_shift
 
 Learner = TypeVar("Learner")
@@ -82,13 +83,16 @@ def learn_from_rollout(
     num_epochs: int,
 ) -> tuple[Trained, Metrics]:
     """Passes over a rollout, minimising `loss(params, batch, key)`."""
-    on_cpu = jax.default_backend() == "cpu"  # where stacking frames is slow: there it is done once, for all passes
-    everything = Batch.of(rollout, advantage, jnp.arange(config.batch_size)) if on_cpu else None
+    everything = None
+    if jax.default_backend() == "cpu" and not is_sharded():
+        # Stacking frames is slow there, so it is done once, for all passes.
+        everything = Batch.of(rollout, advantage, *jnp.divmod(jnp.arange(config.batch_size), config.num_envs))
 
     def take(indices: Int32[Array, " sample"]) -> Batch:
-        if everything is None:
-            return Batch.of(rollout, advantage, indices)
-        return jax.tree.map(lambda x: x[indices], everything)
+        if everything is not None:
+            return jax.tree.map(lambda x: x[indices], everything)
+        time, env = jnp.divmod(indices, config.num_envs)
+        return take_samples(lambda kept, *at: Batch.of(*kept, *at), (rollout, advantage), time, env)
 
     def step(trained: Trained, indices: Int32[Array, " sample"], key: Array) -> tuple[Trained, Metrics]:
         shift_key, key = jax.random.split(key)

@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float, Int32, UInt8
 
 from pixelbrax.algorithms.gae import gae
 from pixelbrax.algorithms.settings import OnPolicyConfig
+from pixelbrax.algorithms.sharding import each_env
 from pixelbrax.envs import PixelEnv, State, num_bytes
 from pixelbrax.networks import Observation, PolicyValue
 
@@ -159,7 +160,7 @@ def collect(
         seen = policy(state.obs)
         raw_action = seen.policy.sample(key)
         action = seen.policy.action(raw_action)
-        following = jax.vmap(env.step)(state, action)
+        following = each_env(env.step)(state, action)
         next_age = jnp.where(state.done, 0, jnp.minimum(age + 1, stack - 1))  # the step after an end is the reset
         taken = (
             action,

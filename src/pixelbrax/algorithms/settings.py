@@ -44,6 +44,11 @@ class OnPolicyConfig:
         """Steps in one rollout."""
         return self.num_envs * self.unroll_length
 
+    @property
+    def minibatch_sizes(self) -> list[int]:
+        """Samples of a gradient step, of each kind of step."""
+        return [self.batch_size // self.num_minibatches]
+
     def needs_memory(self, num_updates: int) -> bool:
         """Whether the next update reads what earlier ones left in `AgentState.memory`."""
         del num_updates
@@ -98,6 +103,12 @@ class PhasicConfig(OnPolicyConfig):
     def auxiliary_steps(self, num_updates: int) -> int:
         """Gradient steps of the auxiliary phases in so many updates; those of one phase at least."""
         return max(num_updates // self.policy_iterations, 1) * self.auxiliary_epochs * self.auxiliary_minibatches
+
+    @property
+    @override
+    def minibatch_sizes(self) -> list[int]:
+        """Samples of a gradient step, of each kind of step."""
+        return [*super().minibatch_sizes, self.policy_iterations * self.batch_size // self.auxiliary_minibatches]
 
     @override
     def needs_memory(self, num_updates: int) -> bool:

@@ -16,7 +16,7 @@ from pixelbrax.cli.parse import file_name, parse
 from pixelbrax.cli.policy import policy_actor, random_actor
 from pixelbrax.envs import PixelEnv, State, make
 from pixelbrax.errors import ConfigError, check_seed
-from pixelbrax.report import record_episode, record_observations, write_grid, write_video
+from pixelbrax.report import record, write_grid, write_video
 from pixelbrax.report.video import Actor
 from pixelbrax.training import RunDir, Trainer
 from pixelbrax.training.progress import Progress
@@ -34,8 +34,9 @@ class Args:
     """Picture (.png) or video (.mp4); by default <task>.png."""
     backend: str | None = None
     """Engine, one of those that `pixelbrax list` shows; by default the task's own."""
-    distractors: tuple[str, ...] = ()
-    """What distracts, such as dcs/hard; the picture is then what an agent would see."""
+    distractors: tuple[str, ...] | None = None
+    """What distracts, such as dcs/hard, of a run by default what it trained with; the picture is then what an agent
+    sees."""
     size: int = 128
     """Height and width of each image, pixels."""
     seeds: int = 2
@@ -63,8 +64,8 @@ def main(argv: list[str]) -> int:
     check_seed(args.seed)
     if (args.env is None) == (args.run is None):
         raise ConfigError("name either a task or --run")
-    if args.run is not None and (args.backend is not None or args.distractors):
-        raise ConfigError("--backend and --distractors go with a task: a run has its own")
+    if args.run is not None and args.backend is not None:
+        raise ConfigError("--backend goes with a task: a run has its own")
     out = args.out or Path(f"{args.run.resolve().name if args.run else file_name(args.env or '')}.png")
     if out.suffix not in (".png", ".mp4"):
         raise ConfigError(f"{out}: --out must end in .png or .mp4")
@@ -73,38 +74,44 @@ def main(argv: list[str]) -> int:
     if not out.absolute().parent.is_dir():
         raise ConfigError(f"{out}: there is no folder {out.absolute().parent}")
     use_compilation_cache()
-    env, actor = _policy(args)
+    env, actor, distracted = _policy(args)
     progress = Progress()
     with progress.busy("compiling and drawing"):
         if out.suffix == ".png":
-            write_grid(out, _grid(args, env, actor))
+            write_grid(out, _grid(args, env, actor, distracted))
         else:
-            key = jax.random.key(args.seed)
-            if args.distractors:
-                frames, fps = record_observations(env, actor, key, seconds=args.seconds)
-            else:
-                frames, fps = record_episode(env, actor, key, size=args.size, seconds=args.seconds)
-            if problem := write_video(out, frames, fps):
+            key, length = jax.random.key(args.seed), args.seconds
+            frames = record(env, actor, key, distracted=distracted, size=args.size, seconds=length)
+            if problem := write_video(out, *frames):
                 raise ConfigError(problem)
     progress.say(str(out))
     return 0
 
 
-def _policy(args: Args) -> tuple[PixelEnv, Actor]:
+def _policy(args: Args) -> tuple[PixelEnv, Actor, bool]:
+    """An environment, what acts in it, and whether anything distracts."""
     if args.run is None:
         seen = {"distractors": args.distractors, "image_size": args.size, "frame_stack": 1} if args.distractors else {}
         env = make(args.env or "", backend=args.backend, **seen)
-        return env, random_actor(env)
+        return env, random_actor(env), bool(seen)
     run = RunDir.open(args.run)
     trainer = Trainer(run.load_config())
-    return trainer.env, policy_actor(trainer.agent.policy, trainer.restore(run).params)
+    looks = trainer.config.environment.distractors if args.distractors is None else args.distractors
+    actor = policy_actor(trainer.agent.policy, trainer.restore(run).params)
+    return trainer.env_under(args.distractors), actor, bool(looks)
 
 
-def _grid(args: Args, env: PixelEnv, actor: Actor) -> np.ndarray:
+def _grid(args: Args, env: PixelEnv, actor: Actor, distracted: bool) -> np.ndarray:
     """(seeds, steps, size, size, 3) uint8."""
 
+    def seen(state: State) -> Array:
+        if not distracted:
+            return env.render(state, args.size, args.size)
+        newest = state.obs["pixels"][..., -env.images.channels :]
+        return jnp.broadcast_to(newest, (*newest.shape[:2], 3))
+
     def column(state: State, key: Array) -> tuple[State, Array]:
-        image = state.obs["pixels"] if args.distractors else env.render(state, args.size, args.size)
+        image = seen(state)
         state, _ = jax.lax.scan(lambda s, k: (env.step(s, actor(s, k)), None), state, jax.random.split(key, args.every))
         return state, image
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pixelbrax.cli.main import use_compilation_cache
+from pixelbrax.cli.processes import joined
 from pixelbrax.cli.train import Args as TrainArgs
 from pixelbrax.cli.train import read, seeds, start
 from pixelbrax.errors import ConfigError
@@ -31,7 +32,8 @@ def main(argv: list[str]) -> int:
         for name, config in seeds(varied, args.num_seeds).items()
     }
     use_compilation_cache()
-    return start(args, configs)
+    with joined(args.coordinator, args.num_processes, args.process_id):
+        return start(args, configs)
 
 
 def combinations(config: TrainConfig, vary: Sequence[str]) -> list[tuple[list[str], TrainConfig]]:

@@ -15,9 +15,10 @@ from pixelbrax.cli.main import use_compilation_cache
 from pixelbrax.cli.parse import file_name, parse
 from pixelbrax.cli.plot import draw_runs
 from pixelbrax.cli.policy import policy_actor
+from pixelbrax.cli.processes import joined, own_folder, own_progress
 from pixelbrax.errors import ConfigError
-from pixelbrax.report import record_episode, record_observations, write_curve, write_video
-from pixelbrax.training import Cohort, RunDir, TrainConfig
+from pixelbrax.report import record, write_curve, write_video
+from pixelbrax.training import Cohort, RunDir, TrainConfig, Trainer
 from pixelbrax.training.config import load_preset, preset_names
 from pixelbrax.training.run_dir import make_folder, natural, runs_in, unused_path
 
@@ -40,6 +41,12 @@ class Args:
     """Agents, of this seed and those after it, that learn side by side in one program; each is a run of its own."""
     resume: Path | None = None
     """A run to go on with, or a folder of several, by its own settings; no other flag goes with it."""
+    coordinator: str | None = None
+    """HOST:PORT where the first of several processes that train together waits for the others; the same for all."""
+    num_processes: int = 1
+    """How many processes train together; each is started with the same flags but for --process-id."""
+    process_id: int = 0
+    """Which of them this is, counted from 0; the first writes the run."""
     config: TrainConfig = field(default_factory=TrainConfig)
 
 
@@ -47,11 +54,13 @@ def main(argv: list[str]) -> int:
     """Trains, evaluates before and after, and draws."""
     args = read(Args, argv, "train", "Trains a policy from pixels.")
     use_compilation_cache()
-    if args.resume:
-        if args != Args(resume=args.resume, runs=args.runs):
+    with joined(args.coordinator, args.num_processes, args.process_id):
+        if not args.resume:
+            return start(args, seeds(args.config, args.num_seeds))
+        beside = ("resume", "runs", "coordinator", "num_processes", "process_id")
+        if args != Args(**{name: getattr(args, name) for name in beside}):
             raise ConfigError("--resume goes on with the run's own settings: leave the other flags out")
         return _resume(args.resume)
-    return start(args, seeds(args.config, args.num_seeds))
 
 
 A = TypeVar("A", bound=Args)
@@ -94,20 +103,27 @@ def start(args: Args, configs: Mapping[str, TrainConfig]) -> int:
         for name in sorted(configs, key=natural)
     }
     config = next(iter(resolved.values()))
-    cohort = Cohort(list(resolved.values()))
+    cohort = Cohort(list(resolved.values()), own_progress())
     name = args.name or args.preset or file_name(config.environment.env)
     path = args.runs / name if args.name else unused_path(args.runs, name)
-    say = cohort.progress.say
-    with _new_runs(path, resolved) as runs:
-        what = f"{config.environment.env} from {config.environment.view} by {config.algorithm.upper()}"
-        say(f"{path}: {what}, " + (f"seed {config.seed}" if len(runs) == 1 else f"{len(runs)} agents"))
-        if config.environment.distractors:
-            size = cohort.trainers[0].env.video_bytes
-            videos = f", {size / 1e6:,.1f} MB of videos" if size else ""
-            say(f"distracted by {' + '.join(config.environment.distractors)}{videos}")
-        state = cohort.init()
-        cohort.save(runs, state)
-    return _train(cohort, path, runs, state)
+    with own_folder(path) as path:
+        with _new_runs(path, resolved) as runs:
+            state = _begin(cohort, path, runs)
+        return _train(cohort, path, runs, state)
+
+
+def _begin(cohort: Cohort, path: Path, runs: list[RunDir]) -> AgentState:
+    """Says what is to be learnt; the first checkpoint."""
+    config, say = cohort.config, cohort.progress.say
+    what = f"{config.environment.env} from {config.environment.view} by {config.algorithm.upper()}"
+    say(f"{path}: {what}, " + (f"seed {config.seed}" if len(runs) == 1 else f"{len(runs)} agents"))
+    if config.environment.distractors:
+        size = cohort.trainers[0].env.video_bytes
+        videos = f", {size / 1e6:,.1f} MB of videos" if size else ""
+        say(f"distracted by {' + '.join(config.environment.distractors)}{videos}")
+    state = cohort.init()
+    cohort.save(runs, state)
+    return state
 
 
 @contextlib.contextmanager
@@ -132,15 +148,18 @@ def _resume(path: Path) -> int:
     devices = configs[0].num_devices
     if len(runs) < len(several):  # those that are left may not fill the devices as all did
         devices = max(n for n in range(1, devices + 1) if len(runs) % n == 0)
-    cohort = Cohort([replace(config, num_devices=devices) for config in configs])
+    cohort = Cohort([replace(config, num_devices=devices) for config in configs], own_progress())
     state = cohort.restore(runs)
     updates = int(state.num_updates)
-    for run in runs:
-        run.forget_failure()
-        run.take_back(updates)
     agents = f", {len(runs)} of {len(several)} agents" if len(several) > 1 else ""
     cohort.progress.say(f"{path}: goes on after {updates:,} updates{agents}")
-    return _train(cohort, path, runs, state)
+    with own_folder(path) as own:
+        if own != path:
+            runs = [RunDir.create(own / run.path.relative_to(path), c) for run, c in zip(runs, configs, strict=True)]
+        for run in runs:
+            run.forget_failure()
+            run.take_back(updates)
+        return _train(cohort, own, runs, state)
 
 
 def _train(cohort: Cohort, path: Path, runs: list[RunDir], state: AgentState) -> int:
@@ -176,18 +195,26 @@ def _finish(cohort: Cohort, path: Path, runs: list[RunDir], state: AgentState) -
             which = f"{runs[k].path.name}: " if len(runs) > 1 else ""
             say(f"{which}deterministic return: {before['mean_return']:,.0f} before training, {after:,.0f} after")
         _draw_curve(runs[k])
-    trainer, run = cohort.trainers[first], runs[first]
-    with cohort.progress.busy("recording a video"):
-        actor = policy_actor(trainer.agent.policy, cohort.one(state, first).params)
-        record = record_observations if trainer.config.environment.distractors else record_episode
-        frames, fps = record(trainer.env, actor, jax.random.key(trainer.config.seed), seconds=_VIDEO_SECONDS)
-        problem = write_video(run.video_file, frames, fps)
-    say(problem or f"video: {run.video_file}")
-    drawn, curve = [runs[k] for k in good if runs[k].has_returns], run.curve_file
+    _record(cohort.trainers[first], runs[first], cohort.one(state, first))
+    drawn, curve = [runs[k] for k in good if runs[k].has_returns], runs[first].curve_file
     if len(runs) > 1 and drawn:
         curve = path / curve.name
         draw_runs(curve, drawn)
     say(f"curve: {curve}")
+
+
+def _record(trainer: Trainer, run: RunDir, state: AgentState) -> None:
+    """Videos of the policy as it was trained, and under the look that was held out."""
+    actor, config = policy_actor(trainer.agent.policy, state.params), trainer.config
+    videos = {run.video_file: config.environment.distractors}
+    if config.eval_distractors:
+        videos[run.held_out_video_file] = config.eval_distractors
+    for file, looks in videos.items():
+        with trainer.progress.busy("recording a video"):
+            key, env = jax.random.key(config.seed), trainer.env_under(looks)
+            frames = record(env, actor, key, distracted=bool(looks), seconds=_VIDEO_SECONDS)
+            problem = write_video(file, *frames)
+        trainer.progress.say(problem or f"video: {file}")
 
 
 def _draw_curve(run: RunDir) -> None:

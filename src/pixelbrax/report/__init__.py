@@ -4,9 +4,10 @@ from pixelbrax.report.curve import write_curve
 from pixelbrax.report.curves import write_curves
 from pixelbrax.report.gap import write_gaps
 from pixelbrax.report.grid import write_grid
-from pixelbrax.report.video import record_episode, record_observations, write_video
+from pixelbrax.report.video import record, record_episode, record_observations, write_video
 
 __all__ = [
+    "record",
     "record_episode",
     "record_observations",
     "write_curve",

@@ -97,6 +97,15 @@ def record_observations(
     return frames, 1 / env.dt / skip
 
 
+def record(
+    env: PixelEnv, actor: Actor, key: Array, *, distracted: bool, size: int = _SIDE, seconds: float | None = None
+) -> tuple[UInt8[np.ndarray, "frame height width 3"], float]:
+    """`record_observations` if anything distracts, and `record_episode` if not."""
+    if distracted:
+        return record_observations(env, actor, key, seconds=seconds)
+    return record_episode(env, actor, key, size=size, seconds=seconds)
+
+
 def write_video(path: Path, frames: UInt8[np.ndarray, "frame height width 3"], fps: float) -> str | None:
     """Writes an H.264 mp4.
 

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import orbax.checkpoint as ocp
 
 from pixelbrax.errors import ConfigError
@@ -20,8 +21,9 @@ def save_checkpoint(folder: Path, updates: int, state: object) -> None:
     Those of as many or more updates go too: they are of a future that was taken back.
     """
     drop_checkpoints(folder, updates)
+    folder.mkdir(parents=True, exist_ok=True)
     with _manager(folder) as manager:
-        manager.save(updates, args=ocp.args.StandardSave(_flat(state)))
+        manager.save(updates, args=ocp.args.StandardSave(jax.device_get(_flat(state))))
         manager.wait_until_finished()
 
 
@@ -76,7 +78,16 @@ def load_checkpoint(folder: Path, like: T, updates: int) -> T:
 
 
 def _manager(folder: Path) -> ocp.CheckpointManager:
-    options = ocp.CheckpointManagerOptions(max_to_keep=_KEPT, enable_async_checkpointing=False)
+    # Of several processes each reads and writes by itself.
+    alone = jax.process_index()
+    options = ocp.CheckpointManagerOptions(
+        max_to_keep=_KEPT,
+        create=False,
+        enable_async_checkpointing=False,
+        multiprocessing_options=ocp.options.MultiprocessingOptions(
+            primary_host=alone, active_processes={alone}, barrier_sync_key_prefix=f"process {alone}"
+        ),
+    )
     return ocp.CheckpointManager(folder.absolute(), options=options)
 
 
@@ -89,18 +100,17 @@ def _flat(state: object) -> dict[str, jax.Array]:
     }
 
 
-def _target(state: object) -> dict[str, jax.ShapeDtypeStruct]:
-    """What `_flat` gives for such a state, on this machine's device, whichever it was saved from."""
-    sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+def _target(state: object) -> dict[str, np.ndarray]:
+    """What is saved of such a state; it takes no memory."""
     shapes = jax.eval_shape(_flat, state)
-    return {name: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding) for name, x in shapes.items()}
+    return {name: np.broadcast_to(np.zeros((), x.dtype), x.shape) for name, x in shapes.items()}
 
 
-def _unflat(leaves: dict[str, jax.Array], like: T) -> T:
+def _unflat(leaves: dict[str, np.ndarray], like: T) -> T:
     def restore(path: tuple, leaf: jax.Array) -> jax.Array:
         if not leaf.size:
             return jnp.zeros(leaf.shape, leaf.dtype)
-        value = leaves[jax.tree_util.keystr(path)]
+        value = jnp.asarray(leaves[jax.tree_util.keystr(path)])
         return jax.random.wrap_key_data(value) if _is_key(leaf) else value
 
     return jax.tree_util.tree_map_with_path(restore, like)

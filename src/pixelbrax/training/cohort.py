@@ -58,7 +58,8 @@ class Cohort:
           ConfigError: a setting cannot be used, or differs where it must not.
         """
         self._told: list[tuple[Hook, RunDir]] = []  # that a run began, and not yet that it ended
-        self.hooks = [*(LOGGERS[name]() for name in configs[0].loggers), *hooks]
+        tells = jax.process_index() == 0  # of several processes, which all do the same
+        self.hooks = [*(LOGGERS[name]() for name in configs[0].loggers), *hooks] if tells else []
         first = Trainer(configs[0], progress, len(configs))
         self.config = configs[0]
         self.progress = first.progress
@@ -68,7 +69,8 @@ class Cohort:
             config.validate()
             if _common(config) != _common(configs[0]):
                 raise ConfigError(f"agents side by side may differ in seed, {', '.join(VARIABLE)}, and nothing else")
-        self._layout = Layout(self.config.num_devices, self.config.agent.num_envs, len(configs))
+        self._layout = Layout(self.config.num_devices, self.config.agent, len(configs))
+        self._program: Any = None
         values = {name: [getattr(config.agent, name) for config in configs] for name in VARIABLE}
         self._varied = {name: jnp.array(each, jnp.float32) for name, each in values.items() if len(set(each)) > 1}
 
@@ -77,7 +79,7 @@ class Cohort:
         keys = [jax.random.fold_in(jax.random.key(t.config.seed), TRAINING_STREAM) for t in self.trainers]
         alone = len(keys) == 1
         init = self._of_each(lambda agent, key: agent.init(key), 0, _AXES)
-        with self.progress.busy("compiling the first reset"):
+        with self.progress.busy("compiling the first reset"), self._layout.context:
             state = jax.jit(init, out_shardings=self._layout.state)(keys[0] if alone else jnp.stack(keys))
             return jax.block_until_ready(state)
 
@@ -129,13 +131,11 @@ class Cohort:
             and its run says why.
         """
         self._begin(runs)
-        with self.progress.busy("compiling the update"):
-            each, where = self._of_each(self._interval, _AXES, (_AXES, 0, 0, 0)), self._layout.state
-            shardings: Any = {} if where is None else {"out_shardings": (where, None, None, None)}
-            interval = jax.jit(each, donate_argnums=0, **shardings).lower(state).compile()
+        interval = self._compiled_interval(state)
         config, clock = self.config, _Clock(runs[0], int(state.num_updates))
+        stopping = False
         with stop_requests() as stop:
-            while (done := int(state.num_updates)) < config.num_updates and not stop.requested:
+            while (done := int(state.num_updates)) < config.num_updates and not stopping:
                 started = time.perf_counter()
                 state, *results = jax.block_until_ready(interval(state))
                 done = int(state.num_updates)
@@ -147,7 +147,8 @@ class Cohort:
                 if config.eval_interval and done % config.eval_interval == 0 and not finished:
                     with clock.paused():
                         self.evaluate(runs, f"update {done:,}", state)
-                if clock.since_saved > config.checkpoint_interval:
+                stopping, due = self._layout.any(stop.requested, clock.since_saved > config.checkpoint_interval)
+                if due:
                     self.save(runs, state)
                     clock.saved(done)
             if int(state.num_updates) > clock.saved_updates:
@@ -176,12 +177,22 @@ class Cohort:
         if len(self.trainers) == 1:
             return lambda x: function(self.trainers[0].agent, x)
         each = jax.vmap(lambda varied, x: function(self._agent(varied), x), in_axes=(0, in_axes), out_axes=out_axes)
+        each = self._layout.split(each, (0, in_axes), out_axes)
         return lambda x: each(self._varied, x)
 
     def _agent(self, varied: dict[str, Float[Array, ""]]) -> Agent:
         """The agent whose settings these are; the others are all agents'."""
         like: Any = self.trainers[0].agent
         return type(like)(like.env, like.network, replace(like.config, **varied), self.config.num_updates)
+
+    def _compiled_interval(self, state: AgentState) -> Any:
+        """`_interval` of all agents; compiled when first asked for."""
+        if self._program is None:
+            with self.progress.busy("compiling the update"), self._layout.context:
+                each = self._of_each(self._interval, _AXES, (_AXES, 0, 0, 0))
+                where = (self._layout.state, *[self._layout.everywhere] * 3)
+                self._program = jax.jit(each, donate_argnums=0, out_shardings=where).lower(state).compile()
+        return self._program
 
     def _interval(self, agent: Agent, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals, Bool[Array, ""]]:
         """`log_interval` updates: means of metrics, total episodes, and whether all parameters are finite."""

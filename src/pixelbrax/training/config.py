@@ -17,7 +17,6 @@ from pixelbrax.algorithms import (
     PPGConfig,
     PPOConfig,
 )
-from pixelbrax.algorithms.settings import PhasicConfig
 from pixelbrax.envs import PixelEnv, check_memory, make
 from pixelbrax.errors import ConfigError, check_seed
 from pixelbrax.networks import ActorCritic, NetworkConfig
@@ -81,7 +80,7 @@ class TrainConfig:
     seed: int = 0
     """Every random number of the run follows from it."""
     num_devices: int = 1
-    """Devices of this machine over which environments are spread, or agents if there are several."""
+    """Devices over which environments are spread, or agents if there are several."""
     log_interval: int = 5
     """Updates between two lines of metrics."""
     checkpoint_interval: float = 60.0
@@ -141,10 +140,7 @@ class TrainConfig:
         env = self.environment.build()
         network = ActorCritic(env.observation_spec, env.images.frame_stack, env.action_size, self.network)
         agent = ALGORITHMS[self.algorithm].agent(env, network, self.agent, self.num_updates)
-        # Agents side by side are spread; of one, all but the memory of its phases, which is most of what that needs.
-        whole = num_agents == 1 and isinstance(self.agent, PhasicConfig)
-        share = 1 if whole else self.num_devices
-        check_memory(self.agent.num_envs, -(-num_agents * agent.bytes_per_env // share))
+        check_memory(self.agent.num_envs, -(-num_agents * agent.bytes_per_env // self.num_devices))
         return env, agent
 
 

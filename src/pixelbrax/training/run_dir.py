@@ -60,6 +60,11 @@ class RunDir:
         return self.path / "video.mp4"
 
     @property
+    def held_out_video_file(self) -> Path:
+        """The same under `eval_distractors`, if there are any."""
+        return self.path / "video-held-out.mp4"
+
+    @property
     def checkpoint_dir(self) -> Path:
         """Orbax checkpoints, one folder for each number of updates."""
         return self.path / "checkpoint"

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from pixelbrax.algorithms import AgentState
+from pixelbrax.envs import PixelEnv
 from pixelbrax.training.checkpoint import last_checkpoint, load_checkpoint, save_checkpoint
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.evaluation import Evaluation, Evaluator
@@ -84,10 +85,13 @@ class Trainer:
           distractors: seen instead of what the policy trains with; None changes nothing.
           deterministic: take the policy's mode; otherwise sample.
         """
-        env = self.env
-        if distractors is not None:
-            env = replace(self.config.environment, distractors=distractors).build()
-        return Evaluator(env, self.agent.policy, num_episodes, deterministic, self.progress)
+        return Evaluator(self.env_under(distractors), self.agent.policy, num_episodes, deterministic, self.progress)
+
+    def env_under(self, distractors: tuple[str, ...] | None) -> PixelEnv:
+        """This trainer's environment with these distractors instead of its own; None changes nothing."""
+        if distractors is None:
+            return self.env
+        return replace(self.config.environment, distractors=distractors).build()
 
     def evaluate(self, run: RunDir, name: str, state: AgentState) -> Evaluation:
         """The deterministic policy's return, on episodes drawn alike each time; kept in the run's evaluation.json.

@@ -1,0 +1,163 @@
+"""Training over several devices, and over several processes."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from pixelbrax.cli import main
+from pixelbrax.errors import ConfigError
+from pixelbrax.networks import NetworkConfig
+from pixelbrax.training import Cohort, EnvConfig, RunDir, TrainConfig, Trainer
+from pixelbrax.training.checkpoint import drop_checkpoints
+from tests.algorithms.agents import CONFIGS
+from tests.probe import probe_env
+
+_SIZES = NetworkConfig(conv_features=(8,), features=16, state_layers=())
+
+
+def _build(self):
+    return probe_env(pays_side=True)
+
+
+def _build_without_pixels(self):
+    return probe_env(pays_side=True, outputs=())
+
+
+@pytest.fixture(autouse=True)
+def _probe(monkeypatch):
+    monkeypatch.setattr(EnvConfig, "build", _build)
+
+
+def _config(name, num_devices, seed=0, **settings):
+    agent = replace(CONFIGS[name], shift=2, **settings)
+    sizes = {"num_steps": 4 * agent.batch_size, "log_interval": 4, "eval_episodes": 2}
+    return TrainConfig(agent=agent, network=_SIZES, num_devices=num_devices, seed=seed, **sizes)
+
+
+_PPO_ALONE = pytest.param("ppo", 1, marks=pytest.mark.full)
+
+
+@pytest.mark.parametrize(("name", "num_agents"), [_PPO_ALONE, ("ddcpg", 1), ("ppo", 2)])
+def test_two_devices_learn_what_one_does(name, num_agents, tmp_path, monkeypatch):
+    """With half of the environments on each, or an agent on each; and go on from each other's checkpoints."""
+    if num_agents > 1:
+        monkeypatch.setattr(EnvConfig, "build", _build_without_pixels)
+    learnt = []
+    for count in (1, 2):
+        configs = [_config(name, count, seed) for seed in range(num_agents)]
+        runs = [RunDir.create(tmp_path / f"{count} {config.seed}", config) for config in configs]
+        cohort = Cohort(configs)
+        state, _ = cohort.train(runs, cohort.init())
+        assert len(state.envs.reward.sharding.device_set) == count
+        for x in jax.tree.leaves((state.envs, state.memory)):
+            assert all(shard.data.size == x.size // count for shard in x.addressable_shards), "each has its share"
+        learnt.append([cohort.one(state, k) for k in range(num_agents)])
+        restored = cohort.restore(runs)
+        assert restored.envs.reward.sharding == state.envs.reward.sharding
+        np.testing.assert_array_equal(restored.envs.reward, state.envs.reward)
+        cohort.evaluate(runs, "trained", state)
+    for one, two in zip(*learnt, strict=True):
+        np.testing.assert_array_equal(one.envs.obs["state"], two.envs.obs["state"])
+        for a, b in zip(jax.tree.leaves(one.memory), jax.tree.leaves(two.memory), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-2)
+        for a, b in zip(jax.tree.leaves(one.params), jax.tree.leaves(two.params), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["ppo", pytest.param("ddcpg", marks=pytest.mark.full)])
+def test_images_stay_where_they_were_drawn(name):
+    """Devices exchange the images of a minibatch, gradients and small things; each learns from its share of samples."""
+    cohort = Cohort([_config(name, 2)])
+    state = cohort.init()
+    with cohort._layout.context:
+        text = jax.jit(lambda x: cohort._interval(cohort.trainers[0].agent, x)).lower(state).compile().as_text()
+    assert text is not None
+    share = cohort.config.agent.minibatch_sizes[0] // 2
+    assert re.search(rf"u8\[{share},16,16,9\]\S* reduce-scatter", text), "each gets its half of a minibatch"
+    shapes = re.findall(r"\[([\d,]*)\]\S* all-gather", text)
+    gathered = [np.prod([int(n) for n in shape.split(",") if n]) for shape in shapes]
+    assert max(gathered, default=0) <= 128 * 16, "more than the features of the largest minibatch"
+
+
+def test_devices_that_are_not_there_are_told():
+    with pytest.raises(ConfigError, match="num_devices is 64: there are 2 here"):
+        Cohort([_config("ppo", 64)])
+    with pytest.raises(ConfigError, match="num_devices 2 does not divide num_envs 15"):
+        Cohort([_config("ppo", 2, num_envs=15, num_minibatches=3)])
+    with pytest.raises(ConfigError, match="num_devices 2 does not divide the samples of a minibatch, 3"):
+        Cohort([_config("ppo", 2, num_envs=4, num_minibatches=4, unroll_length=3)])
+    with pytest.raises(ConfigError, match="num_devices 2 does not divide agents 3"):
+        Cohort([_config("ppo", 2, seed) for seed in range(3)])
+
+
+_PROCESS = """
+import sys
+from pixelbrax.cli import main
+from pixelbrax.training import EnvConfig
+from tests.training.test_devices import _build_without_pixels
+EnvConfig.build = _build_without_pixels
+sys.exit(main(sys.argv[1:]))
+"""
+_TRAIN = """
+train --algorithm ppg --num-envs 8 --unroll-length 8 --num-minibatches 2 --policy-iterations 2 --auxiliary-minibatches 2
+--features 16 --state-layers 16 --num-steps 256 --log-interval 2 --eval-episodes 2
+""".split()
+
+
+def _together(*argv):
+    """What two processes print that train together, each with one device."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        where = f"localhost:{free.getsockname()[1]}"
+    command = [sys.executable, "-c", _PROCESS, *argv, "--coordinator", where, "--num-processes", "2", "--process-id"]
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=1"}
+    both = [
+        subprocess.Popen([*command, str(k)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        for k in range(2)
+    ]
+    said = [process.communicate(timeout=300) for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    return [out for out, _ in said]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("resumed", [False, True])
+def test_two_processes_learn_what_one_does(resumed, tmp_path, monkeypatch):
+    """And go on together from a checkpoint; only the first writes and speaks."""
+    monkeypatch.setattr(EnvConfig, "build", _build_without_pixels)
+    shape = ["--num-devices", "2", "--runs", str(tmp_path), "--name"]
+    first, second = _together(*_TRAIN, *shape, "two")
+    assert "deterministic return" in first
+    assert "seed" not in second
+    if resumed:
+        shutil.copytree(tmp_path / "two", tmp_path / "one")
+        drop_checkpoints(tmp_path / "one" / "checkpoint", 4)
+        _together("train", "--resume", str(tmp_path / "one"))
+    else:
+        assert main([*_TRAIN, *shape, "one"]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
+    ends = []
+    for name in ("one", "two"):
+        run = RunDir.open(tmp_path / name)
+        assert [row["updates"] for row in run.read_metrics()] == [2, 4]
+        ends.append(jax.tree.leaves(Trainer(replace(run.load_config(), num_devices=1)).restore(run).params))
+    for one, two in zip(*ends, strict=True):
+        np.testing.assert_allclose(one, two, atol=0 if resumed else 1e-4)
+
+
+def test_processes_that_are_not_described_are_told(capsys):
+    for flags, problem in {
+        "--num-processes 2": "several processes need both --coordinator HOST:PORT and --num-processes",
+        "--coordinator localhost:1234": "several processes need both",
+        "--coordinator localhost:1234 --num-processes 2 --process-id 2": "process_id is 2, of 2",
+    }.items():
+        assert main(["train", *flags.split()]) == 2
+        assert problem in capsys.readouterr().err
