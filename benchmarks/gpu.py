@@ -92,6 +92,12 @@ STEPS = (
         0.5,
     ),
     Step(
+        "train-split",
+        "-m pixelbrax bench train --preset ppo-gpu,ppg-gpu,dcpg-gpu --seconds 5 --json {out}/train-split.json",
+        "",
+        0.15,
+    ),
+    Step(
         "train-state",
         f"{TRAIN} halfcheetah-state --num-steps 20000000",
         "",

@@ -17,9 +17,11 @@ from pixelbrax.algorithms import PPGConfig
 from pixelbrax.cli.main import main
 from pixelbrax.cli.parse import file_name
 from pixelbrax.distractors.suites import SUITES, Pair, Suite
-from pixelbrax.training import RunDir, TrainConfig, Trainer
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, Trainer
 from pixelbrax.training.run_dir import runs_in
+from tests.algorithms.agents import CONFIGS
 from tests.images import read_image
+from tests.probe import probe_env
 
 TINY = """
 train --env inverted_pendulum --backend spring --image-size 8 --episode-length 20 --num-envs 4 --unroll-length 4
@@ -61,7 +63,7 @@ def _leaves(run):
     ("argv", "message"),
     [
         ("fly", "unknown command 'fly'"),
-        ("bench", "name a benchmark: render, env"),
+        ("bench", "name a benchmark: render, env, train"),
         ("bench fly", "unknown benchmark 'fly'"),
         ("bench render --size 64,x", "size is '64,x'"),
         ("bench render --outputs rgba --env inverted_pendulum --num-envs 1", "unknown output 'rgba'"),
@@ -72,7 +74,6 @@ def _leaves(run):
         ("train --distractors dcs/hrad", "unknown distractor 'dcs/hrad': did you mean dcs/hard"),
         ("train --distractors dcs/hard@val", "there is no split 'val'"),
         ("train --distractors dcs/hard:nowhere.npz", "there are no videos 'nowhere.npz'"),
-        ("render --run r --backend mjx", "--backend goes with a task"),
         ("list --distractors nope/*", "no distractor is called 'nope/*'"),
         ("train --image-size 4", "image_size is 4: it must be at least 8"),
         ("train --num-envs 63", "num_minibatches 4 does not divide num_envs 63"),
@@ -159,8 +160,12 @@ def test_a_run_leaves_its_files(finished, capsys):
 
 
 def test_the_same_seed_gives_the_same_metrics_and_bits(finished):
-    assert main([*TINY, "--runs", str(finished.path.parent), "--name", "second"]) == 0
+    """Also if it is evaluated under another look beside, of which there is a video then."""
+    where = ["--runs", str(finished.path.parent), "--name", "second"]
+    assert main([*TINY, *where, "--eval-distractors", "kage/hue@test"]) == 0
     second = RunDir.open(finished.path.parent / "second")
+    assert second.held_out_video_file.stat().st_size > 1_000
+    assert not finished.held_out_video_file.exists()
     assert _rows(second) == _rows(finished)
     for a, b in zip(_leaves(second), _leaves(finished), strict=True):
         np.testing.assert_array_equal(a, b)
@@ -236,12 +241,27 @@ def test_a_policy_is_evaluated_under_looks_it_has_not_seen(finished, monkeypatch
     assert answer["gap"] == answer["trained"]["mean_return"] - answer["tested"]["mean_return"]
 
 
-def test_render_shows_what_distracts(tmp_path):
+def test_bench_train_splits_an_update(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("pixelbrax.cli.bench_train.load_preset", lambda name: TrainConfig(agent=CONFIGS["ppo"]))
+    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(outputs=()))
+    assert main(["bench", "train", "--preset", "a,b", "--seconds", "0.1", "--json", str(tmp_path / "out.json")]) == 0
+    rows = json.loads((tmp_path / "out.json").read_text())["rows"]
+    assert [row["preset"] for row in rows] == ["a", "b"]
+    assert all(row["acting_seconds"] > 0 for row in rows)
+    assert "learning" in capsys.readouterr().out
+
+
+def test_render_shows_what_distracts(finished, tmp_path):
     grid = tmp_path / "grid.png"
     task = "render inverted_pendulum --backend spring --distractors kage/hue kage/pixelate --size 16 --seeds 1".split()
     assert main([*task, "--steps", "2", "--every", "1", "--out", str(grid)]) == 0
     image = read_image(grid)[:, :16].reshape(4, 4, 4, 4, 3)
     assert (image == image[:, :1, :, :1]).all()  # blocks of 4 by 4 pixels
+    run = ["render", "--run", str(finished.path), "--seeds", "1", "--steps", "2", "--every", "1", "--size", "16"]
+    assert main([*run, "--out", str(tmp_path / "plain.png")]) == 0
+    assert main([*run, "--out", str(tmp_path / "seen.png"), "--distractors", "kage/hue@test"]) == 0
+    assert read_image(tmp_path / "plain.png").shape == (16, 34, 3)
+    assert read_image(tmp_path / "seen.png").shape == (8, 18, 3)  # as the run's policy sees it
 
 
 def test_plot_draws_seeds_as_one_curve(tmp_path, capsys, monkeypatch):

@@ -1,5 +1,6 @@
 """What the auxiliary phases of PPG and DCPG share: the rollouts of a policy phase, and passes over them."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -80,7 +81,7 @@ class Memory:
 
     def take(self, indices: Int32[Array, " sample"]) -> AuxiliaryBatch:
         """Samples, numbered time by time, in each time rollout by rollout."""
-        time, column = jnp.divmod(indices, self.target[0].size)
+        time, column = jnp.divmod(indices, math.prod(self.target.shape[1:]))
         return take_samples(AuxiliaryBatch.of, self, time, column, env_axis=2)
 
 

@@ -4,7 +4,11 @@ import importlib
 
 from pixelbrax.cli.parse import pick
 
-_BENCHMARKS = {"render": "the renderer alone", "env": "whole environments: physics, rendering and the rest"}
+_BENCHMARKS = {
+    "render": "the renderer alone",
+    "env": "whole environments: physics, rendering and the rest",
+    "train": "training: acting and learning",
+}
 
 
 def main(argv: list[str]) -> int:

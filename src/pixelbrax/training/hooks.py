@@ -14,7 +14,10 @@ from pixelbrax.training.run_dir import RunDir
 
 
 class Hook:
-    """Is told of every run of a `Cohort`. Override what you need; whatever it raises ends training."""
+    """Is told of every run of a `Cohort`. Override what you need; whatever it raises ends training.
+
+    Of several processes that train together, only the first has hooks.
+    """
 
     def on_start(self, run: RunDir) -> None:
         """Comes before all else, when training begins or goes on."""
