@@ -14,7 +14,9 @@ from pixelbrax.tasks import get_task, task_names
 NAMES = [name for name in task_names() if name in brax_envs._envs]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.full] if name == "pusher" else []) for name in NAMES]
+)  # pusher compiles longest
 def test_geom_poses_equal_mujocos(name):
     physics = make_brax_physics(name, get_task(name).backends[0])
     model = physics.mj_model
