@@ -33,7 +33,7 @@ TIMES = {"seconds", "steps_per_second"}
 
 @pytest.fixture(scope="module", autouse=True)
 def _cache(tmp_path_factory):
-    """The commands' compilation cache goes where the tests may write."""
+    """What the commands keep, such as clips, goes where the tests may write."""
     old = os.environ.get("XDG_CACHE_HOME")
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
     yield

@@ -136,7 +136,7 @@ def test_two_processes_learn_what_one_does(resumed, tmp_path, monkeypatch):
     shape = ["--num-devices", "2", "--runs", str(tmp_path), "--name"]
     first, second = _together(*_TRAIN, *shape, "two")
     assert "deterministic return" in first
-    assert "seed" not in second
+    assert all(line.startswith("[Gloo]") for line in second.splitlines()), "but for what JAX itself prints"
     if resumed:
         shutil.copytree(tmp_path / "two", tmp_path / "one")
         drop_checkpoints(tmp_path / "one" / "checkpoint", 4)

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, PyTree
 
 from pixelbrax.algorithms import AgentState
 from pixelbrax.cli.measure import check_output, rate, write_rows
@@ -58,9 +57,9 @@ def measure(config: TrainConfig, seconds: float) -> dict[str, Any]:
     state: AgentState = jax.jit(agent.init)(jax.random.key(config.seed))
 
     @jax.jit
-    def act(envs: State, key: Array) -> State:
+    def act(params: PyTree, envs: State, key: Array) -> State:
         def step(envs: State, key: Array) -> tuple[State, None]:
-            policy = agent.policy(state.params, envs.obs)
+            policy = agent.policy(params, envs.obs)
             return jax.vmap(env.step)(envs, policy.action(policy.sample(key))), None
 
         return jax.lax.scan(step, envs, jax.random.split(key, config.agent.unroll_length))[0]
@@ -68,10 +67,10 @@ def measure(config: TrainConfig, seconds: float) -> dict[str, Any]:
     def updates(state: AgentState) -> AgentState:
         return jax.lax.scan(lambda state, _: (agent.update(state)[0], None), state, None, length=phase)[0]
 
-    envs = [jax.tree.map(jnp.copy, state.envs)]
+    envs = [state.envs]
 
     def keep_acting() -> Array:
-        envs[0] = act(envs[0], jax.random.key(0))
+        envs[0] = act(state.params, envs[0], jax.random.key(0))
         return envs[0].reward
 
     acting_seconds = 1 / rate(keep_acting, seconds)

@@ -80,8 +80,8 @@ def main(argv: list[str]) -> int:
         if out.suffix == ".png":
             write_grid(out, _grid(args, env, actor, distracted))
         else:
-            key, length = jax.random.key(args.seed), args.seconds
-            frames = record(env, actor, key, distracted=distracted, size=args.size, seconds=length)
+            settings = {"distracted": distracted, "size": args.size, "seconds": args.seconds}
+            frames = record(env, actor, jax.random.key(args.seed), **settings)
             if problem := write_video(out, *frames):
                 raise ConfigError(problem)
     progress.say(str(out))
