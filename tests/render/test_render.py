@@ -1,6 +1,7 @@
 """The renderer against MuJoCo's ray caster and against itself."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pixelbrax.render import Camera, GeomPose, Scene, UnsupportedGeomError, look_at, render
+import pixelbrax
+from pixelbrax.render import Camera, GeomPose, Scene, UnsupportedGeomError, look_at, render, renderer
 from tests.render import oracle
 
 SIZE = 48
@@ -143,6 +145,40 @@ def test_a_batch_in_chunks_equals_single_images(strict):
     pairs = jax.tree.map(lambda x: x[:6].reshape(2, 3, *x.shape[1:]), (cameras, colors))
     nested = jax.jit(jax.vmap(jax.vmap(draw)))(*pairs)
     np.testing.assert_array_equal(nested.segmentation.reshape(6, 32, 32), batch.segmentation[:6])
+
+
+@pytest.mark.parametrize("name", ["humanoid", "dmc/finger_spin", "every kind", "every kind, all varied"])
+def test_the_program_for_accelerators_draws_the_same(name, monkeypatch, request):
+    """The program for accelerators, run on a CPU; what GPUs make of it is for `benchmarks/gpu.py` to see."""
+    shown: dict = {"height": SIZE, "width": SIZE, "outputs": (*ALL, "color"), "shadows": True, "samples": 4}
+    if name.startswith("every kind"):
+        model, data = _random_model(3)
+        camera = look_at(jnp.array([0.0, -3.0, 0.3]), jnp.zeros(3), 60.0)
+        scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+        scenes, poses, cameras = jax.tree.map(lambda x: jnp.repeat(x[None], 3, 0), (scene, pose, camera))
+        scenes = dataclasses.replace(scenes, geom_size=scenes.geom_size * jnp.array([[[1.0]], [[1.1]], [[1.2]]]))
+        if name == "every kind, all varied":
+            function, batch = functools.partial(render, **shown), (scenes, poses, cameras)
+        else:
+            function, batch = lambda camera: render(scene, pose, camera, **shown), (cameras,)
+    else:
+        env = pixelbrax.make(name)
+        _, *batch = jax.vmap(lambda key: env.picture(env.reset(key)))(jax.random.split(jax.random.key(0), 3))
+        function = lambda pose, camera: render(env.scene, pose, camera, **shown)  # noqa: E731
+
+    def draw():
+        return jax.jit(jax.vmap(function))(*batch)
+
+    expected = draw()
+    monkeypatch.setattr(jax.lax, "platform_dependent", lambda *args, default, **_: default(*args))
+    renderer._flat_renderer.cache_clear()
+    request.addfinalizer(renderer._flat_renderer.cache_clear)
+    frame = draw()
+    same = frame.segmentation == expected.segmentation
+    assert same.mean() > 0.999
+    np.testing.assert_allclose(frame.depth[same], expected.depth[same], rtol=2e-4)
+    off = jnp.abs(frame.color - expected.color).max(-1)
+    assert (off < 0.01).mean() > 0.995
 
 
 def test_every_leaf_can_vary_in_a_batch_alone_and_with_all_others():

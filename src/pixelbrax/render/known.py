@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int32
 from pixelbrax.render.scene import PLANE, Pattern, Scene
 
 Labels = tuple[int, ...]  # equal numbers mean equal values
-_FEW = 3  # powers by repeated squaring cost less than an exponential for so many exponents
+_FEW = 3  # powers by repeated squaring cost less than an exponential for so many exponents, selects than a gather
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,9 @@ class Known:
       emits: whether any visible geom may give off light.
       highlights: whether the headlight, and then each light, may make a highlight.
       exponents: of each visible geom's highlight, if they are whole numbers and few of them differ; else None.
+      one_by_one: whether the program has code for each geom, as suits CPUs; else it has code for each kind of geom,
+        and an axis of geoms, as suits accelerators: there a program with too much code, or that reads too many arrays,
+        is taken apart into many.
     """
 
     rgb: Labels
@@ -45,6 +48,7 @@ class Known:
     emits: bool
     highlights: tuple[bool, ...]
     exponents: tuple[int, ...] | None
+    one_by_one: bool = True
 
 
 def known(scene: Scene) -> Known:
@@ -84,27 +88,54 @@ def _exponents(shininess: Array, visible: np.ndarray) -> tuple[int, ...] | None:
     return tuple(int(e) for e in exponents) if whole and len(set(exponents)) <= _FEW else None
 
 
-def select(number: Int32[Array, " pixel"] | int, labels: Labels, values: Sequence[Array]) -> Float[Array, "*pixel"]:
+def select(
+    facts: Known,
+    number: Int32[Array, " pixel"] | int,
+    labels: Labels,
+    values: Array | Sequence[Array],
+    members: Sequence[int] | None = None,
+) -> Float[Array, "*pixel"]:
     """Each pixel's value by the number of its geom. Pixels without a geom get any value.
 
-    A chain of selects is faster than a gather for the few dozen geoms of a scene.
+    On CPU a chain of selects is faster than a gather for the few dozen geoms of a scene, on accelerators it is where
+    few of them differ.
 
     Args:
+      facts: how the program is written.
       number: (pixel,) position among the visible geoms, or one for all pixels.
       labels: of each visible geom; where they are equal, only the first geom's value is used.
-      values: of each visible geom, () or (pixel,).
+      values: of each visible geom: (n,), or n times (pixel,), which are not gathered from.
+      members: the geoms that count, if not all; pixels of others get any value.
     """
     if isinstance(number, int):
         return values[number]
     groups: dict[int, list[int]] = defaultdict(list)
-    for n, label in enumerate(labels):
-        groups[label].append(n)
+    for n in range(len(labels)) if members is None else members:
+        groups[labels[n]].append(n)
     rest, *others = sorted(groups.values(), key=len, reverse=True) or [[]]
+    if isinstance(values, Array) and not facts.one_by_one and sum(map(len, others)) > _FEW:
+        return _lookup(values, number)
     result = jnp.broadcast_to(values[rest[0]], number.shape) if rest else jnp.zeros(number.shape)
     for members in others:
         for n in members:
             result = jnp.where(number == n, values[members[0]], result)
     return result
+
+
+@jax.custom_batching.custom_vmap
+def _lookup(values: Array, number: Int32[Array, " pixel"]) -> Array:
+    return values.at[number.astype(jnp.uint32)].get(mode="promise_in_bounds")
+
+
+@_lookup.def_vmap
+def _lookup_batched(size: int, in_batched: list[bool], values: Array, number: Array) -> tuple[Array, bool]:
+    """All images' values as one long array: XLA would write the pairs of image and number to memory."""
+    if not in_batched[1]:
+        number = jnp.broadcast_to(number, (size, *number.shape))
+    if in_batched[0]:
+        first = values.shape[1] * jnp.arange(size, dtype=number.dtype)
+        number = number + jnp.expand_dims(first, range(1, number.ndim))
+    return _lookup(values.reshape(-1), number), True
 
 
 def _value(leaf: Array) -> np.ndarray | None:

@@ -12,10 +12,10 @@ from jaxtyping import Array, Bool, Float
 
 from pixelbrax.render.camera import Camera
 from pixelbrax.render.known import Known, select
-from pixelbrax.render.raycast import CameraGeoms, Pixels, Rays, Scalar, Vector
+from pixelbrax.render.raycast import CameraGeoms, Pixels, Rays, Scalar, Vector, dot
 from pixelbrax.render.scene import LightKind, Scene
 from pixelbrax.render.shadow import in_shadow
-from pixelbrax.render.surface import Number, Surface, dot
+from pixelbrax.render.surface import Number, Surface
 
 _SMALLEST_LOG = -80.0  # exp of it is still a normal float32
 
@@ -91,7 +91,7 @@ def model_light(
         specular = ambient * _highlight(scene, facts, rays, number, surface, unit, cosine)
     lit = None
     if shadows and scene.light_castshadow[index]:
-        lit = (cosine > 0) & ~in_shadow(scene, geoms, number, surface.point, toward, reach)
+        lit = (cosine > 0) & ~in_shadow(scene, facts, geoms, number, surface.point, toward, reach)
     return Illumination(
         ambient=ambient,
         diffuse=ambient * jnp.maximum(cosine, 0.0),
@@ -128,9 +128,9 @@ def _highlight(
         # Powers below the smallest would be subnormal numbers, which are slow.
         base = jnp.clip(toward, 10.0 ** (-36.0 / max(facts.exponents, default=1)), 1.0)
         powers = {exponent: jax.lax.integer_pow(base, exponent) for exponent in set(facts.exponents)}
-        strength = select(number, facts.shininess, [powers[exponent] for exponent in facts.exponents])
+        strength = select(facts, number, facts.shininess, [powers[exponent] for exponent in facts.exponents])
     else:
-        shininess = select(number, facts.shininess, [scene.geom_shininess[i] for i in scene.visible])
+        shininess = select(facts, number, facts.shininess, scene.drawn(scene.geom_shininess))
         strength = _power(jnp.clip(toward, 1e-6, 1.0), 128.0 * shininess)
     return jnp.where(cosine > 0, strength, 0.0)
 

@@ -5,7 +5,7 @@ from jaxtyping import Array, Float
 
 from pixelbrax.render.camera import Camera
 from pixelbrax.render.known import Known, select
-from pixelbrax.render.raycast import CameraGeoms, Pixels, Rays, Scalar, Vector
+from pixelbrax.render.raycast import CameraGeoms, Pixels, Rays, Vector
 from pixelbrax.render.scene import GeomPose, Pattern, Scene
 from pixelbrax.render.surface import Number, Surface, among, local_point
 from pixelbrax.render.texture import sample_cube, sample_image
@@ -31,21 +31,20 @@ def pattern_color(
         for n, i in enumerate(ids)
         if scene.geom_pattern[i] == Pattern.CHECKER
     }
-    # A checker's cells differ from pixel to pixel, so its geom is alike with no other.
-    labels = tuple(len(ids) + n if n in second else label for n, label in enumerate(facts.pattern))
+    plain = [n for n in range(len(ids)) if n not in second]
 
     def channel(k: int) -> Pixels:
-        values: list[Scalar | Pixels] = []
-        for n, i in enumerate(ids):
-            color = scene.pattern_rgb[i, 0, k]
-            values.append(color + second[n] * (scene.pattern_rgb[i, 1, k] - color) if n in second else color)
-        return select(number, labels, values)
+        result = select(facts, number, facts.pattern, scene.drawn(scene.pattern_rgb)[:, 0, k], plain)
+        for n, share in second.items():
+            one, other = scene.pattern_rgb[ids[n], 0, k], scene.pattern_rgb[ids[n], 1, k]
+            result = jnp.where(number == n, one + share * (other - one), result)
+        return result
 
     color = (channel(0), channel(1), channel(2))
     for texture in range(len(scene.textures)):
         members = [n for n, i in enumerate(ids) if scene.geom_texture[i] == texture]
         if members:
-            texels = _texels(scene, geoms, rays, number, surface, texture, members)
+            texels = _texels(scene, facts, geoms, rays, number, surface, texture, members)
             chosen = among(number, members)
             red, green, blue = (jnp.where(chosen, c * t, c) for c, t in zip(color, texels, strict=True))
             color = (red, green, blue)
@@ -91,6 +90,7 @@ def _square_wave_integral(x: Pixels) -> Pixels:
 
 def _texels(
     scene: Scene,
+    facts: Known,
     geoms: CameraGeoms,
     rays: Rays,
     number: Number,
@@ -99,11 +99,11 @@ def _texels(
     members: list[int],
 ) -> Vector:
     """Colors of one texture at the points of the geoms that carry it."""
-    local, size, _ = local_point(scene, geoms, number, surface.point, members)
-    sources = tuple(n if n in members else members[0] for n in range(len(scene.visible)))
+    local, size, _ = local_point(scene, facts, geoms, number, surface.point, members)
+    distinct = tuple(range(len(scene.visible)))
 
     def pick(leaf: Float[Array, "ngeom k"], k: int) -> Pixels:
-        return select(number, sources, [leaf[scene.visible[n], k] for n in sources])
+        return select(facts, number, distinct, scene.drawn(leaf)[:, k], members)
 
     toward = jnp.abs(rays.x * surface.normal[0] + rays.y * surface.normal[1] - surface.normal[2]) / jnp.sqrt(
         rays.squared_norm

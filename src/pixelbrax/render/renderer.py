@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -13,11 +13,20 @@ from jaxtyping import Array, Bool, Float, Int32, UInt8, UInt32
 
 from pixelbrax.render.camera import Camera
 from pixelbrax.render.known import Known, known
-from pixelbrax.render.raycast import CameraGeoms, Rays, Vector, nearest_hit, pixel_rays, read_key, to_camera_frame
+from pixelbrax.render.raycast import (
+    CameraGeoms,
+    Rays,
+    Vector,
+    dot,
+    nearest_hit,
+    pixel_rays,
+    read_key,
+    to_camera_frame,
+)
 from pixelbrax.render.scene import GeomPose, Scene
 from pixelbrax.render.shade import pack, shade, unpack
 from pixelbrax.render.soft import soft_color
-from pixelbrax.render.surface import Surface, dot, hit_surface
+from pixelbrax.render.surface import Surface, hit_surface
 
 Output = Literal["rgb", "packed", "color", "depth", "segmentation", "normals"]
 OUTPUTS: tuple[Output, ...] = ("rgb", "packed", "color", "depth", "segmentation", "normals")
@@ -148,7 +157,12 @@ def _trace(
 
     def cast(samples: int) -> tuple[_Hits, Array]:
         rays = pixel_rays(settings.height, settings.width, camera.fovy, samples)
-        key = _materialize(true, nearest_hit(scene, settings.facts, geoms, rays))
+        key = nearest_hit(scene, settings.facts, geoms, rays)
+        if settings.facts.one_by_one:
+            key = _materialize(true, key)
+        else:  # two kernels that share nothing but the key: rays are cheaper to compute again than to read
+            key, fovy = jax.lax.optimization_barrier((key, camera.fovy))
+            rays = pixel_rays(settings.height, settings.width, fovy, samples)
         number, depth = read_key(scene, key)
         refined = differentiable or "normals" in settings.outputs  # normals of thin limbs need the dropped digits
         surface = hit_surface(scene, settings.facts, geoms, rays, number, depth, refined)
@@ -226,10 +240,11 @@ def _flat_renderer(settings: _Settings) -> Callable[..., dict[str, Array]]:
     @batching.def_vmap
     def batched(axis_size: int, in_batched: tuple, *args):  # pyright: ignore[reportUnusedFunction]
         axes = jax.tree.map(lambda batched: 0 if batched else None, in_batched)
-        whole = jax.vmap(one, in_axes=axes)
+        at_once = settings._replace(facts=replace(settings.facts, one_by_one=False))
+        whole = jax.vmap(functools.partial(_trace, at_once, False, jnp.array(True)), in_axes=axes)
         chunk = _chunk_size(axis_size, settings.height * settings.width * settings.samples)
         if axis_size == 1:
-            out = whole(*args)
+            out = jax.vmap(one, in_axes=axes)(*args)
         else:
             chunked = functools.partial(_map_in_chunks, functools.partial(_trace, settings, False), in_batched, chunk)
             out = jax.lax.platform_dependent(*args, cpu=chunked, default=whole)

@@ -1,5 +1,6 @@
 """What is drawn: geoms, materials, lights and sky as one pytree, and where the geoms are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
@@ -207,3 +208,15 @@ class Scene:
           direction: (nlight, 3) unit vectors, world frame, as in `data.light_xdir`.
         """
         return replace(self, light_pos=jnp.asarray(pos, jnp.float32), light_dir=jnp.asarray(direction, jnp.float32))
+
+    def drawn(self, leaf: Float[Array, "ngeom *shape"]) -> Float[Array, "visible *shape"]:
+        """The rows of the geoms that are drawn, without a batch axis."""
+        return rows(leaf, self.visible)
+
+
+def rows(leaf: Float[Array, "n *shape"], members: Sequence[int]) -> Float[Array, "m *shape"]:
+    """Some rows, in ascending order; a slice, which is cheaper than a gather, where they follow one another."""
+    if not members:
+        return leaf[:0]
+    one_run = members[-1] - members[0] + 1 == len(members)
+    return leaf[members[0] : members[-1] + 1] if one_run else leaf[np.array(members, np.int32)]

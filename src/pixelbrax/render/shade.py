@@ -42,10 +42,10 @@ def shade(
     sky = sky_color(scene, camera, rays)
 
     def channel(k: int) -> Pixels:
-        rgb = select(number, facts.rgb, [scene.geom_rgb[i, k] for i in scene.visible])
+        rgb = select(facts, number, facts.rgb, scene.drawn(scene.geom_rgb)[:, k])
         glow = jnp.zeros_like(rgb)
         if facts.emits:
-            glow = select(number, facts.emission, [scene.geom_emission[i] for i in scene.visible])
+            glow = select(facts, number, facts.emission, scene.drawn(scene.geom_emission))
         together = rgb * (glow + scene.ambient[k] + sum(_matte(light, k) for light in lights if light.lit is None))
         together += sum(_gloss(scene, facts, number, light, k) for light in lights if light.lit is None)
         color = jnp.clip(together, 0.0, 1.0)
@@ -80,7 +80,7 @@ def _matte(light: Illumination, k: int) -> Pixels:
 def _gloss(scene: Scene, facts: Known, number: Number, light: Illumination, k: int) -> Pixels | float:
     if light.specular is None:
         return 0.0
-    material = select(number, facts.specular, [scene.geom_specular[i] for i in scene.visible])
+    material = select(facts, number, facts.specular, scene.drawn(scene.geom_specular))
     return material * light.specular * light.specular_rgb[k]
 
 

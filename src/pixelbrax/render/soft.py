@@ -35,6 +35,7 @@ from pixelbrax.render.raycast import (
     Pixels,
     Rays,
     Scalar,
+    Triple,
     Vector,
     frame_around,
     frame_toward,
@@ -118,7 +119,7 @@ def _pixels_inside(function: Callable[[Pixels, Pixels], Pixels], rays: Rays) -> 
     return value * jax.lax.rsqrt(along_x**2 + along_y**2 + _SMALL**2) / rays.spacing
 
 
-def _along(axis: Float[Array, "3"]) -> Callable[[Pixels, Pixels], Pixels]:
+def _along(axis: Triple) -> Callable[[Pixels, Pixels], Pixels]:
     return lambda x, y: x * axis[0] + y * axis[1] - axis[2]
 
 
@@ -139,8 +140,10 @@ def _ball(
     space: Float[Array, "3 3"] | None = None,
 ) -> _Shape:
     """A sphere, in a space that is the camera's turned and scaled by the matrix `space`."""
-    distance, frame = frame_toward(center, mat)
-    axes = frame if space is None else [jnp.sum(axis[:, None] * space, axis=0) for axis in frame]
+    distance, frame = frame_toward(center, mat[:, 0])
+    axes = [jnp.stack(axis) for axis in frame]
+    if space is not None:
+        axes = [jnp.sum(axis[:, None] * space, axis=0) for axis in axes]
     toward, p, q = (_along(axis) for axis in axes)
 
     def parts(x: Pixels, y: Pixels) -> tuple[Pixels, Pixels, Pixels]:

@@ -1,6 +1,5 @@
 """The surface that each pixel sees: point, outward normal, and the geom's own coordinates there."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -9,8 +8,8 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Float, Int32
 
-from pixelbrax.render.known import Known, select
-from pixelbrax.render.raycast import THINNEST, CameraGeoms, Pixels, Rays, Vector
+from pixelbrax.render.known import Known, Labels, select
+from pixelbrax.render.raycast import THINNEST, CameraGeoms, Pixels, Rays, Vector, dot
 from pixelbrax.render.scene import PLANE, Scene
 
 Number = Int32[Array, " pixel"] | int  # position among the visible geoms; -1 is the sky; one for all pixels if int
@@ -70,20 +69,15 @@ def surface_at(scene: Scene, facts: Known, geoms: CameraGeoms, rays: Rays, numbe
 
 
 def local_point(
-    scene: Scene, geoms: CameraGeoms, number: Number, point: Vector, members: list[int]
+    scene: Scene, facts: Known, geoms: CameraGeoms, number: Number, point: Vector, members: list[int]
 ) -> tuple[Vector, Vector, list[Vector]]:
     """For pixels that see one of `members` (numbers of geoms): point in the geom's frame, half-sizes, and axes."""
-    axes = [_pick_vector(number, members, geoms.mat[:, :, k]) for k in range(3)]
-    center = _pick_vector(number, members, geoms.center)
-    size = _pick_vector(number, members, geoms.size)
+    axes = [_pick_vector(facts, number, members, geoms.mat[:, :, k]) for k in range(3)]
+    center = _pick_vector(facts, number, members, geoms.center)
+    size = _pick_vector(facts, number, members, geoms.size)
     offset = _subtract(point, center)
     local = (dot(offset, axes[0]), dot(offset, axes[1]), dot(offset, axes[2]))
     return local, size, axes
-
-
-def dot(a: Vector | Float[Array, "3"], b: Vector | Float[Array, "3"]) -> Pixels:
-    """Scalar product, component by component."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def numbers(scene: Scene, *types: int) -> list[int]:
@@ -113,7 +107,7 @@ def _implicit(
     if rounds := numbers(scene, *_ROUND):
         field, normal = _round_implicit(scene, facts, geoms, number, point, rounds)
     if framed := numbers(scene, _ELLIPSOID, _CYLINDER, _BOX):
-        other_field, other_normal = _framed_implicit(scene, geoms, rays, number, point, framed)
+        other_field, other_normal = _framed_implicit(scene, facts, geoms, rays, number, point, framed)
         chosen = among(number, framed)
         field, normal = jnp.where(chosen, other_field, field), _choose(chosen, other_normal, normal)
     for n in numbers(scene, PLANE):
@@ -130,10 +124,10 @@ def _round_implicit(
     """Spheres and capsules: distance from a segment along the axis."""
     is_capsule = np.array([scene.geom_type[i] == _TYPE.mjGEOM_CAPSULE for i in scene.visible])
     is_member = np.isin(np.arange(len(scene.visible)), members)  # others may have no size to divide by
-    inverse_radius = _pick(number, members, 1.0 / jnp.where(is_member, geoms.size[:, 0], 1.0), facts.radius)
-    half_length = _pick(number, members, jnp.where(is_capsule, geoms.size[:, 1], 0.0))
-    axis = _pick_vector(number, members, geoms.mat[:, :, 2])
-    offset = _subtract(point, _pick_vector(number, members, geoms.center))
+    inverse_radius = _pick(facts, number, members, 1.0 / jnp.where(is_member, geoms.size[:, 0], 1.0), facts.radius)
+    half_length = _pick(facts, number, members, jnp.where(is_capsule, geoms.size[:, 1], 0.0))
+    axis = _pick_vector(facts, number, members, geoms.mat[:, :, 2])
+    offset = _subtract(point, _pick_vector(facts, number, members, geoms.center))
     along = jnp.clip(dot(offset, axis), -half_length, half_length)
     x, y, z = ((o - along * a) * inverse_radius for o, a in zip(offset, axis, strict=True))
     # Half the squared distance over the radius has the unit normal as gradient on the surface, and needs no root.
@@ -142,10 +136,10 @@ def _round_implicit(
 
 
 def _framed_implicit(
-    scene: Scene, geoms: CameraGeoms, rays: Rays, number: Number, point: Vector, members: list[int]
+    scene: Scene, facts: Known, geoms: CameraGeoms, rays: Rays, number: Number, point: Vector, members: list[int]
 ) -> tuple[Pixels, Vector]:
     """Ellipsoids, cylinders and boxes, in their own frames."""
-    (x, y, z), size, axes = local_point(scene, geoms, number, point, members)
+    (x, y, z), size, axes = local_point(scene, facts, geoms, number, point, members)
     field, normal = x, (x, y, z)
     if ellipsoids := numbers(scene, _ELLIPSOID):
         gx, gy, gz = (v / jnp.square(jnp.maximum(s, THINNEST)) for v, s in zip((x, y, z), size, strict=True))
@@ -157,7 +151,7 @@ def _framed_implicit(
         # A face's side is told by the ray, not by the point: thin plates have both sides within rounding of 0.
         inside = _inside(scene, geoms)
         outward = [jnp.where(dot_ray(rays, axis) < 0, 1.0, -1.0) for axis in axes]
-        flip = _pick(number, flats, jnp.where(inside, -1.0, 1.0))
+        flip = _pick(facts, number, flats, jnp.where(inside, -1.0, 1.0))
         outward = [o * flip for o in outward]
         if boxes := numbers(scene, _BOX):
             ex, ey, ez = (o * v - s for o, v, s in zip(outward, (x, y, z), size, strict=True))
@@ -203,16 +197,14 @@ def dot_ray(rays: Rays, axis: Vector) -> Pixels:
 
 
 def _pick(
-    number: Number, members: list[int], values: Float[Array, " n"], labels: Sequence[int] | None = None
+    facts: Known, number: Number, members: list[int], values: Float[Array, " n"], labels: Labels | None = None
 ) -> Pixels:
     """Each pixel's value by its geom; pixels of others than `members` get any value."""
-    labels = labels or range(values.shape[0])
-    sources = [n if n in members else members[0] for n in range(values.shape[0])]
-    return select(number, tuple(labels[n] for n in sources), [values[n] for n in sources])
+    return select(facts, number, labels or tuple(range(values.shape[0])), values, members)
 
 
-def _pick_vector(number: Number, members: list[int], values: Float[Array, "n 3"]) -> Vector:
-    return tuple(_pick(number, members, values[:, k]) for k in range(3))  # pyright: ignore[reportReturnType]
+def _pick_vector(facts: Known, number: Number, members: list[int], values: Float[Array, "n 3"]) -> Vector:
+    return tuple(_pick(facts, number, members, values[:, k]) for k in range(3))  # pyright: ignore[reportReturnType]
 
 
 def _choose(chosen: Array, one: Vector | Float[Array, "3"], other: Vector) -> Vector:
