@@ -1,0 +1,227 @@
+"""What XLA makes of the programs on an NVIDIA GPU, without one: kernels, memory, traffic and instructions.
+
+Usage: python benchmarks/cross_compile.py [--render TASK ...] [--step TASK ...] [--update PRESET ...] [--json FILE]
+
+Needs `pip install 'jax[cuda13]'` in an environment of its own. Nothing is run, so it tells no speeds; and XLA, which
+tries libraries' algorithms on a card that is there, here takes them as they come. `--instructions` counts those of the
+largest kernels; it wants `cuobjdump` (Triton's wheel carries one), and for as long as it runs stands in for the `ptxas`
+that is installed with JAX, to keep what that makes.
+"""
+
+import argparse
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import jax
+from jax.experimental import topologies
+
+from pixelbrax.cli.measure import write_rows
+from pixelbrax.envs import make
+from pixelbrax.render import render
+from pixelbrax.training.config import load_preset
+
+# NVIDIA's data sheets of the H100 SXM and H200 and CUDA's programming guide, compute capability 9.0.
+_CARD = """gpu_device_info {
+  threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152 shared_memory_per_core: 233472
+  threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128 block_dim_limit_x: 2147483647
+  block_dim_limit_y: 65535 block_dim_limit_z: 65535 memory_bandwidth: %d l2_cache_size: 52428800 clock_rate_ghz: 1.98
+  device_memory_size: %d shared_memory_per_block_optin: 232448 cuda_compute_capability { major: 9 minor: 0 }
+  registers_per_core_limit: 65536 registers_per_block_limit: 65536
+}
+platform_name: "CUDA" dnn_version_info { major: 9 minor: 12 } runtime_version { major: 13 minor: 0 }
+device_description_str: "NVIDIA %s"
+"""
+CARDS = {
+    "h100": _CARD % (3_352_000_000_000, 85_000_000_000, "H100 80GB HBM3"),
+    "h200": _CARD % (4_800_000_000_000, 150_000_000_000, "H200"),
+}
+_NO_TRIALS = "--xla_gpu_autotune_level=0"
+_PTXAS_APART = "--xla_gpu_enable_libnvptxcompiler=false --xla_gpu_enable_libnvjitlink=false"
+_FREE = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "opt-barrier"}
+_BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s16": 2, "u16": 2, "s64": 8, "u64": 8, "f64": 8}
+
+
+def compiled(function: Callable[..., Any], card: str, *shapes: Any) -> Any:
+    """The function for these shapes, compiled for a card that need not be there."""
+    topology = topologies.get_topology_desc(platform="cuda", target_config=CARDS[card], topology="1x1x1")
+    mesh = topologies.make_mesh(topology, (1,), ("device",))
+    everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+    program = jax.jit(function, in_shardings=everywhere, out_shardings=everywhere)
+    return program.trace(*shapes).lower(lowering_platforms=("cuda",)).compile()
+
+
+def summary(program: Any) -> dict[str, int]:
+    """Kernels that one run of the program starts, the most bytes they read and write, and bytes for what is in between.
+
+    Bodies of loops count as often as they run, where XLA knows how often. An operand counts whole, also where only a
+    part of it is read.
+    """
+    computations = _computations(program.as_text())
+    kernels, traffic = _cost("ENTRY", computations)
+    return {
+        "kernels": kernels,
+        "bytes_moved": traffic,
+        "bytes_between": program.memory_analysis().temp_size_in_bytes,
+    }
+
+
+def _computations(text: str) -> dict[str, list[str]]:
+    """The lines of each computation of an optimised program; the program's own is called ENTRY."""
+    blocks = re.findall(r"^(ENTRY )?%?([\w.\-]+) \([^\n]*\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL)
+    return {"ENTRY" if entry else name: body.strip().splitlines() for entry, name, body in blocks}
+
+
+def _cost(name: str, computations: dict[str, list[str]]) -> tuple[int, int]:
+    """Kernels and bytes of one run of a computation."""
+    sizes: dict[str, int] = {}
+    kernels = traffic = 0
+    for line in computations[name]:
+        match = re.match(r"\s*(?:ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\(([^)]*)\)(.*)", line)
+        if not match:
+            continue
+        result, shape, operation, operands, rest = match.groups()
+        sizes[result] = _size(shape)
+        inner = [*re.findall(r"(?:body|to_apply)=%?([\w.\-]+)", rest)] if operation in ("while", "call") else []
+        if operation == "conditional":
+            inner = re.findall(r"%([\w.\-]+)", rest.partition("branch_computations={")[2].partition("}")[0])
+            inner = inner or re.findall(r"(?:true|false)_computation=%?([\w.\-]+)", rest)
+        if inner:
+            trips = re.search(r'"known_trip_count":\{"n":"(\d+)"', rest)
+            costs = [_cost(computation, computations) for computation in inner]
+            more, moved = max(costs)  # the dearest branch
+            kernels += more * (int(trips[1]) if trips else 1)
+            traffic += moved * (int(trips[1]) if trips else 1)
+        elif operation not in _FREE and not operation.endswith("-done"):
+            kernels += 1
+            traffic += sizes[result] + sum(sizes.get(o, 0) for o in re.findall(r"%([\w.\-]+)", operands))
+    return kernels, traffic
+
+
+def _size(shape: str) -> int:
+    """Bytes of an array or tuple, as XLA writes it."""
+    total = 0
+    for kind, numbers in re.findall(r"([a-z]+\d*)\[([\d,]*)\]", re.sub(r"/\*.*?\*/", "", shape)):
+        count = 1
+        for number in filter(None, numbers.split(",")):
+            count *= int(number)
+        total += count * _BYTES.get(kind, 4)
+    return total
+
+
+@contextlib.contextmanager
+def machine_code() -> Iterator[Path]:
+    """A folder that gets the machine code of all kernels compiled meanwhile."""
+    spec = find_spec("nvidia")
+    homes = [Path(home) for home in (spec.submodule_search_locations or [])] if spec else []
+    found = [path for home in homes for path in home.glob("*/bin/ptxas")]
+    if not found or not shutil.which("cuobjdump"):
+        raise SystemExit("--instructions needs NVIDIA's ptxas (pip install 'jax[cuda13]') and cuobjdump on the PATH")
+    ptxas, folder = found[0], Path(tempfile.mkdtemp())
+    original = ptxas.with_name("ptxas.original")
+    ptxas.rename(original)
+    # XLA calls it as `ptxas SOURCE -o RESULT ...`, and for its version.
+    ptxas.write_text(f'#!/bin/bash\n"{original}" "$@" || exit\n[ ! -f "$3" ] || cp "$3" "{folder}"\n')
+    ptxas.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        original.replace(ptxas)
+        shutil.rmtree(folder)
+
+
+def largest(folder: Path, count: int = 3) -> dict[str, dict[str, int]]:
+    """Instructions, and registers of a thread, of the kernels with the most machine code."""
+    kernels: dict[str, Counter[str]] = {}
+    registers: dict[str, int] = {}
+    for file in folder.iterdir():
+        text, usage = (_cuobjdump(flag, file) for flag in ("-sass", "-res-usage"))
+        registers |= {name: int(number) for name, number in re.findall(r"Function (\S+):\s+REG:(\d+)", usage)}
+        for name, code in re.findall(r"Function : (\S+)(.*?)(?=Function : |\Z)", text, re.DOTALL):
+            opcodes = re.findall(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z0-9_]+)", code, re.MULTILINE)
+            kernels[name] = Counter(opcode for opcode in opcodes if opcode != "NOP")
+        file.unlink()
+    order = sorted(kernels, key=lambda name: -kernels[name].total())[:count]
+    return {name: {"instructions": kernels[name].total(), "registers": registers.get(name, 0)} for name in order}
+
+
+def _cuobjdump(flag: str, file: Path) -> str:
+    result = subprocess.run(["cuobjdump", flag, str(file)], capture_output=True, text=True, check=True)
+    return result.stdout + result.stderr
+
+
+def drawing(name: str, num_envs: int, size: int, shadows: bool) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The renderer alone, as `pixelbrax bench render` runs it."""
+    env = make(name)
+    keys = jax.ShapeDtypeStruct((num_envs,), jax.random.key(0).dtype)
+    _, *shapes = jax.eval_shape(jax.vmap(lambda key: env.picture(env.reset(key))), keys)
+
+    def image(pose: Any, camera: Any) -> Any:
+        return render(env.scene, pose, camera, size, size, shadows=shadows).rgb
+
+    return jax.vmap(image), tuple(shapes)
+
+
+def stepping(name: str, num_envs: int, size: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A step of whole environments."""
+    env = make(name, image_size=size)
+    keys = jax.ShapeDtypeStruct((num_envs,), jax.random.key(0).dtype)
+    actions = jax.ShapeDtypeStruct((num_envs, env.action_size), "float32")
+    return jax.vmap(env.step), (jax.eval_shape(jax.vmap(env.reset), keys), actions)
+
+
+def updating(preset: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A whole update: rollout and learning."""
+    _, agent = load_preset(preset).build()
+    return agent.update, (jax.eval_shape(agent.init, jax.random.key(0)),)
+
+
+def programs(args: argparse.Namespace) -> Iterator[tuple[dict[str, Any], Callable[..., Any], tuple[Any, ...]]]:
+    """What to compile: a description, a function and the shapes of its arguments."""
+    for name in args.render:
+        for shadows in (False, True):
+            about = {"program": "render", "of": name, "num_envs": args.num_envs, "size": args.size, "shadows": shadows}
+            yield about, *drawing(name, args.num_envs, args.size, shadows)
+    for name in args.step:
+        about = {"program": "step", "of": name, "num_envs": args.num_envs, "size": args.size}
+        yield about, *stepping(name, args.num_envs, args.size)
+    for preset in args.update:
+        yield {"program": "update", "of": preset}, *updating(preset)
+
+
+def main() -> None:
+    """Compiles them, and prints and writes a row for each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--render", nargs="*", default=[], metavar="TASK")
+    parser.add_argument("--step", nargs="*", default=[], metavar="TASK")
+    parser.add_argument("--update", nargs="*", default=[], metavar="PRESET")
+    parser.add_argument("--card", choices=list(CARDS), default="h200")
+    parser.add_argument("--num-envs", type=int, default=4096)
+    parser.add_argument("--size", type=int, default=64)
+    parser.add_argument("--instructions", action="store_true")
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    flags = [_NO_TRIALS, *([_PTXAS_APART] if args.instructions else [])]
+    os.environ |= {"XLA_FLAGS": " ".join([os.environ.get("XLA_FLAGS", ""), *flags]), "CUDA_VISIBLE_DEVICES": "-1"}
+    jax.config.update("jax_platforms", "cpu")
+    jax.default_backend = lambda: "gpu"  # what few choices the library makes outside of XLA
+    rows = []
+    with machine_code() if args.instructions else contextlib.nullcontext() as folder:
+        for about, function, shapes in programs(args):
+            rows.append(about | {"card": args.card} | summary(compiled(function, args.card, *shapes)))
+            if folder:
+                rows[-1]["largest"] = largest(folder)
+            print(rows[-1], flush=True)
+            write_rows(args.json, rows)
+
+
+if __name__ == "__main__":
+    main()
