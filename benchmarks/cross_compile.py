@@ -117,6 +117,15 @@ def _size(shape: str) -> int:
     return total
 
 
+def writing(program: Any, about: dict[str, Any]) -> list[str]:
+    """Of a renderer, the kernels that compute something for every pixel; a thread has four, by XLA's loops."""
+    if about["program"] != "render":
+        return []
+    pixels = about["num_envs"] * about["size"] ** 2
+    found = re.findall(r"%([\w.\-]+) = (\(.*?\)|\S+) fusion\(", "\n".join(_computations(program.as_text())["ENTRY"]))
+    return [name.replace(".", "_").replace("-", "_") for name, shape in found if _size(shape) >= 4 * pixels]
+
+
 @contextlib.contextmanager
 def machine_code() -> Iterator[Path]:
     """A folder that gets the machine code of all kernels compiled meanwhile."""
@@ -127,7 +136,8 @@ def machine_code() -> Iterator[Path]:
         raise SystemExit("--instructions needs NVIDIA's ptxas (pip install 'jax[cuda13]') and cuobjdump on the PATH")
     ptxas, folder = found[0], Path(tempfile.mkdtemp())
     original = ptxas.with_name("ptxas.original")
-    ptxas.rename(original)
+    if not original.exists():  # else a run was killed
+        ptxas.rename(original)
     # XLA calls it as `ptxas SOURCE -o RESULT ...`, and for its version.
     ptxas.write_text(f'#!/bin/bash\n"{original}" "$@" || exit\n[ ! -f "$3" ] || cp "$3" "{folder}"\n')
     ptxas.chmod(0o755)
@@ -138,8 +148,8 @@ def machine_code() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def largest(folder: Path, count: int = 3) -> dict[str, dict[str, int]]:
-    """Instructions, and registers of a thread, of the kernels with the most machine code."""
+def kernels_of(folder: Path, names: list[str]) -> dict[str, dict[str, int]]:
+    """Instructions, and registers of a thread, of some kernels, or of the three with the most machine code."""
     kernels: dict[str, Counter[str]] = {}
     registers: dict[str, int] = {}
     for file in folder.iterdir():
@@ -149,7 +159,7 @@ def largest(folder: Path, count: int = 3) -> dict[str, dict[str, int]]:
             opcodes = re.findall(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z0-9_]+)", code, re.MULTILINE)
             kernels[name] = Counter(opcode for opcode in opcodes if opcode != "NOP")
         file.unlink()
-    order = sorted(kernels, key=lambda name: -kernels[name].total())[:count]
+    order = names or sorted(kernels, key=lambda name: -kernels[name].total())[:3]
     return {name: {"instructions": kernels[name].total(), "registers": registers.get(name, 0)} for name in order}
 
 
@@ -216,9 +226,10 @@ def main() -> None:
     rows = []
     with machine_code() if args.instructions else contextlib.nullcontext() as folder:
         for about, function, shapes in programs(args):
-            rows.append(about | {"card": args.card} | summary(compiled(function, args.card, *shapes)))
+            program = compiled(function, args.card, *shapes)
+            rows.append(about | {"card": args.card} | summary(program))
             if folder:
-                rows[-1]["largest"] = largest(folder)
+                rows[-1]["machine_code"] = kernels_of(folder, writing(program, about))
             print(rows[-1], flush=True)
             write_rows(args.json, rows)
 

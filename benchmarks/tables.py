@@ -148,6 +148,28 @@ def peers() -> str:
     return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-peers.json")
 
 
+def compiled() -> str:
+    """What XLA makes of the renderer on a GPU, and how fast that could be at most."""
+    data = _read("h200-compiled-render.json")
+    lanes, clock, bandwidth = 132 * 128, 1.98e9, 4.8e12  # NVIDIA's data sheet of the H200
+    rows = []
+    for row in data["rows"]:
+        if row["program"] == "render":
+            instructions = sum(kernel["instructions"] for kernel in row["machine_code"].values()) / 4
+            moved = row["bytes_moved"] / row["num_envs"]
+            most = 1 / (instructions * row["size"] ** 2 / (lanes * clock) + moved / bandwidth)
+            task = row["of"] + " with shadows" * row["shadows"]
+            rows.append(
+                [task, f"{row['kernels']}", f"{instructions:,.0f}", f"{moved / 1000:,.0f}", f"{most / 1e6:.1f}"]
+            )
+    heading = ["task", "kernels", "instructions a pixel", "KB moved an image", "million frames/s at most"]
+    facts = data["provenance"]
+    return _table(heading, rows) + (
+        f"\n\nCompiled by JAX {facts['jax']} for an H200, commit {facts['commit'][:9]}, and not run "
+        "(`benchmarks/results/h200-compiled-render.json`)."
+    )
+
+
 TABLES = {
     "learning": learning,
     "generalization": generalization,
@@ -157,6 +179,7 @@ TABLES = {
     "resets": resets,
     "distractors": distractors,
     "peers": peers,
+    "compiled": compiled,
 }
 
 
