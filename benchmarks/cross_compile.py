@@ -123,7 +123,7 @@ def writing(program: Any, about: dict[str, Any]) -> list[str]:
         return []
     pixels = about["num_envs"] * about["size"] ** 2
     found = re.findall(r"%([\w.\-]+) = (\(.*?\)|\S+) fusion\(", "\n".join(_computations(program.as_text())["ENTRY"]))
-    return [name.replace(".", "_").replace("-", "_") for name, shape in found if _size(shape) >= 4 * pixels]
+    return [name.replace(".", "_").replace("-", "_") for name, shape in found if _size(shape) >= pixels]
 
 
 @contextlib.contextmanager
