@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -50,3 +51,33 @@ def test_sheets_show_what_the_environment_shows(monkeypatch):
     assert shown.std() > 10
     assert difference.max() <= 1  # the same numbers, compiled apart
     assert (difference > 0).mean() < 1e-3
+
+
+def test_kernels_and_bytes_are_counted_through_loops_and_branches(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import cross_compile  # pyright: ignore[reportMissingImports]
+
+    text = """
+%body (p: (s32[], f32[8])) -> (s32[], f32[8]) {
+  %p = (s32[], f32[8]{0}) parameter(0)
+  %x = f32[8]{0} get-tuple-element(%p), index=1
+  %f = (f32[8]{0}, pred[8]{0}) fusion(%x), kind=kLoop, calls=%fused
+  ROOT %t = (s32[], f32[8]{0}) tuple(%x, %x)
+}
+
+ENTRY %main (a: f32[8]) -> f32[8] {
+  %a = f32[8]{0} parameter(0)
+  %b = u8[2,8]{1,0} fusion(%a), kind=kLoop, calls=%fused.1
+  %w = (s32[], f32[8]{0}) while(%t), condition=%cond, body=%body, backend_config={"known_trip_count":{"n":"5"}}
+  ROOT %c = f32[8]{0} conditional(%i, %a, %a), branch_computations={%cheap, %body}
+}
+
+%cheap (q: f32[8]) -> f32[8] {
+  ROOT %q = f32[8]{0} parameter(0)
+}
+"""
+    memory = SimpleNamespace(temp_size_in_bytes=7)
+    program = SimpleNamespace(as_text=lambda: text, memory_analysis=lambda: memory)
+    once = 8 * 4 + 8 * (4 + 1)  # the body reads one array and writes two
+    expected = {"kernels": 1 + 5 + 1, "bytes_moved": 8 * 4 + 16 + 5 * once + once, "bytes_between": 7}
+    assert cross_compile.summary(program) == expected
