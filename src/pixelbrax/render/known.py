@@ -32,9 +32,8 @@ class Known:
       emits: whether any visible geom may give off light.
       highlights: whether the headlight, and then each light, may make a highlight.
       exponents: of each visible geom's highlight, if they are whole numbers and few of them differ; else None.
-      one_by_one: whether the program has code for each geom, as suits CPUs; else it has code for each kind of geom,
-        and an axis of geoms, as suits accelerators: there a program with too much code, or that reads too many arrays,
-        is taken apart into many.
+      one_by_one: whether the program is written geom by geom, as suits CPUs, or kind by kind, as suits accelerators:
+        see `of_each_geom` and `select`.
     """
 
     rgb: Labels
@@ -97,8 +96,8 @@ def select(
 ) -> Float[Array, "*pixel"]:
     """Each pixel's value by the number of its geom. Pixels without a geom get any value.
 
-    On CPU a chain of selects is faster than a gather for the few dozen geoms of a scene, on accelerators it is where
-    few of them differ.
+    On CPU a chain of selects is faster than a gather for the few dozen geoms of a scene; on accelerators only where
+    the values of very few differ.
 
     Args:
       facts: how the program is written.

@@ -9,7 +9,7 @@ Like MuJoCo's ray caster, a camera inside a solid sees its far side, and a plane
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -86,10 +86,10 @@ def pixel_rays(height: int, width: int, fovy: Scalar, samples: int = 1) -> Rays:
 
 def to_camera_frame(scene: Scene, pose: GeomPose, camera: Camera) -> CameraGeoms:
     """The scene's visible geoms as the camera sees them."""
-    offset, rows = scene.drawn(pose.xpos) - camera.pos[None], scene.drawn(pose.xmat)
+    offset, turned = scene.drawn(pose.xpos) - camera.pos[None], scene.drawn(pose.xmat)
     # Written out: accelerators round matrix products, and pass small ones to a library.
     x, y, z = (offset[:, i, None] * camera.mat[i][None] for i in range(3))
-    a, b, c = (rows[:, i, None, :] * camera.mat[i][None, :, None] for i in range(3))
+    a, b, c = (turned[:, i, None, :] * camera.mat[i][None, :, None] for i in range(3))
     return CameraGeoms(x + y + z, a + b + c, scene.drawn(scene.geom_size))
 
 
@@ -118,15 +118,15 @@ def nearest_hit(scene: Scene, facts: Known, geoms: CameraGeoms, rays: Rays) -> U
 
 
 def of_each_geom(
-    scene: Scene, facts: Known, geoms: CameraGeoms, function: Callable[..., Array], *pixels
+    scene: Scene, facts: Known, geoms: CameraGeoms, function: Callable[..., Array], *pixels: Any
 ) -> list[Array]:
     """(pixel,) values of a function for every visible geom.
 
     Args:
       scene: tells their kinds.
-      facts: whether the function is called for one geom, or for all of a kind at once. XLA is not to see that some
-        arrays have an axis of geoms that is as good as code for each: what it would read of each geom is then one
-        array's row and not an array of its own, of which a kernel can read but some hundred.
+      facts: whether the function is called for one geom at a time, or for all of a kind at once. XLA computes either
+        geom by geom, in one kernel if it can. But in the first what a kernel reads are as many arrays as there are
+        numbers, more than one may read on GPUs (96); in the second they are rows of few arrays.
       geoms: the visible geoms.
       function: of kind, whether a plane is bounded, center, rotation, size, number, and the pixels' arrays.
       *pixels: arrays (pixel,) or (), in any structure.
