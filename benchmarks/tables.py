@@ -40,6 +40,9 @@ def learning() -> str:
         distracted = " + ".join(row.get("distractors", [])) or "nothing"
         key = (row["algorithm"].upper(), row["env"], row["observation"], distracted, f"{row['steps']:,}")
         groups.setdefault(key, []).append(row)
+    from_states = {
+        row["env"]: row["evaluations"]["trained"]["mean_return"] for row in data["rows"] if row["observation"] == "states"
+    }
     rows = []
     for key, runs in sorted(groups.items(), key=lambda item: (item[0][1], item[0][0] != "PPO", item[0])):
         runs = sorted(runs, key=lambda row: row["seed"])
@@ -48,8 +51,13 @@ def learning() -> str:
         mean = sum(result["mean_return"] for result in trained) / len(trained)
         minutes = sorted(run["training_seconds"] / 60 for run in runs)
         times = f"{minutes[0]:.0f}" if len(runs) == 1 else f"{minutes[0]:.0f} to {minutes[-1]:.0f}"
-        rows.append([*key, each, f"{mean:,.0f}", times])
-    heading = ["algorithm", "task", "seen", "distracted by", "actions", "return of each seed", "mean", "minutes"]
+        middles = [result["iqm"] for result in trained if "iqm" in result]
+        middle = f"{sum(middles) / len(middles):,.0f}" if len(middles) == len(trained) else "-"
+        yardstick = from_states.get(key[1])
+        share = f"{mean / yardstick:.0%}" if yardstick else "-"
+        rows.append([*key, each, f"{mean:,.0f}", middle, share, times])
+    heading = ["algorithm", "task", "seen", "distracted by", "actions", "return of each seed", "mean", "IQM"]
+    heading += ["of states", "minutes"]
     first, *further = (row["provenance"] for row in data["rows"])
     return _table(heading, rows) + "\n\n" + _source(first, "cpu-learning.json", *further)
 
