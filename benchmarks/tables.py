@@ -41,7 +41,9 @@ def learning() -> str:
         key = (row["algorithm"].upper(), row["env"], row["observation"], distracted, f"{row['steps']:,}")
         groups.setdefault(key, []).append(row)
     from_states = {
-        row["env"]: row["evaluations"]["trained"]["mean_return"] for row in data["rows"] if row["observation"] == "states"
+        row["env"]: row["evaluations"]["trained"]["mean_return"]
+        for row in data["rows"]
+        if row["observation"] == "states"
     }
     rows = []
     for key, runs in sorted(groups.items(), key=lambda item: (item[0][1], item[0][0] != "PPO", item[0])):
