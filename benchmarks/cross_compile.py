@@ -4,8 +4,8 @@ Usage: python benchmarks/cross_compile.py [--render TASK ...] [--step TASK ...] 
 
 Needs `pip install 'jax[cuda13]'` in an environment of its own. Nothing is run, so it tells no speeds; and XLA, which
 tries libraries' algorithms on a card that is there, here takes them as they come. `--instructions` counts those of the
-largest kernels; it wants `cuobjdump` (Triton's wheel carries one), and for as long as it runs stands in for the `ptxas`
-that is installed with JAX, to keep what that makes.
+kernels that draw, or of the largest. It wants `cuobjdump` (in Triton's wheel), and for as long as it runs stands in for
+the `ptxas` that is installed with JAX, to keep what that makes.
 """
 
 import argparse
@@ -117,7 +117,7 @@ def _size(shape: str) -> int:
     return total
 
 
-def writing(program: Any, about: dict[str, Any]) -> list[str]:
+def pixel_kernels(program: Any, about: dict[str, Any]) -> list[str]:
     """Of a renderer, the kernels that compute something for every pixel; a thread has four, by XLA's loops."""
     if about["program"] != "render":
         return []
@@ -229,7 +229,7 @@ def main() -> None:
             program = compiled(function, args.card, *shapes)
             rows.append(about | {"card": args.card} | summary(program))
             if folder:
-                rows[-1]["machine_code"] = kernels_of(folder, writing(program, about))
+                rows[-1]["machine_code"] = kernels_of(folder, pixel_kernels(program, about))
             print(rows[-1], flush=True)
             write_rows(args.json, rows)
 

@@ -159,7 +159,7 @@ def peers() -> str:
 
 
 def compiled() -> str:
-    """What XLA makes of the renderer on a GPU, and how fast that could be at most."""
+    """What XLA makes of the renderer on a GPU, and how fast that could be by the card's data sheet."""
     data = _read("h200-compiled-render.json")
     lanes, clock, bandwidth = 132 * 128, 1.98e9, 4.8e12  # NVIDIA's data sheet of the H200
     rows = []
@@ -172,7 +172,7 @@ def compiled() -> str:
             rows.append(
                 [task, f"{row['kernels']}", f"{instructions:,.0f}", f"{moved / 1000:,.0f}", f"{most / 1e6:.1f}"]
             )
-    heading = ["task", "kernels", "instructions a pixel", "KB moved an image", "million frames/s at most"]
+    heading = ["task", "kernels", "instructions a pixel", "KB moved an image", "million frames/s by data sheet"]
     facts = data["provenance"]
     return _table(heading, rows) + (
         f"\n\nCompiled by JAX {facts['jax']} for an H200, commit {facts['commit'][:9]}, and not run "

@@ -18,7 +18,8 @@ from jaxtyping import Array, Float, Int32
 from pixelbrax.render.scene import PLANE, Pattern, Scene
 
 Labels = tuple[int, ...]  # equal numbers mean equal values
-_FEW = 3  # powers by repeated squaring cost less than an exponential for so many exponents, selects than a gather
+_FEW = 3  # powers by repeated squaring cost less than an exponential for so many exponents
+_FEW_SELECTS = 3  # so many cost an accelerator no more than a gather
 
 
 @dataclass(frozen=True)
@@ -112,12 +113,12 @@ def select(
     for n in range(len(labels)) if members is None else members:
         groups[labels[n]].append(n)
     rest, *others = sorted(groups.values(), key=len, reverse=True) or [[]]
-    if isinstance(values, Array) and not facts.one_by_one and sum(map(len, others)) > _FEW:
+    if isinstance(values, Array) and not facts.one_by_one and sum(map(len, others)) > _FEW_SELECTS:
         return _lookup(values, number)
     result = jnp.broadcast_to(values[rest[0]], number.shape) if rest else jnp.zeros(number.shape)
-    for members in others:
-        for n in members:
-            result = jnp.where(number == n, values[members[0]], result)
+    for group in others:
+        for n in group:
+            result = jnp.where(number == n, values[group[0]], result)
     return result
 
 

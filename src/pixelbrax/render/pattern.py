@@ -26,12 +26,10 @@ def pattern_color(
     if not facts.patterned:
         return None
     ids = list(scene.visible)
-    second = {
-        n: _checker_share(scene, pose, camera, geoms, rays, surface, n)
-        for n, i in enumerate(ids)
-        if scene.geom_pattern[i] == Pattern.CHECKER
-    }
-    plain = [n for n in range(len(ids)) if n not in second]
+    checkers = [n for n, i in enumerate(ids) if scene.geom_pattern[i] == Pattern.CHECKER]
+    plain = [n for n in range(len(ids)) if n not in checkers]
+    seen = [n for n in checkers if not isinstance(number, int) or number == n]
+    second = {n: _checker_share(scene, pose, camera, geoms, rays, surface, n) for n in seen}
 
     def channel(k: int) -> Pixels:
         result = select(facts, number, facts.pattern, scene.drawn(scene.pattern_rgb)[:, 0, k], plain)
