@@ -25,6 +25,7 @@ import jax
 from jax.experimental import topologies
 
 from pixelbrax.cli.measure import write_rows
+from pixelbrax.cli.program import computations, cost, num_bytes
 from pixelbrax.envs import make
 from pixelbrax.render import render
 from pixelbrax.training.config import load_preset
@@ -46,8 +47,6 @@ CARDS = {
 }
 _NO_TRIALS = "--xla_gpu_autotune_level=0"
 _PTXAS_APART = "--xla_gpu_enable_libnvptxcompiler=false --xla_gpu_enable_libnvjitlink=false"
-_FREE = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "opt-barrier"}
-_BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s16": 2, "u16": 2, "s64": 8, "u64": 8, "f64": 8}
 
 
 def compiled(function: Callable[..., Any], card: str, *shapes: Any) -> Any:
@@ -59,71 +58,13 @@ def compiled(function: Callable[..., Any], card: str, *shapes: Any) -> Any:
     return program.trace(*shapes).lower(lowering_platforms=("cuda",)).compile()
 
 
-def summary(program: Any) -> dict[str, int]:
-    """Kernels that one run of the program starts, the most bytes they read and write, and bytes for what is in between.
-
-    Bodies of loops count as often as they run, where XLA knows how often. An operand counts whole, also where only a
-    part of it is read.
-    """
-    computations = _computations(program.as_text())
-    kernels, traffic = _cost("ENTRY", computations)
-    return {
-        "kernels": kernels,
-        "bytes_moved": traffic,
-        "bytes_between": program.memory_analysis().temp_size_in_bytes,
-    }
-
-
-def _computations(text: str) -> dict[str, list[str]]:
-    """The lines of each computation of an optimised program; the program's own is called ENTRY."""
-    blocks = re.findall(r"^(ENTRY )?%?([\w.\-]+) \([^\n]*\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL)
-    return {"ENTRY" if entry else name: body.strip().splitlines() for entry, name, body in blocks}
-
-
-def _cost(name: str, computations: dict[str, list[str]]) -> tuple[int, int]:
-    """Kernels and bytes of one run of a computation."""
-    sizes: dict[str, int] = {}
-    kernels = traffic = 0
-    for line in computations[name]:
-        match = re.match(r"\s*(?:ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\(([^)]*)\)(.*)", line)
-        if not match:
-            continue
-        result, shape, operation, operands, rest = match.groups()
-        sizes[result] = _size(shape)
-        inner = [*re.findall(r"(?:body|to_apply)=%?([\w.\-]+)", rest)] if operation in ("while", "call") else []
-        if operation == "conditional":
-            inner = re.findall(r"%([\w.\-]+)", rest.partition("branch_computations={")[2].partition("}")[0])
-            inner = inner or re.findall(r"(?:true|false)_computation=%?([\w.\-]+)", rest)
-        if inner:
-            trips = re.search(r'"known_trip_count":\{"n":"(\d+)"', rest)
-            costs = [_cost(computation, computations) for computation in inner]
-            more, moved = max(costs)  # the dearest branch
-            kernels += more * (int(trips[1]) if trips else 1)
-            traffic += moved * (int(trips[1]) if trips else 1)
-        elif operation not in _FREE and not operation.endswith("-done"):
-            kernels += 1
-            traffic += sizes[result] + sum(sizes.get(o, 0) for o in re.findall(r"%([\w.\-]+)", operands))
-    return kernels, traffic
-
-
-def _size(shape: str) -> int:
-    """Bytes of an array or tuple, as XLA writes it."""
-    total = 0
-    for kind, numbers in re.findall(r"([a-z]+\d*)\[([\d,]*)\]", re.sub(r"/\*.*?\*/", "", shape)):
-        count = 1
-        for number in filter(None, numbers.split(",")):
-            count *= int(number)
-        total += count * _BYTES.get(kind, 4)
-    return total
-
-
 def pixel_kernels(program: Any, about: dict[str, Any]) -> list[str]:
     """Of a renderer, the kernels that compute something for every pixel; a thread has four, by XLA's loops."""
     if about["program"] != "render":
         return []
     pixels = about["num_envs"] * about["size"] ** 2
-    found = re.findall(r"%([\w.\-]+) = (\(.*?\)|\S+) fusion\(", "\n".join(_computations(program.as_text())["ENTRY"]))
-    return [name.replace(".", "_").replace("-", "_") for name, shape in found if _size(shape) >= pixels]
+    found = re.findall(r"%([\w.\-]+) = (\(.*?\)|\S+) fusion\(", "\n".join(computations(program)["ENTRY"]))
+    return [name.replace(".", "_").replace("-", "_") for name, shape in found if num_bytes(shape) >= pixels]
 
 
 @contextlib.contextmanager
@@ -227,7 +168,7 @@ def main() -> None:
     with machine_code() if args.instructions else contextlib.nullcontext() as folder:
         for about, function, shapes in programs(args):
             program = compiled(function, args.card, *shapes)
-            rows.append(about | {"card": args.card} | summary(program))
+            rows.append(about | {"card": args.card} | cost(program))
             if folder:
                 rows[-1]["machine_code"] = kernels_of(folder, pixel_kernels(program, about))
             print(rows[-1], flush=True)

@@ -3,8 +3,15 @@
 Usage: python benchmarks/gpu.py --budget-seconds N --out FOLDER [--archive FILE] [--tiny] [--only STEP ...]
 
 Each step is a process of its own that writes its file as it goes, and is stopped where the budget ends: what is cut off
-still counts, and is in the archive, which is made anew after every step. `--tiny` rehearses all of it on a CPU in a few
-minutes.
+still counts, and is in the archive, which is made anew after every step. `--tiny` rehearses on a CPU in a few minutes.
+
+What was brought home is kept, say of an H100, with
+
+  tar xf results.tar.gz -C /tmp/r
+  for f in /tmp/r/*.json; do cp $f benchmarks/results/h100-$(basename $f); done
+  python benchmarks/learning.py /tmp/r/runs/* --json benchmarks/results/h100-learning.json
+
+and then `benchmarks/tables.py` says which markers the README lacks, and fills them.
 """
 
 import argparse
@@ -60,6 +67,13 @@ STEPS = (
         "render-outputs",
         "-m pixelbrax bench render --env halfcheetah,humanoid --size 64 --num-envs 4096 "
         "--outputs rgb,depth,segmentation --seconds 1 --json {out}/render-outputs.json",
+        "",
+        0.05,
+    ),
+    Step(
+        "render-samples",
+        "-m pixelbrax bench render --env halfcheetah,humanoid --size 64 --num-envs 4096 --samples 4 --seconds 1 "
+        "--json {out}/render-samples.json",
         "",
         0.05,
     ),

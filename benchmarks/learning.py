@@ -1,4 +1,4 @@
-"""Gathers finished runs into one JSON file: what was trained, on what, for how long, and the returns.
+"""Gathers runs into one JSON file: what was trained, on what, for how long, and the returns.
 
 Usage: python benchmarks/learning.py RUN [RUN ...] --json FILE [--add]
 
@@ -14,13 +14,12 @@ from pixelbrax.training import RunDir
 from pixelbrax.training.config import PROVENANCE
 
 
-def summarize(path: Path) -> dict:
+def summarize(run: RunDir) -> dict:
     """One run's settings, times and returns."""
-    run = RunDir.open(path)
     config, last = run.load_config(), run.read_metrics()[-1]
     environment = config.environment
     return {
-        "run": path.name,
+        "run": run.path.name,
         "algorithm": config.algorithm,
         "env": environment.env,
         "backend": environment.backend,
@@ -42,7 +41,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--add", action="store_true")
     args = parser.parse_args()
-    rows = [summarize(run) for run in args.runs]
+    runs = [RunDir.open(path) for path in args.runs]
+    rows = [summarize(run) for run in runs if run.read_metrics()]
     if args.add:
         names = {row["run"] for row in rows}
         rows = [row for row in json.loads(args.json.read_text())["rows"] if row["run"] not in names] + rows

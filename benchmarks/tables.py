@@ -4,6 +4,7 @@ Usage: python benchmarks/tables.py [--check]
 """
 
 import argparse
+import functools
 import json
 import re
 import sys
@@ -32,18 +33,16 @@ def _read(file: str) -> dict:
     return json.loads((RESULTS / file).read_text())
 
 
-def learning() -> str:
+def learning(machine: str = "cpu") -> str:
     """Returns after training, the seeds of one setting in a row."""
-    data = _read("cpu-learning.json")
+    finished = [row for row in _read(f"{machine}-learning.json")["rows"] if "trained" in row["evaluations"]]
     groups: dict[tuple[str, ...], list[dict]] = {}
-    for row in data["rows"]:
+    for row in finished:
         distracted = " + ".join(row.get("distractors", [])) or "nothing"
         key = (row["algorithm"].upper(), row["env"], row["observation"], distracted, f"{row['steps']:,}")
         groups.setdefault(key, []).append(row)
     from_states = {
-        row["env"]: row["evaluations"]["trained"]["mean_return"]
-        for row in data["rows"]
-        if row["observation"] == "states"
+        row["env"]: row["evaluations"]["trained"]["mean_return"] for row in finished if row["observation"] == "states"
     }
     rows = []
     for key, runs in sorted(groups.items(), key=lambda item: (item[0][1], item[0][0] != "PPO", item[0])):
@@ -60,8 +59,8 @@ def learning() -> str:
         rows.append([*key, each, f"{mean:,.0f}", middle, share, times])
     heading = ["algorithm", "task", "seen", "distracted by", "actions", "return of each seed", "mean", "IQM"]
     heading += ["of states", "minutes"]
-    first, *further = (row["provenance"] for row in data["rows"])
-    return _table(heading, rows) + "\n\n" + _source(first, "cpu-learning.json", *further)
+    first, *further = (row["provenance"] for row in finished)
+    return _table(heading, rows) + "\n\n" + _source(first, f"{machine}-learning.json", *further)
 
 
 def generalization() -> str:
@@ -77,26 +76,43 @@ def generalization() -> str:
     return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-generalization.json")
 
 
-def rendering() -> str:
-    """Frames a second of the renderer."""
-    data = _read("cpu-render.json")
-    rows = [[row["env"], f"{row['frames_per_second']:,}", f"{row['share_of_peak']:.0%}"] for row in data["rows"]]
-    heading = ["task", "frames/s", "share of the machine's peak"]
-    return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-render.json")
+def _varied(rows: list[dict], names: dict[str, str]) -> dict[str, str]:
+    """Those settings, by key and heading, in which the rows differ."""
+    return {key: heading for key, heading in names.items() if len({str(row.get(key)) for row in rows}) > 1}
 
 
-def environment() -> str:
+def rendering(machine: str = "cpu") -> str:
+    """Frames a second of the renderer: in all that was drawn there, with shadows, several outputs, more samples."""
+    files = sorted(RESULTS.glob(f"{machine}-render*.json"))
+    data = [json.loads(file.read_text()) for file in files]
+    found = [row for part in data for row in part["rows"]]
+    names = {"size": "pixels", "num_envs": "images at once", "outputs": "outputs", "shadows": "shadows"}
+    varied = _varied(found, names | {"samples": "samples"})
+    rows = [
+        [row["env"], *(str(row.get(key, "")) for key in varied), f"{row['frames_per_second']:,}"]
+        + [f"{row['share_of_peak']:.0%}"]
+        for row in found
+    ]
+    heading = ["task", *varied.values(), "frames/s", "share of the machine's peak"]
+    first, *further = (part["provenance"] for part in data)
+    return _table(heading, rows) + "\n\n" + _source(first, ", ".join(file.name for file in files), *further)
+
+
+def environment(machine: str = "cpu") -> str:
     """Steps a second of whole environments, and of what a step is made."""
-    data = _read("cpu-environment.json")
+    data = _read(f"{machine}-environment.json")
+    varied = _varied(data["rows"], {"num_envs": "environments"})
     rows = []
     for row in data["rows"]:
         shares = [
             f"{row[part] / row['seconds_per_step']:.0%}"
             for part in ("physics_seconds", "render_seconds", "rest_seconds")
         ]
-        rows.append([row["env"], f"{row['steps_per_second']:,}", *shares, f"{row['bytes_per_env'] / 1000:,.0f}"])
-    heading = ["task", "steps/s", "physics", "rendering", "the rest", "KB an environment"]
-    return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-environment.json")
+        settings = [f"{row[key]:,}" for key in varied]
+        memory = f"{row['bytes_per_env'] / 1000:,.0f}"
+        rows.append([row["env"], *settings, f"{row['steps_per_second']:,}", *shares, memory])
+    heading = ["task", *varied.values(), "steps/s", "physics", "rendering", "the rest", "KB an environment"]
+    return _table(heading, rows) + "\n\n" + _source(data["provenance"], f"{machine}-environment.json")
 
 
 def figure2() -> str:
@@ -116,9 +132,9 @@ def figure2() -> str:
     return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-figure2.json")
 
 
-def distractors() -> str:
+def distractors(machine: str = "cpu") -> str:
     """What each distractor leaves of the rate without any."""
-    data = _read("cpu-distractors.json")
+    data = _read(f"{machine}-distractors.json")
     rows = sorted(data["rows"], key=lambda row: -row["of_none"])
     cells = [[f"`{row['distractor']}`", f"{row['of_none']:.2f}"] for row in rows]
     columns = 3
@@ -126,7 +142,7 @@ def distractors() -> str:
     cells += [["", ""]] * (length * columns - len(cells))
     together = [[cell for k in range(columns) for cell in cells[k * length + i]] for i in range(length)]
     heading = ["distractor", "rate, of none"] * columns
-    return _table(heading, together) + "\n\n" + _source(data["provenance"], "cpu-distractors.json")
+    return _table(heading, together) + "\n\n" + _source(data["provenance"], f"{machine}-distractors.json")
 
 
 def resets() -> str:
@@ -144,9 +160,9 @@ def resets() -> str:
     return _table(["task", *ways.values()], rows) + "\n\n" + _source(data["provenance"], "cpu-resets.json")
 
 
-def peers() -> str:
+def peers(machine: str = "cpu") -> str:
     """Other renderers beside ours."""
-    data = _read("cpu-peers.json")
+    data = _read(f"{machine}-peers.json")
     rows = []
     for row in data["rows"]:
         if "reason" in row:
@@ -155,7 +171,7 @@ def peers() -> str:
             times = f"{1 / row['times_ours']:,.1f}" if row["renderer"] != "ours" else "1"
             rows.append([row["env"], row["renderer"], f"{row['frames_per_second']:,.0f}", times])
     heading = ["task", "renderer", "frames/s", "ours is so many times as fast"]
-    return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-peers.json")
+    return _table(heading, rows) + "\n\n" + _source(data["provenance"], f"{machine}-peers.json")
 
 
 def compiled() -> str:
@@ -191,6 +207,12 @@ TABLES = {
     "peers": peers,
     "compiled": compiled,
 }
+ALSO_ON_GPUS = {"learning": "learning", "rendering": "render", "environment": "environment"}
+ALSO_ON_GPUS |= {"distractors": "distractors", "peers": "peers"}
+for _name, _stem in ALSO_ON_GPUS.items():  # what gpu.py has brought home
+    for _machine in sorted(file.name.removesuffix(f"-{_stem}.json") for file in RESULTS.glob(f"*-{_stem}.json")):
+        if _machine != "cpu" and "-" not in _machine:
+            TABLES[f"{_name}-{_machine}"] = functools.partial(TABLES[_name], _machine)
 
 
 def main() -> int:

@@ -12,6 +12,7 @@ from jaxtyping import Array
 
 from pixelbrax.cli.measure import check_output, numbers, rate, write_rows
 from pixelbrax.cli.parse import parse
+from pixelbrax.cli.program import cost
 from pixelbrax.envs import PixelEnv, State, check_memory, make
 from pixelbrax.render import render
 
@@ -111,6 +112,7 @@ def measure(env: PixelEnv, num_envs: int, seconds: float) -> dict[str, Any]:
         "render_seconds": render_seconds,
         "rest_seconds": whole_seconds - physics_seconds - render_seconds,
         "bytes_per_env": round((memory.temp_size_in_bytes + memory.output_size_in_bytes) / num_envs) if memory else 0,
+        "kernels": round(cost(program)["kernels"] / _STEPS),
         "compile_seconds": round(compile_seconds, 1),
     }
 

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 
 from pixelbrax.cli.measure import check_output, numbers, rate, write_rows
 from pixelbrax.cli.parse import parse
+from pixelbrax.cli.program import cost
 from pixelbrax.envs import PixelEnv, make
 from pixelbrax.errors import ConfigError
 from pixelbrax.render import OUTPUTS, Camera, GeomPose, render
@@ -33,6 +34,8 @@ class Args:
     """What is drawn, separated by commas: rgb, color, depth, segmentation, normals."""
     shadows: bool = False
     """Draw shadows."""
+    samples: int = 1
+    """Rays in each pixel: 1, 4, 9 or 16."""
     seconds: float = 3.0
     """Time measured for each line of the table."""
     json: Path | None = None
@@ -91,7 +94,7 @@ def measure(env: PixelEnv, pose: GeomPose, camera: Camera, size: int, args: Args
     outputs: Any = tuple(args.outputs.split(","))
 
     def image(pose: GeomPose, camera: Camera) -> tuple[Array, ...]:
-        frame = render(env.scene, pose, camera, size, size, outputs, shadows=args.shadows)
+        frame = render(env.scene, pose, camera, size, size, outputs, shadows=args.shadows, samples=args.samples)
         return tuple(getattr(frame, name) for name in outputs)
 
     num_envs = pose.xpos.shape[0]
@@ -100,26 +103,22 @@ def measure(env: PixelEnv, pose: GeomPose, camera: Camera, size: int, args: Args
     compiled = lowered.compile()
     compile_seconds = time.perf_counter() - start
     one: Any = jax.tree.map(lambda x: x[0], (pose, camera))
-    cost: Any = jax.jit(image).lower(*one).cost_analysis()
-    memory = compiled.memory_analysis()
+    operations: Any = jax.jit(image).lower(*one).cost_analysis()
+    work = cost(compiled)
     calls = rate(lambda: compiled(pose, camera), args.seconds)
     return {
         "size": size,
         "num_envs": num_envs,
         "outputs": args.outputs,
         "shadows": args.shadows,
+        "samples": args.samples,
         "frames_per_second": round(calls * num_envs),
         "compile_seconds": round(compile_seconds, 2),
-        "bytes_per_env": round(memory.temp_size_in_bytes / num_envs) if memory else 0,
-        "operations_per_frame": round(cost["flops"]),
-        "kernels": _kernels(compiled.as_text() or ""),
+        "bytes_per_env": round(work["bytes_between"] / num_envs),
+        "operations_per_frame": round(operations["flops"]),
+        "kernels": work["kernels"],
+        "bytes_moved_per_frame": round(work["bytes_moved"] / num_envs),
     }
-
-
-def _kernels(program: str) -> int:
-    """How many fusions and library calls the optimised program runs one after the other."""
-    entry = program[program.find("ENTRY") :]
-    return sum(f" {kind}(" in line for line in entry.splitlines() for kind in ("fusion", "custom-call"))
 
 
 def peak_operations(seconds: float = 1.0) -> float:

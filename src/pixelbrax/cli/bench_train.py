@@ -11,6 +11,7 @@ from jaxtyping import Array, PyTree
 from pixelbrax.algorithms import AgentState
 from pixelbrax.cli.measure import check_output, rate, write_rows
 from pixelbrax.cli.parse import parse
+from pixelbrax.cli.program import cost
 from pixelbrax.envs import State
 from pixelbrax.training import TrainConfig
 from pixelbrax.training.config import load_preset
@@ -88,5 +89,6 @@ def measure(config: TrainConfig, seconds: float) -> dict[str, Any]:
         "steps_per_second": round(config.agent.batch_size / update_seconds),
         "seconds_per_update": update_seconds,
         "acting_seconds": acting_seconds,
+        "kernels": round(cost(program)["kernels"] / phase),
         "compile_seconds": round(compile_seconds, 1),
     }
