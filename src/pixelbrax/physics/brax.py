@@ -14,7 +14,8 @@ import mujoco
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics.base import PhysicsState, raw_key
+from pixelbrax.physics.base import PhysicsState, exact, raw_key
+from pixelbrax.physics.componentwise import by_component
 from pixelbrax.physics.mjx import quiet_mujoco
 
 with warnings.catch_warnings():  # Brax warns about its own upkeep
@@ -25,6 +26,7 @@ with warnings.catch_warnings():  # Brax warns about its own upkeep
     from brax.envs.base import PipelineEnv, Wrapper
 
 BACKENDS = ("spring", "positional", "generalized", "mjx")
+_OF_VECTORS = ("spring", "positional")  # compute with vectors and quaternions; the others with larger matrices
 
 
 @contextlib.contextmanager
@@ -99,8 +101,13 @@ class BraxPhysics:
 
     cheap_reset = True
 
-    def __init__(self, env: Any):
+    def __init__(self, env: Any, componentwise: bool | None = None):
         """Takes a `brax.envs.Env`, wrapped or not.
+
+        Args:
+          env: the environment.
+          componentwise: rewrite its steps for accelerators (`componentwise.py`), by default where there is one and the
+            engine computes with small vectors.
 
         Raises:
           ConfigError: it is no Brax environment whose bodies have poses.
@@ -110,8 +117,10 @@ class BraxPhysics:
                 f"{type(env.unwrapped).__name__} cannot be drawn: its physics must be a brax.envs.base.PipelineEnv "
                 "whose system was loaded from MJCF"
             )
-        self._env: Any = env
-        self._base = cast(PipelineEnv, env.unwrapped)
+        if componentwise is None:
+            componentwise = jax.default_backend() != "cpu" and env.unwrapped.backend in _OF_VECTORS
+        self._componentwise = componentwise
+        self._use(env)
         self.mj_model: mujoco.MjModel = self._base.sys.mj_model
         self.action_size: int = env.action_size
         self.dt = float(self._base.dt)
@@ -129,25 +138,33 @@ class BraxPhysics:
     def with_model(self, model: Any) -> "BraxPhysics":
         """See `Physics.with_model`."""
         other = copy.copy(self)
-        other._env = _with_system(self._env, model)
-        other._base = cast(PipelineEnv, other._env.unwrapped)
+        other._use(_with_system(self._env, model))
         return other
 
+    def _use(self, env: Any) -> None:
+        self._env: Any = env
+        self._base = cast(PipelineEnv, env.unwrapped)
+        # Rewriting takes seconds: `jax.jit` keeps what comes of it.
+        self._step = jax.jit(by_component(env.step)) if self._componentwise else env.step
+
+    @exact
     def reset(self, key: Array) -> PhysicsState:
         """See `Physics.reset`."""
         with _fluids_on_current_jax(self._base):
             return self._wrap(self._env.reset(raw_key(key)))
 
+    @exact
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
         """See `Physics.step`."""
         with _fluids_on_current_jax(self._base):
-            return self._wrap(self._env.step(state.data, action))
+            return self._wrap(self._step(state.data, action))
 
     def coordinates(self, state: PhysicsState) -> Float[Array, " n"]:
         """See `Physics.coordinates`."""
         pipeline = state.data.pipeline_state
         return jnp.concatenate([pipeline.q, pipeline.qd])
 
+    @exact
     def body_pose(self, state: PhysicsState) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
         """See `Physics.body_pose`. Brax's links are MuJoCo's bodies without the world, which is put back in front."""
         links = state.data.pipeline_state.x

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics.base import PhysicsState
+from pixelbrax.physics.base import PhysicsState, exact
 from pixelbrax.physics.mjx import body_pose, check_implementation, mjx
 
 Source = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
@@ -117,11 +117,13 @@ class MjcfPhysics:
         other.model = model
         return other
 
+    @exact
     def reset(self, key: Array) -> PhysicsState:
         """See `Physics.reset`."""
         data = mjx.forward(self.model, self._reset_fn(key, self._start))
         return self._state(data, jnp.zeros(()))
 
+    @exact
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
         """See `Physics.step`."""
         before: Any = state.data.replace(ctrl=self._middle + self._reach * action)
@@ -132,6 +134,7 @@ class MjcfPhysics:
         """See `Physics.coordinates`."""
         return jnp.concatenate([state.data.qpos, state.data.qvel])
 
+    @exact
     def body_pose(self, state: PhysicsState) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
         """See `Physics.body_pose`."""
         return body_pose(self.mj_model, self.model, state.data)

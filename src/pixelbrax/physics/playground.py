@@ -11,7 +11,7 @@ import mujoco
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics.base import PhysicsState, raw_key
+from pixelbrax.physics.base import PhysicsState, exact, raw_key
 from pixelbrax.physics.mjx import body_pose, check_implementation, quiet_mujoco
 
 
@@ -95,10 +95,12 @@ class PlaygroundPhysics:
         other._env = _with_model(self._env, model)
         return other
 
+    @exact
     def reset(self, key: Array) -> PhysicsState:
         """See `Physics.reset`."""
         return self._wrap(self._env.reset(raw_key(key)))
 
+    @exact
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
         """See `Physics.step`."""
         return self._wrap(self._env.step(state.data, action))
@@ -107,6 +109,7 @@ class PlaygroundPhysics:
         """See `Physics.coordinates`."""
         return jnp.concatenate([state.data.data.qpos, state.data.data.qvel])
 
+    @exact
     def body_pose(self, state: PhysicsState) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
         """See `Physics.body_pose`."""
         return body_pose(self.mj_model, self._env.mjx_model, state.data.data)
