@@ -3,7 +3,8 @@
 Usage: python benchmarks/agreement.py [--env halfcheetah ...] [--num-envs 64] [--size 64] [--json F]
 
 Both take one step from the same states, some of which end an episode or begin one, and their pictures are compared:
-geoms pixel by pixel, colors where the geoms agree. Then the accelerator plays the same episodes twice.
+geoms pixel by pixel, colors where the geoms agree. Then the accelerator plays the same episodes twice, and at last it
+learns twice.
 """
 
 import argparse
@@ -19,11 +20,13 @@ import numpy as np
 
 import pixelbrax
 from pixelbrax.cli.main import use_compilation_cache
+from pixelbrax.training.config import load_preset
 from pixelbrax.training.run_dir import provenance
 
 TASKS = ("halfcheetah", "ant", "walker2d", "humanoid")
 LOOKS = ((), ("dcs/hard",), ("pixelbrax/video",))
 WARM_UP, REPLAYED = 10, 40  # steps before the compared one; steps of the replay
+UPDATES = 3
 BACKEND = "spring"  # the engine whose step is the least of an excuse for a difference
 
 
@@ -66,6 +69,22 @@ def compare(task: str, distractors: tuple[str, ...], num_envs: int, size: int) -
     }
 
 
+def learn_twice(num_envs: int, size: int) -> dict[str, Any]:
+    """Whether a program that learns comes to the same parameters again."""
+    preset = load_preset("ppo-gpu")
+    seen, agent_config = preset.environment, replace(preset.agent, num_envs=num_envs, num_minibatches=4)
+    _, agent = replace(preset, environment=replace(seen, image_size=size), agent=agent_config).build()
+    init, update = jax.jit(agent.init), jax.jit(agent.update)
+
+    def learnt() -> str:
+        state = init(jax.random.key(0))
+        for _ in range(UPDATES):
+            state, *_ = update(state)
+        return _digest(state.params)
+
+    return {"preset": "ppo-gpu", "num_envs": num_envs, "updates": UPDATES, "same_bits": learnt() == learnt()}
+
+
 def _digest(tree: Any) -> str:
     leaves = jax.tree.leaves(jax.device_get(tree))
     return hashlib.sha256(b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in leaves)).hexdigest()
@@ -80,19 +99,27 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     use_compilation_cache()
-    rows = []
+    results: dict[str, Any] = {"provenance": provenance(), "rows": []}
+
+    def keep() -> None:
+        if args.json:
+            args.json.write_text(json.dumps(results, indent=2) + "\n")
+
     print(f"{'env':<14} {'distractors':<16} {'same geom':>10} {'color <= 2':>10} {'largest':>8}  replay")
     for task in args.env:
         for look in LOOKS:
             row = compare(task, look, args.num_envs, args.size)
-            rows.append(row)
+            results["rows"].append(row)
             print(
                 f"{task:<14} {' '.join(look) or '-':<16} {row['same_geom']:>10.4%} {row['color_within_2']:>10.4%} "
                 f"{row['color_largest']:>8}  {'same bits' if row['replay_same_bits'] else 'OTHER BITS'}",
                 flush=True,
             )
-            if args.json:
-                args.json.write_text(json.dumps({"provenance": provenance(), "rows": rows}, indent=2) + "\n")
+            keep()
+    results["learning"] = learn_twice(args.num_envs, args.size)
+    again = "same bits" if results["learning"]["same_bits"] else "OTHER BITS"
+    print(f"learning twice, {UPDATES} updates of ppo-gpu: {again}")
+    keep()
 
 
 if __name__ == "__main__":

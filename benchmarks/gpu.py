@@ -34,6 +34,7 @@ class Step(NamedTuple):
     command: str
     tiny: str
     share: float
+    xla_flags: str = ""
 
 
 TRAIN = "-m pixelbrax train --runs {out}/runs --eval-episodes 128 --preset"
@@ -111,6 +112,13 @@ STEPS = (
         "",
         0.15,
     ),
+    Step(  # what it costs to have the same bits again, should `agreement` find that learning has others
+        "train-split-reproducible",
+        "-m pixelbrax bench train --preset ppo-gpu --seconds 5 --json {out}/train-split-reproducible.json",
+        "",
+        0.1,
+        "--xla_gpu_exclude_nondeterministic_ops=true",
+    ),
     Step(
         "train-state",
         f"{TRAIN} halfcheetah-state --num-steps 20000000",
@@ -138,10 +146,15 @@ def machine() -> dict[str, str]:
 def run(step: Step, out: Path, tiny: bool, seconds: float) -> dict[str, object]:
     """Runs a step for at most so many seconds; what it prints goes to a file of its name."""
     command = (step.tiny if tiny else step.command).format(out=out).split()
+    flags = " ".join([os.environ.get("XLA_FLAGS", ""), step.xla_flags]).strip()
     start = time.monotonic()
     with (out / f"{step.name}.log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, *command], cwd=HERE.parent, stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ)
+            [sys.executable, *command],
+            cwd=HERE.parent,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {"XLA_FLAGS": flags},
         )
         try:
             code: int | str = process.wait(seconds)

@@ -32,6 +32,7 @@ def test_the_gpu_run_is_rehearsed(tmp_path, monkeypatch):
     assert not any("checkpoint" in name for name in names)
     agreement = json.loads((tmp_path / "out" / "agreement.json").read_text())
     assert all(row["same_geom"] > 0.999 and row["replay_same_bits"] for row in agreement["rows"])
+    assert agreement["learning"]["same_bits"]
 
     home = tmp_path / "home"
     home.mkdir()
