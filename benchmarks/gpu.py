@@ -5,6 +5,12 @@ Usage: python benchmarks/gpu.py --budget-seconds N --out FOLDER [--archive FILE]
 Each step is a process of its own that writes its file as it goes, and is stopped where the budget ends: what is cut off
 still counts, and is in the archive, which is made anew after every step. `--tiny` rehearses on a CPU in a few minutes.
 
+A machine that is lent for ten minutes at a time takes it in parts, each with a budget of 570 seconds:
+
+  --only agreement render
+  --only environment environment-others render-shadows render-outputs render-samples
+  --only train-video train-split train-split-reproducible
+
 What was brought home is kept, say of an H100, with
 
   tar xf results.tar.gz -C /tmp/r
@@ -48,14 +54,14 @@ STEPS = (
         "agreement",
         "benchmarks/agreement.py --json {out}/agreement.json",
         "benchmarks/agreement.py --env halfcheetah --num-envs 4 --size 16 --json {out}/agreement.json",
-        0.15,
+        0.6,
     ),
     Step(
         "render",
         "-m pixelbrax bench render --env halfcheetah,ant,humanoid --size 64,84 --num-envs 256,1024,4096,16384 "
         "--seconds 1 --json {out}/render.json",
         "-m pixelbrax bench render --env halfcheetah --size 16 --num-envs 2 --seconds 0.1 --json {out}/render.json",
-        0.2,
+        0.4,
     ),
     Step(
         "render-shadows",
@@ -88,10 +94,17 @@ STEPS = (
     ),
     Step(
         "environment",
-        "-m pixelbrax bench env --env halfcheetah,walker2d,ant,humanoid --backend spring "
-        "--num-envs 1,10,100,1000,4096,16384 --seconds 1 --json {out}/environment.json",
+        "-m pixelbrax bench env --env halfcheetah --backend spring --num-envs 4096,1000,16384,100,10,1 --seconds 1 "
+        "--json {out}/environment.json",
         "-m pixelbrax bench env --env halfcheetah --num-envs 2 --size 16 --seconds 0.1 --json {out}/environment.json",
-        0.25,
+        0.4,
+    ),
+    Step(
+        "environment-others",
+        "-m pixelbrax bench env --env walker2d,ant,humanoid --backend spring --num-envs 4096,1000 --seconds 1 "
+        "--json {out}/environment-others.json",
+        "",
+        0.3,
     ),
     Step(
         "distractors",

@@ -29,6 +29,14 @@ def _source(provenance: dict[str, str], file: str, *further: dict[str, str]) -> 
     )
 
 
+def _compiler(facts: dict[str, str], file: str) -> str:
+    """Where a table's numbers are from, if nothing was run."""
+    return (
+        f"Compiled by JAX {facts['jax']} for an H200, commit {facts['commit'][:9]}, and not run "
+        f"(`benchmarks/results/{file}`)."
+    )
+
+
 def _read(file: str) -> dict:
     return json.loads((RESULTS / file).read_text())
 
@@ -76,6 +84,15 @@ def generalization() -> str:
     return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-generalization.json")
 
 
+def _together(pattern: str) -> tuple[list[dict], str]:
+    """The rows of several files of one machine, and where they are from."""
+    files = sorted(RESULTS.glob(pattern))
+    data = [json.loads(file.read_text()) for file in files]
+    first, *further = (part["provenance"] for part in data)
+    rows = [row for part in data for row in part["rows"]]
+    return rows, _source(first, ", ".join(file.name for file in files), *further)
+
+
 def _varied(rows: list[dict], names: dict[str, str]) -> dict[str, str]:
     """Those settings, by key and heading, in which the rows differ."""
     return {key: heading for key, heading in names.items() if len({str(row.get(key)) for row in rows}) > 1}
@@ -83,9 +100,7 @@ def _varied(rows: list[dict], names: dict[str, str]) -> dict[str, str]:
 
 def rendering(machine: str = "cpu") -> str:
     """Frames a second of the renderer: in all that was drawn there, with shadows, several outputs, more samples."""
-    files = sorted(RESULTS.glob(f"{machine}-render*.json"))
-    data = [json.loads(file.read_text()) for file in files]
-    found = [row for part in data for row in part["rows"]]
+    found, source = _together(f"{machine}-render*.json")
     names = {"size": "pixels", "num_envs": "images at once", "outputs": "outputs", "shadows": "shadows"}
     varied = _varied(found, names | {"samples": "samples"})
     rows = [
@@ -94,16 +109,15 @@ def rendering(machine: str = "cpu") -> str:
         for row in found
     ]
     heading = ["task", *varied.values(), "frames/s", "share of the machine's peak"]
-    first, *further = (part["provenance"] for part in data)
-    return _table(heading, rows) + "\n\n" + _source(first, ", ".join(file.name for file in files), *further)
+    return _table(heading, rows) + "\n\n" + source
 
 
 def environment(machine: str = "cpu") -> str:
     """Steps a second of whole environments, and of what a step is made."""
-    data = _read(f"{machine}-environment.json")
-    varied = _varied(data["rows"], {"num_envs": "environments"})
+    found, source = _together(f"{machine}-environment*.json")
+    varied = _varied(found, {"num_envs": "environments"})
     rows = []
-    for row in data["rows"]:
+    for row in found:
         shares = [
             f"{row[part] / row['seconds_per_step']:.0%}"
             for part in ("physics_seconds", "render_seconds", "rest_seconds")
@@ -112,7 +126,7 @@ def environment(machine: str = "cpu") -> str:
         memory = f"{row['bytes_per_env'] / 1000:,.0f}"
         rows.append([row["env"], *settings, f"{row['steps_per_second']:,}", *shares, memory])
     heading = ["task", *varied.values(), "steps/s", "physics", "rendering", "the rest", "KB an environment"]
-    return _table(heading, rows) + "\n\n" + _source(data["provenance"], f"{machine}-environment.json")
+    return _table(heading, rows) + "\n\n" + source
 
 
 def figure2() -> str:
@@ -189,11 +203,20 @@ def compiled() -> str:
                 [task, f"{row['kernels']}", f"{instructions:,.0f}", f"{moved / 1000:,.0f}", f"{most / 1e6:.1f}"]
             )
     heading = ["task", "kernels", "instructions a pixel", "KB moved an image", "million frames/s by data sheet"]
-    facts = data["provenance"]
-    return _table(heading, rows) + (
-        f"\n\nCompiled by JAX {facts['jax']} for an H200, commit {facts['commit'][:9]}, and not run "
-        "(`benchmarks/results/h200-compiled-render.json`)."
-    )
+    return _table(heading, rows) + "\n\n" + _compiler(data["provenance"], "h200-compiled-render.json")
+
+
+def programs() -> str:
+    """What XLA makes of a step of many environments, and of an update, on a GPU."""
+    data = _read("h200-compiled-training.json")
+    rows = []
+    for row in data["rows"]:
+        step = row["program"] == "step"
+        name = f"a step of {row['num_envs']:,} {row['of']}" if step else f"an update of `{row['of']}`"
+        gigabytes = [f"{row[key] / 1e9:,.{digits}f}" for key, digits in (("bytes_moved", 1), ("bytes_between", 2))]
+        rows.append([name, f"{row['kernels']:,}", *gigabytes])
+    heading = ["program", "kernels", "GB moved", "GB in between"]
+    return _table(heading, rows) + "\n\n" + _compiler(data["provenance"], "h200-compiled-training.json")
 
 
 TABLES = {
@@ -206,6 +229,7 @@ TABLES = {
     "distractors": distractors,
     "peers": peers,
     "compiled": compiled,
+    "programs": programs,
 }
 ALSO_ON_GPUS = {"learning": "learning", "rendering": "render", "environment": "environment"}
 ALSO_ON_GPUS |= {"distractors": "distractors", "peers": "peers"}
