@@ -54,12 +54,13 @@ def compare(task: str, distractors: tuple[str, ...], num_envs: int, size: int) -
     soon = env.episode_length - WARM_UP - 1 + jnp.arange(num_envs) % 4
     state = replace(state, info=state.info | {"steps": jnp.where(jnp.arange(num_envs) % 2 == 0, soon, 0)})
     *_, state = play(state, key, WARM_UP)
-    there, here = (jax.device_get(act(*jax.device_put((state, key), d)).obs) for d in (cpu, accelerator))
+    there, here = (act(jax.device_put(state, d), jax.device_put(key, d)).obs for d in (cpu, accelerator))
+    there, here = jax.device_get((there, here))
     same = there["segmentation"] == here["segmentation"]
     apart = np.abs(there["pixels"].astype(int) - here["pixels"].astype(int)).max(-1)[same]
 
-    begun = jax.device_put((state, key), accelerator)
-    first, second = ([_digest((s.obs, s.reward, s.metrics)) for s in play(*begun, REPLAYED)] for _ in range(2))
+    state, key = jax.device_put((state, key), accelerator)
+    first, second = ([_digest((s.obs, s.reward, s.metrics)) for s in play(state, key, REPLAYED)] for _ in range(2))
     return {
         "env": task,
         "distractors": list(distractors),

@@ -106,8 +106,8 @@ class BraxPhysics:
 
         Args:
           env: the environment.
-          componentwise: rewrite its steps for accelerators (`componentwise.py`), by default where there is one and the
-            engine computes with small vectors.
+          componentwise: rewrite its steps for GPUs (`componentwise.py`); by default where there is one, if the engine
+            computes with small vectors.
 
         Raises:
           ConfigError: it is no Brax environment whose bodies have poses.
@@ -118,7 +118,7 @@ class BraxPhysics:
                 "whose system was loaded from MJCF"
             )
         if componentwise is None:
-            componentwise = jax.default_backend() != "cpu" and env.unwrapped.backend in _OF_VECTORS
+            componentwise = jax.default_backend() == "gpu" and env.unwrapped.backend in _OF_VECTORS
         self._componentwise = componentwise
         self._use(env)
         self.mj_model: mujoco.MjModel = self._base.sys.mj_model

@@ -1,4 +1,4 @@
-"""Programs of small vectors and matrices rewritten for accelerators, component by component.
+"""Programs of small vectors and matrices rewritten for GPUs, component by component.
 
 An engine that turns and crosses vectors of three makes of each a row of slices, concatenations, matrix products and
 scattered sums. On a GPU each is a kernel that takes longer to start than to run, and scattered sums add up in another
@@ -76,7 +76,7 @@ _MOVES: dict[str, Callable[[np.ndarray, Sequence[int], dict[str, Any]], np.ndarr
 
 
 def by_component(function: Function) -> Function:
-    """A function of pytrees of arrays that gives the same but for rounding, and is made for accelerators."""
+    """A function of pytrees of arrays that gives the same but for rounding, in the form that GPUs are good at."""
 
     @functools.wraps(function)
     def rewritten(*args: Any) -> Any:
@@ -221,7 +221,7 @@ def _product(eqn: Any, a: Parts, b: Parts) -> Parts | None:
         """A part, with all big axes of the result."""
         part = jnp.asarray(x.parts[tuple(at[axes[i]] for i in small_axes(x.shape))])
         own = [axes[i] for i in big_axes(x.shape)]
-        part = jnp.transpose(part, np.argsort(own))
+        part = jnp.transpose(part, sorted(range(len(own)), key=own.__getitem__))
         return part.reshape([out.shape[axis] if axis in own else 1 for axis in big])
 
     def part(place: tuple[int, ...]) -> Any:
