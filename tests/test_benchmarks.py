@@ -72,8 +72,28 @@ def test_sheets_show_what_the_environment_shows(monkeypatch):
     assert (difference > 0).mean() < 1e-3
 
 
-def test_kernels_and_bytes_are_counted_through_loops_and_branches():
+def test_kernels_and_bytes_are_counted_through_loops_branches_and_slices():
     text = """
+%fused (x: f32[8]) -> (f32[8], pred[8]) {
+  %x = f32[8]{0} parameter(0)
+  %p = pred[8]{0} compare(%x, %x), direction=EQ
+  ROOT %t = (f32[8]{0}, pred[8]{0}) tuple(%x, %p)
+}
+
+%fused.1 (x: f32[8]) -> u8[2,8] {
+  %x = f32[8]{0} parameter(0)
+  ROOT %c = u8[2,8]{1,0} convert(%x)
+}
+
+%fused.2 (much: f32[100,8], i: s32[], row: f32[8]) -> f32[100,8] {
+  %much = f32[100,8]{1,0} parameter(0)
+  %i = s32[] parameter(1)
+  %row = f32[8]{0} parameter(2)
+  %old = f32[1,8]{1,0} dynamic-slice(%much, %i)
+  %new = f32[1,8]{1,0} add(%old, %row)
+  ROOT %u = f32[100,8]{1,0} dynamic-update-slice(%much, %new, %i)
+}
+
 %body (p: (s32[], f32[8])) -> (s32[], f32[8]) {
   %p = (s32[], f32[8]{0}) parameter(0)
   %x = f32[8]{0} get-tuple-element(%p), index=1
@@ -81,10 +101,14 @@ def test_kernels_and_bytes_are_counted_through_loops_and_branches():
   ROOT %t = (s32[], f32[8]{0}) tuple(%x, %x)
 }
 
-ENTRY %main (a: f32[8]) -> f32[8] {
+ENTRY %main (a: f32[8], m: f32[100,8], i: s32[]) -> f32[8] {
   %a = f32[8]{0} parameter(0)
+  %m = f32[100,8]{1,0} parameter(1)
+  %i = s32[] parameter(2)
   %b = u8[2,8]{1,0} fusion(%a), kind=kLoop, calls=%fused.1
   %w = (s32[], f32[8]{0}) while(%t), condition=%cond, body=%body, backend_config={"known_trip_count":{"n":"5"}}
+  %u = f32[100,8]{1,0} fusion(%m, %i, %a), kind=kLoop, calls=%fused.2
+  %g = f32[3,8]{1,0} gather(%u, %i), slice_sizes={1,8}
   ROOT %c = f32[8]{0} conditional(%i, %a, %a), branch_computations={%cheap, %body}
 }
 
@@ -94,6 +118,8 @@ ENTRY %main (a: f32[8]) -> f32[8] {
 """
     memory = SimpleNamespace(temp_size_in_bytes=7)
     program = SimpleNamespace(as_text=lambda: text, memory_analysis=lambda: memory)
-    once = 8 * 4 + 8 * (4 + 1)  # the body reads one array and writes two
-    expected = {"kernels": 1 + 5 + 1, "bytes_moved": 8 * 4 + 16 + 5 * once + once, "bytes_between": 7}
+    row, number = 8 * 4, 4
+    body = row + row + 8  # reads one array and writes two
+    slices = (row + row + number + row) + (3 * row + number + 3 * row)  # a row changed in place; three rows taken
+    expected = {"kernels": 1 + 5 + 2 + 1, "bytes_moved": row + 16 + 5 * body + slices + body, "bytes_between": 7}
     assert cost(program) == expected

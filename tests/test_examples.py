@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
@@ -21,6 +23,7 @@ def test_a_creature_of_ones_own_acts():
     assert "images (4, 48, 48, 9) uint8" in done.stdout
 
 
+@pytest.mark.full
 def test_a_brax_environment_is_wrapped():
     script = EXAMPLES / "wrap_brax.py"
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)

@@ -13,7 +13,6 @@ MATRIX = [(name, backend) for name in pixelbrax.list_envs() for backend in get_t
 # `make test` walks a sample that has every kind of engine; `make test-all` walks them all.
 SAMPLE = {
     ("dmc/cartpole_balance", "jax"),
-    ("halfcheetah", "spring"),
     ("inverted_pendulum", "generalized"),
     ("inverted_pendulum", "mjx"),
     ("reacher", "positional"),

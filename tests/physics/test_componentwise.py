@@ -50,6 +50,7 @@ PROGRAMS = {
     "a diagonal": lambda: (lambda m: jnp.diagonal(m, axis1=1, axis2=2), MATRICES),
     "sums by parents": lambda: (lambda x: jax.ops.segment_sum(x, PARENTS, 7), LINKS),  # -1 counts for nothing
     "sums over pairs": lambda: (lambda x: jnp.zeros(9).at[PAIRS].add(x), _numbers(5, 2)),
+    "sums at the end": lambda: (lambda x: x.at[np.array([2, 9, 12])].add(1.0, mode="clip"), COORDINATES),
     "set": lambda: (lambda x: x.at[np.array([1, 3, 3])].set(jnp.arange(3.0)), COORDINATES),
     "rows set": lambda: (lambda m: m.at[:, 0].set(1.0).at[2, 1:].add(2.0), MATRICES),
     "indices that come of data": lambda: (lambda x, i: x[i] + x[jnp.argmax(x[:, 0])], LINKS, jnp.array(3)),
@@ -60,7 +61,7 @@ PROGRAMS = {
     "choices": lambda: (lambda x: (jnp.where(x > 0, x, 0), jnp.clip(x, -0.1, 0.1), jnp.sign(x)), LINKS),
     "whole numbers": lambda: (lambda i: (i[::-1] * 3 // 2, i % 4, i & 6), jnp.arange(7)),
     "random numbers": lambda: (lambda k: jax.random.normal(jax.random.split(k)[1], (7, 3)), jax.random.key(0)),
-    "nothing": lambda: (lambda x: (x[:0], jnp.zeros((0, 3)), x), LINKS),
+    "nothing": lambda: (lambda x: (x[:0], x[:0].sum(0), x[:, :0] @ x[:0], jnp.zeros((0, 3))), LINKS),
     "a solution": lambda: (lambda m, v: jnp.linalg.solve(m + 3 * jnp.eye(3), v[..., None]), MATRICES, LINKS),
     "a condition": lambda: (lambda x: jax.lax.cond(x[0, 0] > 0, lambda y: y * 2, jnp.sin, x), LINKS),
     "many in many": lambda: (jax.vmap(jax.vmap(jnp.dot)), MATRICES, MATRICES[::-1]),

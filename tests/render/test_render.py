@@ -147,10 +147,10 @@ def test_a_batch_in_chunks_equals_single_images(strict):
     np.testing.assert_array_equal(nested.segmentation.reshape(6, 32, 32), batch.segmentation[:6])
 
 
-_TEXTURED = pytest.param("dmc/finger_spin", marks=pytest.mark.full)
+_TASKS = [pytest.param(name, marks=pytest.mark.full) for name in ("humanoid", "dmc/finger_spin")]
 
 
-@pytest.mark.parametrize("name", ["humanoid", _TEXTURED, "every kind", "every kind, all varied"])
+@pytest.mark.parametrize("name", [*_TASKS, "every kind", "every kind, all varied"])
 def test_the_program_for_accelerators_draws_the_same(name, monkeypatch, request):
     """The program for accelerators, run on a CPU; what GPUs make of it is for `benchmarks/gpu.py` to see."""
     shown: dict = {"height": SIZE, "width": SIZE, "outputs": (*ALL, "color"), "shadows": True, "samples": 4}

@@ -1,7 +1,7 @@
 """What a compiled program does on an accelerator, read from its text: kernels, bytes moved."""
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 _FREE = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "opt-barrier"}
 _BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s16": 2, "u16": 2, "s64": 8, "u64": 8, "f64": 8}
@@ -10,8 +10,8 @@ _BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s16": 2, "u16": 2, 
 def cost(program: Any) -> dict[str, int]:
     """Of one run of a compiled program: kernels started, the most bytes they read and write, and bytes in between.
 
-    Bodies of loops count as often as they run, where XLA knows how often, and the dearest branch of several. An operand
-    counts whole, also where only a part of it is read. A CPU has no kernels: there it is a number of operations.
+    Bodies of loops count as often as they run, where XLA knows how often, and the dearest branch of several. A CPU has
+    no kernels: there it is a number of operations.
     """
     kernels, moved = _cost("ENTRY", computations(program))
     memory = program.memory_analysis()
@@ -37,26 +37,85 @@ def num_bytes(shape: str) -> int:
     return total
 
 
+class _Operation(NamedTuple):
+    """A line of a computation: what it is called, its shape, what it does with what, and the rest of the line."""
+
+    name: str
+    shape: str
+    kind: str
+    operands: list[str]
+    rest: str
+
+
+def _operations(lines: list[str]) -> list[_Operation]:
+    pattern = r"\s*(?:ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\(([^)]*)\)(.*)"
+    found = (re.match(pattern, line) for line in lines)
+    return [_Operation(m[1], m[2], m[3], re.findall(r"%([\w.\-]+)", m[4]) or [m[4]], m[5]) for m in found if m]
+
+
 def _cost(name: str, blocks: dict[str, list[str]]) -> tuple[int, int]:
     """Kernels and bytes of one run of a computation."""
-    sizes: dict[str, int] = {}
+    operations = _operations(blocks.get(name, []))
+    sizes = {operation.name: num_bytes(operation.shape) for operation in operations}
     kernels = moved = 0
-    for line in blocks.get(name, []):
-        match = re.match(r"\s*(?:ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\(([^)]*)\)(.*)", line)
-        if not match:
-            continue
-        result, shape, operation, operands, rest = match.groups()
-        sizes[result] = num_bytes(shape)
-        if inner := _inner(operation, rest):
-            trips = re.search(r'"known_trip_count":\{"n":"(\d+)"', rest)
+    for operation in operations:
+        if inner := _inner(operation.kind, operation.rest):
+            trips = re.search(r'"known_trip_count":\{"n":"(\d+)"', operation.rest)
             runs = int(trips[1]) if trips else 1
             dearest = max(_cost(computation, blocks) for computation in inner)
             kernels += runs * dearest[0]
             moved += runs * dearest[1]
-        elif operation not in _FREE and not operation.endswith("-done"):
+        elif operation.kind not in _FREE and not operation.kind.endswith("-done"):
             kernels += 1
-            moved += sizes[result] + sum(sizes.get(o, 0) for o in re.findall(r"%([\w.\-]+)", operands))
+            moved += _moved(operation, sizes, blocks)
     return kernels, moved
+
+
+def _moved(operation: _Operation, sizes: dict[str, int], blocks: dict[str, list[str]]) -> int:
+    """Bytes that one kernel reads and writes; of what it takes or sets a slice of, the slice."""
+    fused = re.search(r"calls=%?([\w.\-]+)", operation.rest) if operation.kind == "fusion" else None
+    inside = [operation]
+    inputs = {name: name for name in operation.operands}
+    if fused:
+        inside = _operations(blocks[fused[1]])
+        parameters = {x.name: int(x.operands[0]) for x in inside if x.kind == "parameter"}
+        inputs = {name: operation.operands[number] for name, number in parameters.items()}
+    own = sizes | {x.name: num_bytes(x.shape) for x in inside}
+    read = sum(min(_read(name, inside, own), sizes.get(given, 0)) for name, given in inputs.items())
+    return read + _written(inside, own)
+
+
+def _read(name: str, inside: list[_Operation], sizes: dict[str, int]) -> int:
+    """Bytes that are read of an array: all, or those of its slices."""
+    same, slices = {name}, 0
+    for operation in inside:
+        first, *others = operation.operands
+        if same.isdisjoint(operation.operands) or operation.kind == "parameter":
+            continue
+        if operation.kind == "bitcast":
+            same.add(operation.name)
+        elif first not in same or not same.isdisjoint(others):
+            return sizes[name]
+        elif operation.kind in ("slice", "dynamic-slice", "gather"):
+            slices += sizes[operation.name]
+        elif operation.kind != "dynamic-update-slice":  # which is done in place
+            return sizes[name]
+    return slices
+
+
+def _written(inside: list[_Operation], sizes: dict[str, int]) -> int:
+    """Bytes of the results, of which those that are set in place count as far as they are set."""
+    known = {operation.name: operation for operation in inside}
+    *_, root = inside
+    results = root.operands if root.kind == "tuple" else [root.name]
+    total = 0
+    for result in results:
+        operation = known.get(result)
+        while operation and operation.kind == "bitcast":
+            operation = known.get(operation.operands[0])
+        in_place = operation is not None and operation.kind == "dynamic-update-slice"
+        total += sizes.get(operation.operands[1] if operation and in_place else result, 0)
+    return total
 
 
 def _inner(operation: str, rest: str) -> list[str]:

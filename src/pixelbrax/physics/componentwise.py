@@ -24,7 +24,6 @@ from pixelbrax.physics.parts import SMALL, Parts, big_axes, moved, numbered, sma
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_INLINED = {"jit", "pjit", "closed_call"}
 _ELEMENTWISE = set(
     "abs acos acosh add and asin asinh atan atan2 atanh cbrt ceil clamp convert_element_type copy cos cosh div eq erf "
     "erf_inv exp exp2 expm1 floor ge gt integer_pow is_finite le log log1p logistic lt max min mul ne neg nextafter "
@@ -111,7 +110,7 @@ def _constant(x: Any) -> Parts:
 def _apply(eqn: Any, args: list[Parts]) -> list[Parts]:
     """The results of one operation."""
     name = eqn.primitive.name
-    if name in _INLINED:
+    if name == "jit":
         return _evaluate(eqn.params["jaxpr"], args)
     if name == "scan":
         return _scan(eqn, args)
@@ -166,9 +165,10 @@ def _stretched(numbers: np.ndarray, shape: Sequence[int], axes: Sequence[int]) -
 def _computed(eqn: Any, args: list[Parts]) -> Parts | None:
     """The result of arithmetic, a component at a time."""
     name, out = eqn.primitive.name, eqn.outvars[0].aval
-    if name in _REDUCTIONS:
+    empty = any(0 in x.shape for x in args)
+    if name in _REDUCTIONS and not empty:
         return _reduced(eqn, args[0])
-    if name == "dot_general":
+    if name == "dot_general" and not empty:
         return _product(eqn, *args)
     if name not in _ELEMENTWISE:
         return None
@@ -273,7 +273,7 @@ def _scattered(eqn: Any, x: Parts, indices: Parts, updates: Parts) -> Parts | No
         start_indices_batching_dims=dims.scatter_indices_batching_dims,
     )
     old, new = numbered(x.shape, updates.shape)
-    targets = _gathered(x.shape, indices, reverse, sizes, lax.GatherScatterMode.FILL_OR_DROP)
+    targets = _gathered(x.shape, indices, reverse, sizes, eqn.params["mode"])
     if targets is None:
         return None
     targets, kept = targets.ravel(), targets.ravel() >= 0
