@@ -67,6 +67,7 @@ def _leaves(run):
         ("bench fly", "unknown benchmark 'fly'"),
         ("bench render --size 64,x", "size is '64,x'"),
         ("bench render --outputs rgba --env inverted_pendulum --num-envs 1", "unknown output 'rgba'"),
+        ("bench render --samples 5", "samples is 5: it must be one of 1, 4"),
         ("bench env --num-envs 1000000000", "at most"),
         ("train --num-envs 100000000 --num-minibatches 1", "takes at least"),
         ("train --env halfcheeta", "did you mean halfcheetah"),

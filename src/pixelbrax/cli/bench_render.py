@@ -15,7 +15,7 @@ from pixelbrax.cli.parse import parse
 from pixelbrax.cli.program import cost
 from pixelbrax.envs import PixelEnv, make
 from pixelbrax.errors import ConfigError
-from pixelbrax.render import OUTPUTS, Camera, GeomPose, render
+from pixelbrax.render import OUTPUTS, SAMPLES, Camera, GeomPose, render
 
 _STEPS = 20  # with random actions, before the states that are drawn
 
@@ -48,6 +48,8 @@ def main(argv: list[str]) -> int:
     check_output(args.seconds, args.json)
     if unknown := set(args.outputs.split(",")) - set(OUTPUTS):
         raise ConfigError(f"unknown output {unknown.pop()!r}: the renderer gives {', '.join(OUTPUTS)}")
+    if args.samples not in SAMPLES:
+        raise ConfigError(f"samples is {args.samples}: it must be one of {', '.join(map(str, SAMPLES))}")
     sizes, batches = numbers("size", args.size), numbers("num-envs", args.num_envs)
     envs = {name: make(name) for name in args.env.split(",")}
     peak = peak_operations()

@@ -17,9 +17,9 @@ def exact(method: Method) -> Method:
     """Lets matrix products keep all of float32's bits; GPUs and TPUs else keep 10 or 7, too few for positions."""
 
     @functools.wraps(method)
-    def exactly(*args: Any) -> Any:
+    def exactly(*args: Any, **kwargs: Any) -> Any:
         with jax.default_matmul_precision("highest"):
-            return method(*args)
+            return method(*args, **kwargs)
 
     return exactly  # pyright: ignore[reportReturnType]
 

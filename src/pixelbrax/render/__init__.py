@@ -4,13 +4,14 @@ from pixelbrax.render.camera import Camera, ModelCamera, look_at, orbit
 from pixelbrax.render.follow import LightsAt, moving_lights
 from pixelbrax.render.materialize import materialized
 from pixelbrax.render.read import UnsupportedGeomError
-from pixelbrax.render.renderer import OUTPUTS, Frame, Output, render
+from pixelbrax.render.renderer import OUTPUTS, SAMPLES, Frame, Output, render
 from pixelbrax.render.scene import GeomPose, LightKind, Pattern, Scene
 from pixelbrax.render.shade import unpack
 from pixelbrax.render.vary import varied_model, vary_scene
 
 __all__ = [
     "OUTPUTS",
+    "SAMPLES",
     "Camera",
     "Frame",
     "GeomPose",
