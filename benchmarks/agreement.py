@@ -9,7 +9,6 @@ environments is also shown with distractors. At last the accelerator learns twic
 
 import argparse
 import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +20,8 @@ import numpy as np
 
 import pixelbrax
 from pixelbrax.cli.main import use_compilation_cache
+from pixelbrax.cli.measure import write_rows
 from pixelbrax.training.config import load_preset
-from pixelbrax.training.run_dir import provenance
 
 TASKS = ("halfcheetah", "ant", "walker2d", "humanoid")
 LOOKS = ((), ("dcs/hard",), ("pixelbrax/video",))
@@ -101,27 +100,22 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     use_compilation_cache()
-    results: dict[str, Any] = {"provenance": provenance(), "rows": []}
-
-    def keep() -> None:
-        if args.json:
-            args.json.write_text(json.dumps(results, indent=2) + "\n")
-
+    rows: list[dict[str, Any]] = []
     print(f"{'env':<14} {'distractors':<16} {'same geom':>10} {'color <= 2':>10} {'largest':>8}  replay")
     first, *others = args.env
     for task, look in [*((first, look) for look in LOOKS), *((other, ()) for other in others)]:
         row = compare(task, look, args.num_envs, args.size)
-        results["rows"].append(row)
+        rows.append(row)
         print(
             f"{task:<14} {' '.join(look) or '-':<16} {row['same_geom']:>10.4%} {row['color_within_2']:>10.4%} "
             f"{row['color_largest']:>8}  {'same bits' if row['replay_same_bits'] else 'OTHER BITS'}",
             flush=True,
         )
-        keep()
-    results["learning"] = learn_twice(args.num_envs, args.size)
-    again = "same bits" if results["learning"]["same_bits"] else "OTHER BITS"
+        write_rows(args.json, rows)
+    rows.append(learn_twice(args.num_envs, args.size))
+    again = "same bits" if rows[-1]["same_bits"] else "OTHER BITS"
     print(f"learning twice, {UPDATES} updates of ppo-gpu: {again}")
-    keep()
+    write_rows(args.json, rows)
 
 
 if __name__ == "__main__":

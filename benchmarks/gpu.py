@@ -8,8 +8,8 @@ still counts, and is in the archive, which is made anew after every step. `--tin
 A machine that is lent for ten minutes at a time takes it in parts, each with a budget of 570 seconds:
 
   --only agreement render
-  --only environment environment-others render-shadows render-outputs render-samples
-  --only train-video train-split train-split-reproducible
+  --only render-shadows render-outputs render-samples peers environment environment-others
+  --only distractors train-video train-split train-split-reproducible
 
 What was brought home is kept, say of an H100, with
 

@@ -8,6 +8,7 @@ from brax import math as brax_math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import pixelbrax
 from pixelbrax.physics.brax import BraxPhysics
 from pixelbrax.physics.componentwise import by_component
 from pixelbrax.physics.parts import Parts, moved, numbered
@@ -139,8 +140,6 @@ def test_gradients_are_the_same():
 )
 def test_an_engine_steps_the_same(name, backend):
     """And nothing is left in its loop that a GPU would need a kernel of its own for, or sum up in any order."""
-    import pixelbrax
-
     env = pixelbrax.make(name, backend).physics._env
     plain, rewritten = BraxPhysics(env), BraxPhysics(env, componentwise=True)
     states = jax.jit(jax.vmap(plain.reset))(jax.random.split(jax.random.key(0), 16))

@@ -95,11 +95,11 @@ def _read(name: str, inside: list[_Operation], sizes: dict[str, int]) -> int:
         if operation.kind == "bitcast":
             same.add(operation.name)
         elif first not in same or not same.isdisjoint(others):
-            return sizes[name]
+            return sizes.get(name, 0)
         elif operation.kind in ("slice", "dynamic-slice", "gather"):
             slices += sizes[operation.name]
         elif operation.kind != "dynamic-update-slice":  # which is done in place
-            return sizes[name]
+            return sizes.get(name, 0)
     return slices
 
 
