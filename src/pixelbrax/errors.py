@@ -1,7 +1,11 @@
 """Exceptions, and checks that several rooms share."""
 
 import difflib
-from collections.abc import Sequence
+import math
+import numbers
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 class ConfigError(ValueError):
@@ -13,12 +17,105 @@ class TrainingError(RuntimeError):
 
 
 MAX_SEED = 2**31 - 1
+MAX_FLOAT = 3.4028234663852886e38
+"""The largest float32: compiled programs know no larger number."""
 
 
-def check_seed(seed: int) -> None:
-    """Raises ConfigError unless a seed is one that every JAX configuration takes."""
-    if not 0 <= seed <= MAX_SEED:
-        raise ConfigError(f"seed is {seed}: it must lie between 0 and {MAX_SEED}")
+def check_seed(seed: int) -> int:
+    """The seed; raises ConfigError unless it is one that every JAX configuration takes."""
+    return check_count("seed", seed, least=0, most=MAX_SEED)
+
+
+def check_count(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """A whole number as an `int`.
+
+    Args:
+      name: of the setting, for the message.
+      value: an integer of Python or NumPy; a float is refused even if it is whole, and so is a bool.
+      least: the smallest allowed.
+      most: the largest allowed, or None.
+
+    Raises:
+      ConfigError: it is no integer, or out of range; the message has name, value and rule.
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        count = operator.index(value)
+    except TypeError:
+        raise ConfigError(f"{name} is {value!r}: it must be a whole number") from None
+    if count < least or (most is not None and count > most):
+        rule = f"at least {least}" if most is None else f"at least {least} and at most {most}"
+        raise ConfigError(f"{name} is {count}: it must be {rule}")
+    return count
+
+
+def check_number(
+    name: str, value: Any, least: float = -MAX_FLOAT, most: float = MAX_FLOAT, *, above: float | None = None
+) -> float:
+    """A finite number that a float32 can hold, as a `float`.
+
+    Args:
+      name: of the setting, for the message.
+      value: a real number of Python or NumPy; a bool is refused.
+      least: the smallest allowed.
+      most: the largest allowed.
+      above: if given, the number must be larger than this.
+
+    Raises:
+      ConfigError: it is no number, not finite, or out of range; the message has name, value and rule.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise ConfigError(f"{name} is {value!r}: it must be a number")
+    number = float(value)
+    rules = [
+        (math.isfinite(number) and abs(number) <= MAX_FLOAT, "finite, as a float32"),
+        (above is None or number > above, "positive" if above == 0 else f"larger than {above}"),
+        (number >= least, "at least 0" if least == 0 else f"at least {least:g}"),
+        (number <= most, f"at most {most:g}"),
+    ]
+    for holds, rule in rules:
+        if not holds:
+            raise ConfigError(f"{name} is {value}: it must be {rule}")
+    return number
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """A truth value as a `bool`.
+
+    Raises:
+      ConfigError: it is neither True nor False (of Python or NumPy).
+    """
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    raise ConfigError(f"{name} is {value!r}: it must be True or False")
+
+
+def check_choice(name: str, value: Any, known: Sequence[str]) -> str:
+    """One of the words that are known.
+
+    Raises:
+      ConfigError: it is another; the message suggests the nearest.
+    """
+    if not isinstance(value, str) or value not in known:
+        raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(known)}")
+    return value
+
+
+def check_keywords(what: str, given: Iterable[str], known: Sequence[str]) -> None:
+    """Refuses keyword arguments that do not exist.
+
+    Args:
+      what: has taken them, such as "make".
+      given: their names.
+      known: the names that exist.
+
+    Raises:
+      ConfigError: one is unknown; the message suggests the nearest.
+    """
+    for name in given:
+        if name not in known:
+            raise ConfigError(f"{what} has no setting {name!r}: {nearest(name, known)}")
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
