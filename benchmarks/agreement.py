@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pixelbrax
-from pixelbrax.cli.main import use_compilation_cache
+from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.measure import write_rows
 from pixelbrax.training.config import load_preset
 
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=64)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    use_compilation_cache()
+    enable_compilation_cache()
     rows: list[dict[str, Any]] = []
     print(f"{'env':<14} {'distractors':<16} {'same geom':>10} {'color <= 2':>10} {'largest':>8}  replay")
     first, *others = args.env

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 
 import pixelbrax
-from pixelbrax.cli.main import use_compilation_cache
+from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.distractors import preset_names
 from pixelbrax.training.run_dir import provenance
 
@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    use_compilation_cache()
+    enable_compilation_cache()
     plain = _Subject(args.env, args.size, args.num_envs, ())
     facts = provenance()
     rows = {}

@@ -3,6 +3,8 @@
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from pixelbrax.cache import enable_compilation_cache
+
 if TYPE_CHECKING:
     from pixelbrax.envs import PixelEnv as PixelEnv
     from pixelbrax.envs import State as State
@@ -17,7 +19,19 @@ __version__ = metadata.version("pixelbrax")
 
 _ENVS, _TASKS = ("PixelEnv", "State", "make", "wrap"), ("CameraSpec", "Sizes", "Task", "register")
 
-__all__ = ["CameraSpec", "PixelEnv", "Sizes", "State", "Task", "__version__", "list_envs", "make", "register", "wrap"]
+__all__ = [
+    "CameraSpec",
+    "PixelEnv",
+    "Sizes",
+    "State",
+    "Task",
+    "__version__",
+    "enable_compilation_cache",
+    "list_envs",
+    "make",
+    "register",
+    "wrap",
+]
 
 
 def list_envs() -> list[str]:

@@ -9,3 +9,20 @@ def cache_dir() -> Path:
     if own := os.environ.get("PIXELBRAX_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pixelbrax"
+
+
+def enable_compilation_cache() -> str:
+    """Keeps compiled programs on disk, so that a later process loads what an earlier one has compiled.
+
+    Programs are kept if they took a second or longer to compile. Call it before the first of them is compiled; what
+    was compiled earlier is not kept. Calling it again changes nothing. The folder is `jax` in `cache_dir()`, unless JAX
+    already has one: from JAX_COMPILATION_CACHE_DIR or `jax.config.update("jax_compilation_cache_dir", ...)`.
+
+    Returns:
+      The folder; empty if JAX was told to use none (JAX_COMPILATION_CACHE_DIR="").
+    """
+    import jax
+
+    if jax.config.jax_compilation_cache_dir is None:
+        jax.config.update("jax_compilation_cache_dir", str(cache_dir() / "jax"))
+    return jax.config.jax_compilation_cache_dir or ""

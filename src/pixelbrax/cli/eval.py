@@ -9,7 +9,7 @@ import jax
 import tyro
 from jaxtyping import PyTree
 
-from pixelbrax.cli.main import use_compilation_cache
+from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import parse
 from pixelbrax.distractors.suites import get_suite
 from pixelbrax.errors import ConfigError, check_seed
@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
     check_seed(args.seed)
     if args.suite is not None and (args.distractors is not None or args.stochastic):
         raise ConfigError("--suite says itself what distracts, and its policy is deterministic")
-    use_compilation_cache()
+    enable_compilation_cache()
     run = RunDir.open(args.run)
     return _evaluate(args, run) if args.suite is None else _evaluate_suite(args, run)
 

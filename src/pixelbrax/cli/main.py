@@ -3,7 +3,6 @@
 import importlib
 import sys
 
-from pixelbrax.cache import cache_dir
 from pixelbrax.errors import ConfigError, TrainingError
 
 _COMMANDS = {
@@ -51,14 +50,6 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"pixelbrax {name}: stopped", file=sys.stderr)
         return 130
-
-
-def use_compilation_cache() -> None:
-    """Keeps compiled programs between runs, unless JAX is already told where (JAX_COMPILATION_CACHE_DIR)."""
-    import jax
-
-    if jax.config.jax_compilation_cache_dir is None:
-        jax.config.update("jax_compilation_cache_dir", str(cache_dir() / "jax"))
 
 
 def _usage() -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import tyro
 from jaxtyping import Array
 
-from pixelbrax.cli.main import use_compilation_cache
+from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import file_name, parse
 from pixelbrax.cli.policy import policy_actor, random_actor
 from pixelbrax.envs import PixelEnv, State, make
@@ -73,7 +73,7 @@ def main(argv: list[str]) -> int:
         raise ConfigError(f"{out} exists: choose another --out, or add --force")
     if not out.absolute().parent.is_dir():
         raise ConfigError(f"{out}: there is no folder {out.absolute().parent}")
-    use_compilation_cache()
+    enable_compilation_cache()
     env, actor, distracted = _policy(args)
     progress = Progress()
     with progress.busy("compiling and drawing"):

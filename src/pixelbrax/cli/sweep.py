@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pixelbrax.cli.main import use_compilation_cache
+from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.processes import joined
 from pixelbrax.cli.train import Args as TrainArgs
 from pixelbrax.cli.train import read, seeds, start
@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
         for names, varied in combinations(args.config, args.vary)
         for name, config in seeds(varied, args.num_seeds).items()
     }
-    use_compilation_cache()
+    enable_compilation_cache()
     with joined(args.coordinator, args.num_processes, args.process_id):
         return start(args, configs)
 

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 import jax
 
 from pixelbrax.algorithms import ALGORITHMS, AgentState
-from pixelbrax.cli.main import use_compilation_cache
+from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import file_name, parse
 from pixelbrax.cli.plot import draw_runs
 from pixelbrax.cli.policy import policy_actor
@@ -53,7 +53,7 @@ class Args:
 def main(argv: list[str]) -> int:
     """Trains, evaluates before and after, and draws."""
     args = read(Args, argv, "train", "Trains a policy from pixels.")
-    use_compilation_cache()
+    enable_compilation_cache()
     with joined(args.coordinator, args.num_processes, args.process_id):
         if not args.resume:
             return start(args, seeds(args.config, args.num_seeds))
