@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import pixelbrax
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.distractors import preset_names
-from pixelbrax.training.run_dir import provenance
+from pixelbrax.training.provenance import provenance
 
 STEPS, ROUNDS = 20, 5
 # Presets that run the same program as another, with other numbers.

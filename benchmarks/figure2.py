@@ -120,7 +120,7 @@ def main() -> None:
 
     import pixelbrax
     from pixelbrax.cli.bench_env import measure
-    from pixelbrax.training.run_dir import provenance
+    from pixelbrax.training.provenance import provenance
 
     rows = []
     for task in args.env:

@@ -440,7 +440,7 @@ def main() -> None:
             cannot = f"{name:<18} {title:<28} cannot run: {row.get('reason')}"
             print(cannot if "reason" in row else columns.format(name, title, *(row[k] for k in keys)), flush=True)
     if args.json:
-        from pixelbrax.training.run_dir import provenance
+        from pixelbrax.training.provenance import provenance
 
         facts = {"provenance": provenance(), "size": args.size, "num_envs": args.num_envs, "rows": rows}
         args.json.write_text(json.dumps(facts, indent=2) + "\n")

@@ -27,7 +27,7 @@ import jax.numpy as jnp
 import pixelbrax
 from pixelbrax.envs import PixelEnv
 from pixelbrax.tasks import get_task
-from pixelbrax.training.run_dir import provenance
+from pixelbrax.training.provenance import provenance
 
 POOL, STEPS, ROUNDS = 64, 20, 5
 _TOO_LONG = 10  # steps that a reset may take to be measured in every step

@@ -35,6 +35,8 @@ def test_the_wheel_has_all_files(tmp_path):
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("pixelbrax/")}
     tracked = _run("git", "ls-files", "src/pixelbrax", cwd=ROOT).split()
     assert packed >= {name.removeprefix("src/") for name in tracked} | {"pixelbrax/py.typed"}
+    commit = zipfile.ZipFile(wheel).read("pixelbrax/commit.txt").decode().strip()
+    assert commit.removesuffix("+changes") == _run("git", "rev-parse", "HEAD", cwd=ROOT).strip()
 
 
 @pytest.mark.full

@@ -16,7 +16,7 @@ from pixelbrax.errors import ConfigError, check_seed
 from pixelbrax.report import write_gaps
 from pixelbrax.training import Evaluation, RunDir, Trainer
 from pixelbrax.training.generalization import evaluate_pairs, pairs_for
-from pixelbrax.training.run_dir import provenance
+from pixelbrax.training.provenance import provenance
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.training.run_dir import provenance
+from pixelbrax.training.provenance import provenance
 
 _ROUNDS = 3  # of each measurement; the median counts
 

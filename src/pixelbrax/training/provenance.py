@@ -1,0 +1,32 @@
+"""Where and how a result was made."""
+
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+
+import jax
+
+import pixelbrax
+from pixelbrax.training.commit import commit_of
+
+_PACKAGES = ("jax", "jaxlib", "brax", "mujoco", "mujoco-mjx", "flax", "optax", "orbax-checkpoint", "numpy")
+
+
+def provenance(command: str = "") -> dict[str, str]:
+    """Versions, device, machine, commit, and the command line; what is not known is left out.
+
+    Args:
+      command: what was typed, if anything was.
+    """
+    device = jax.devices()[0]
+    facts = {
+        "command": command,
+        "pixelbrax": pixelbrax.__version__,
+        "commit": commit_of(Path(pixelbrax.__file__).parent),
+        "python": platform.python_version(),
+        **{package: metadata.version(package) for package in _PACKAGES},
+        "device": f"{len(jax.devices())} x {device.device_kind} ({device.platform})",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}",
+    }
+    return {name: fact for name, fact in facts.items() if fact}
