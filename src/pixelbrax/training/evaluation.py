@@ -1,6 +1,7 @@
 """How good a policy is: whole episodes of fresh environments, acted deterministically."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import jax
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from pixelbrax.envs import PixelEnv, State
+from pixelbrax.errors import check_count
 from pixelbrax.networks import ActionDistribution, Observation
 from pixelbrax.physics import select
 from pixelbrax.training.progress import Progress
@@ -69,8 +71,12 @@ class Evaluation:
         }
 
 
+MAX_EPISODES = 1_000_000
+"""Of one evaluation; their returns are kept in memory."""
+
+
 class Evaluator:
-    """Runs one episode in each of `num_episodes` environments side by side; compiled when first called."""
+    """Runs whole episodes in batches of a fixed size; compiled when first called, once for any number of episodes."""
 
     def __init__(
         self,
@@ -79,42 +85,61 @@ class Evaluator:
         num_episodes: int,
         deterministic: bool = True,
         progress: Progress | None = None,
+        batch_size: int | None = None,
     ):
         """Evaluates a policy in `env`, for any parameters.
+
+        An episode follows from the key and its own number; neither the batch size nor how many come after it matters.
 
         Args:
           env: one environment; it is batched here.
           policy: maps parameters and a batch of observations to distributions of actions.
-          num_episodes: episodes, all at once.
+          num_episodes: episodes in all.
           deterministic: take the policy's mode; otherwise sample.
           progress: shows that it is compiling.
+          batch_size: episodes side by side, for which the program is compiled; by default all.
+
+        Raises:
+          ConfigError: a number is out of range.
         """
         self._env = env
         self._policy = policy
-        self._num_episodes = num_episodes
+        self._num_episodes = check_count("number of episodes", num_episodes, most=MAX_EPISODES)
+        self._batch_size = check_count("batch_size", batch_size or num_episodes, most=MAX_EPISODES)
         self._deterministic = deterministic
         self._progress = progress or Progress()
         self._compiled = None
 
     def __call__(self, params: PyTree, key: Array) -> Evaluation:
         """The episodes that follow from `key`."""
+        keys = jnp.stack([jax.random.split(part, self._num_episodes) for part in jax.random.split(key)], axis=1)
+        # The last batch is filled up with episodes that are there already, and cut off again.
+        count = -(-self._num_episodes // self._batch_size)
+        numbers = np.arange(count * self._batch_size) % self._num_episodes
+        batches = [keys[chosen] for chosen in np.split(numbers, count)]
         if self._compiled is None:
             with self._progress.busy("compiling the evaluation"):
-                self._compiled = jax.jit(self._run).lower(params, key).compile()
-        returns, lengths = self._compiled(params, key)
-        return Evaluation(np.asarray(returns), np.asarray(lengths))
+                self._compiled = jax.jit(self._run).lower(params, batches[0]).compile()
+        run = self._compiled
+        with self._progress.busy(f"{self._num_episodes:,} episodes") if count > 1 else nullcontext():
+            results = [jax.tree.map(np.asarray, run(params, batch)) for batch in batches]
+        returns, lengths = (np.concatenate(parts)[: self._num_episodes] for parts in zip(*results, strict=True))
+        return Evaluation(returns, lengths)
 
-    def _run(self, params: PyTree, key: Array) -> tuple[Float[Array, " episode"], Float[Array, " episode"]]:
-        """Returns and lengths (frames) of all episodes."""
-        reset_key, act_key = jax.random.split(key)
+    def _run(self, params: PyTree, keys: Array) -> tuple[Float[Array, " episode"], Float[Array, " episode"]]:
+        """Returns and lengths (frames) of a batch of episodes, of (episode, 2) keys: to reset, and to act."""
 
-        def step(state: State, key: Array) -> tuple[State, None]:
+        def step(state: State, number: Array) -> tuple[State, None]:
             policy = self._policy(params, state.obs)
-            raw_action = policy.mode() if self._deterministic else policy.sample(key)
+            if self._deterministic:
+                raw_action = policy.mode()
+            else:
+                act_keys = jax.vmap(jax.random.fold_in, (0, None))(keys[:, 1], number)
+                raw_action = jax.vmap(lambda one, key: one.sample(key))(policy, act_keys)
             following = jax.vmap(self._env.step)(state, policy.action(raw_action))
             return jax.vmap(select)(state.done, state, following), None  # an episode that is over stays as it is
 
-        initial = jax.vmap(self._env.reset)(jax.random.split(reset_key, self._num_episodes))
+        initial = jax.vmap(self._env.reset)(keys[:, 0])
         num_steps = -(-self._env.episode_length // self._env.action_repeat)
-        final, _ = jax.lax.scan(step, initial, jax.random.split(act_key, num_steps))
+        final, _ = jax.lax.scan(step, initial, jnp.arange(num_steps))
         return final.metrics["episode_return"], final.metrics["episode_length"].astype(jnp.float32)

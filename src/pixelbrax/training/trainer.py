@@ -18,6 +18,7 @@ from pixelbrax.training.run_dir import HELD_OUT, RunDir
 
 # Streams of random numbers of a run, all from its seed.
 TRAINING_STREAM, EVALUATION_STREAM = 0, 1
+_SIDE_BY_SIDE = 32  # episodes of an evaluation at least, if there are as many
 
 
 class Trainer:
@@ -81,11 +82,14 @@ class Trainer:
         """Evaluates this trainer's policies in its environment.
 
         Args:
-          num_episodes: episodes, all at once.
+          num_episodes: episodes; as many side by side as in the run's own evaluations, so that the program is the same.
           distractors: seen instead of what the policy trains with; None changes nothing.
           deterministic: take the policy's mode; otherwise sample.
         """
-        return Evaluator(self.env_under(distractors), self.agent.policy, num_episodes, deterministic, self.progress)
+        # As many as the run trains in fit into memory, however many are asked for.
+        batch_size = min(self.config.eval_episodes, max(self.config.agent.num_envs, _SIDE_BY_SIDE))
+        env, policy = self.env_under(distractors), self.agent.policy
+        return Evaluator(env, policy, num_episodes, deterministic, self.progress, batch_size)
 
     def env_under(self, distractors: tuple[str, ...] | None) -> PixelEnv:
         """This trainer's environment with these distractors instead of its own; None changes nothing."""

@@ -1,0 +1,50 @@
+"""Returns of whole episodes: which follow from which key, and how often that is compiled."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.networks.distributions import TanhNormal
+from pixelbrax.training import Evaluator
+from tests.probe import probe_env
+
+
+def _policy(params, obs):
+    """Seen is the side that pays, and a sample of its sign is right more often than not."""
+    mean = params * obs["state"][:, :1]
+    return TanhNormal(mean, jnp.zeros_like(mean))
+
+
+def _evaluator(num_episodes, batch_size=None, deterministic=True):
+    env = probe_env(pays_side=True, outputs=())
+    return Evaluator(env, _policy, num_episodes, deterministic, batch_size=batch_size)
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_an_episode_follows_from_its_key_and_number_however_many_there_are(deterministic):
+    params, key = jnp.ones(()), jax.random.key(3)
+    whole = _evaluator(7, deterministic=deterministic)(params, key).returns
+    assert deterministic == (len(set(whole.tolist())) == 1), "only who samples fails now and then"
+    for num_episodes, batch_size in ((7, 3), (7, 32), (2, 3), (6, 3)):
+        returns = _evaluator(num_episodes, batch_size, deterministic)(params, key).returns
+        np.testing.assert_array_equal(returns, whole[:num_episodes])
+    assert (_evaluator(7, deterministic=False)(params, jax.random.key(4)).returns != whole).any()
+
+
+def test_another_number_of_episodes_is_the_same_program():
+    def program(num_episodes):
+        evaluator = _evaluator(num_episodes, batch_size=4)
+        evaluator(jnp.ones(()), jax.random.key(0))
+        assert evaluator._compiled is not None
+        (params, keys), _ = evaluator._compiled.args_info
+        return jax.jit(evaluator._run).lower(params, keys).as_text()
+
+    assert program(3) == program(4) == program(9)
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, 10**9])
+def test_a_number_of_episodes_that_cannot_be_is_refused(number):
+    with pytest.raises(ConfigError, match="number of episodes is"):
+        _evaluator(number)
