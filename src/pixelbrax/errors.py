@@ -118,7 +118,58 @@ def check_keywords(what: str, given: Iterable[str], known: Sequence[str]) -> Non
             raise ConfigError(f"{what} has no setting {name!r}: {nearest(name, known)}")
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
-    """What to say of a name that is not known: those most like it, or all."""
+def nearest(name: str, known: Sequence[str], listing: str = "") -> str:
+    """What to say of a name that is not known: those most like it, or which there are.
+
+    Args:
+      name: the unknown one.
+      known: all names.
+      listing: the command that shows them, if there are too many for a line.
+    """
     near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
-    return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    names = listed(known)
+    return f"there are {names}" + (f" (all: `{listing}`)" if listing and names != ", ".join(known) else "")
+
+
+def listed(names: Sequence[str], most: int = 10) -> str:
+    """Names on one line, of many the first, with the number of the others."""
+    if len(names) <= most + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def check_color(name: str, value: Any) -> tuple[float, float, float]:
+    """A color as three floats.
+
+    Raises:
+      ConfigError: it is not red, green and blue, each from 0 to 1.
+    """
+    try:
+        color = () if isinstance(value, str) else tuple(float(part) for part in value)
+    except (TypeError, ValueError):
+        color = ()
+    if len(color) != 3 or not all(0 <= part <= 1 for part in color):
+        raise ConfigError(f"{name} is {value!r}: it must be red, green and blue, each from 0 to 1")
+    return color
+
+
+def check_pair(name: str, value: Any, rule: str) -> tuple[Any, Any]:
+    """A sequence of two things as a tuple.
+
+    Args:
+      name: of the setting, for the message.
+      value: a sequence, or any iterable but a string.
+      rule: what it must be, for the message.
+
+    Raises:
+      ConfigError: it is none, or has more or fewer.
+    """
+    try:
+        pair = () if isinstance(value, str) else tuple(value)
+    except TypeError:
+        pair = ()
+    if len(pair) != 2:
+        raise ConfigError(f"{name} is {value!r}: it must be {rule}")
+    return pair

@@ -20,13 +20,15 @@ T = TypeVar("T", bound=Named)
 class Registry(Generic[T]):
     """Things of one kind, in the order in which they were added."""
 
-    def __init__(self, kind: str):
+    def __init__(self, kind: str, listing: str = ""):
         """An empty one.
 
         Args:
           kind: what messages call such a thing.
+          listing: the command that shows all of them.
         """
         self._kind = kind
+        self._listing = listing
         self._known: dict[str, T] = {}
 
     def add(self, thing: T) -> None:
@@ -50,5 +52,5 @@ class Registry(Generic[T]):
           ConfigError: there is none; the message suggests the nearest names.
         """
         if name not in self._known:
-            raise ConfigError(f"unknown {self._kind} {name!r}: {nearest(name, self.names())}")
+            raise ConfigError(f"unknown {self._kind} {name!r}: {nearest(name, self.names(), self._listing)}")
         return self._known[name]

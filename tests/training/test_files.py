@@ -69,9 +69,9 @@ def test_a_run_is_taken_back_to_a_checkpoint(tmp_path):
     """Metrics, evaluations and later checkpoints; what is written again takes their place."""
     run, batch_size = RunDir.create(tmp_path / "run", TrainConfig()), TrainConfig().agent.batch_size
     for updates in (5, 10, 15):
-        run.write_evaluation(f"update {updates}", {"steps": updates * batch_size, "iqm": float(updates)})
+        run.write_evaluation(f"update {updates}", _result(updates * batch_size, float(updates)))
         save_checkpoint(run.best_dir, updates, _state(updates))
-        run.append_metrics({"updates": updates, "return": float("nan") if updates == 5 else updates})
+        run.append_metrics(_row(updates, float("nan") if updates == 5 else updates))
     run.metrics_file.write_text(run.metrics_file.read_text() + "20,")  # a row that was being written
     run.take_back(10)
     assert list(run.read_evaluations()) == ["update 5", "update 10"]
@@ -80,10 +80,129 @@ def test_a_run_is_taken_back_to_a_checkpoint(tmp_path):
     np.testing.assert_array_equal(
         load_checkpoint(run.best_dir, _state(0), 10).params["layers"][0], _state(3).params["layers"][0]
     )
-    run.append_metrics({"updates": 15, "return": 3.0})
+    run.append_metrics(_row(15, 3.0))
     rows = run.read_metrics()
     assert [row["updates"] for row in rows] == [5, 10, 15]
     assert rows[-1]["return"] == 3.0
+
+
+def _row(updates, mean_return):
+    return {"updates": updates, "steps": 10 * updates, "seconds": 0.5 * updates, "return": mean_return}
+
+
+def _result(steps, score):
+    return {"steps": steps, "mean_return": score, "iqm": score}
+
+
+@pytest.fixture
+def run(tmp_path):
+    return RunDir.create(tmp_path / "run", TrainConfig())
+
+
+_HEADER = b"updates,steps,seconds,return\r\n"
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (_HEADER + b"5,50,2.5\r\n10,100,5,1\r\n", r"metrics.csv, line 2, is damaged: it has 3 cells, and the header 4"),
+        (_HEADER + b"5,50,2.5,1\r\n10,many,5,1\r\n", r"metrics.csv, line 3, is damaged: steps is 'many'"),
+        (b"a,b\r\n1,2\r\n", r"metrics.csv, line 1, is damaged: there is no column updates, steps, seconds, return"),
+        (b"updates,steps,seconds,return,return\r\n", r"metrics.csv, line 1, is damaged: a column is there twice"),
+        (_HEADER + b"5,50,\xff\xfe,1\r\n", r"metrics.csv is damaged: it is no text"),
+        (bytes(range(256)) * 4, r"metrics.csv is damaged: it is no text"),
+        (b"\n", r"metrics.csv, line 1, is damaged"),
+        (_HEADER + b'5,50,2.5,"1\r\n10,100,5,1\r\n', r"metrics.csv, line 2, is damaged"),
+        (_HEADER + b"5,50,2.5," + b"1" * 200_000 + b"\r\n", r"metrics.csv.* is damaged: field larger"),
+        (_HEADER + b"5,50,2.5,1\r\n10,100,5,1\r\n10,100,5,1\r\n", r"line 4, is damaged: updates is 10 after 10"),
+    ],
+)
+def test_damaged_metrics_are_told_with_the_line(run, damage, message):
+    run.metrics_file.write_bytes(damage)
+    for use in (run.read_metrics, lambda: run.take_back(5), lambda: run.has_returns):
+        with pytest.raises(ConfigError, match=message):
+            use()
+    assert run.metrics_file.read_bytes() == damage
+
+
+@pytest.mark.parametrize("rest", [b"", b"1", b"15,150,7.", b"15,150,7.5,3", b"15,150,7.5,3\r"])
+def test_a_row_that_is_being_written_is_none_yet(run, rest):
+    run.metrics_file.write_bytes(_HEADER + b"5,50,2.5,\r\n10,100,5.0,1.0\r\n" + rest)
+    rows = run.read_metrics()
+    assert [row["updates"] for row in rows] == [5, 10]
+    assert np.isnan(rows[0]["return"])
+    run.take_back(10)
+    run.append_metrics(_row(15, 3.0))
+    assert [row["updates"] for row in run.read_metrics()] == [5, 10, 15]
+
+
+@pytest.mark.parametrize("text", [b"", b"updates,ste"])
+def test_metrics_without_a_whole_line_are_none_yet(run, text):
+    run.metrics_file.write_bytes(text)
+    assert run.read_metrics() == []
+    run.take_back(0)
+    run.append_metrics(_row(5, 1.0))
+    assert run.read_metrics() == [_row(5, 1.0)]
+
+
+def test_metrics_of_an_earlier_version_get_the_new_columns(run):
+    run.append_metrics(_row(5, 1.0))
+    run.append_metrics(_row(10, 2.0) | {"diverged": 3})
+    run.append_metrics(_row(15, 3.0) | {"diverged": 0})
+    rows = run.read_metrics()
+    assert np.isnan(rows[0].pop("diverged"))
+    assert rows == [_row(5, 1.0), _row(10, 2.0) | {"diverged": 3}, _row(15, 3.0) | {"diverged": 0}]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (b"", "evaluation.json, line 1, is damaged: it is no JSON"),
+        (b'{"trained": {"steps": 1, "mean_return": 2,\n', "evaluation.json, line 2, is damaged: it is no JSON"),
+        (b"[1]", "evaluation.json is damaged: it is no table"),
+        (b'{"trained": 3}', "evaluation.json is damaged: 'trained' is no evaluation"),
+        (b'{"trained": {"steps": 1, "iqm": 2}}', "evaluation.json is damaged: mean_return of 'trained' is None"),
+        (b'{"trained": {"steps": 1, "mean_return": 1, "iqm": "x"}}', "iqm of 'trained' is 'x', and must be a number"),
+        (b'{"trained": {"steps": 1, "mean_return": 1, "iqm": 1, "held_out": {}}}', "of 'trained' is None, and must be"),
+        (b'{"\xff": 1}', "evaluation.json is damaged: it is no text"),
+        (b"[" * 100_000, "evaluation.json is damaged: it is no JSON"),
+    ],
+)
+def test_damaged_evaluations_are_told(run, damage, message):
+    run.evaluation_file.write_bytes(damage)
+    for use in (run.read_evaluations, lambda: run.take_back(5), lambda: run.write_evaluation("x", _result(1, 1.0))):
+        with pytest.raises(ConfigError, match=message):
+            use()
+    assert run.evaluation_file.read_bytes() == damage
+
+
+def test_a_full_disk_names_the_file_and_leaves_what_was_there(run, tmp_path, monkeypatch):
+    run.write_evaluation("untrained", _result(0, 1.0))
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pathlib.Path.write_text", full)
+        with pytest.raises(OSError, match="No space left") as found:
+            run.write_evaluation("trained", _result(5, 2.0))
+        assert found.value.filename == str(run.evaluation_file)
+        with pytest.raises(OSError, match=r"config.toml"):
+            RunDir.create(tmp_path / "new", TrainConfig())
+    assert list(run.read_evaluations()) == ["untrained"]
+    assert not (tmp_path / "new").exists(), "or its name could not be used again"
+    assert not [*run.path.glob("*.tmp")]
+
+
+def test_a_folder_of_runs_names_those_in_it(tmp_path):
+    for k in range(30):
+        RunDir.create(tmp_path / "sweep" / f"seed={k}", TrainConfig(seed=k))
+    with pytest.raises(ConfigError, match=r"sweep is not a run, but holds 30: seed=0, .*=9 and 20 more; name one"):
+        RunDir.open(tmp_path / "sweep")
+    with pytest.raises(ConfigError, match=r"holds 30: sweep/seed=0"):
+        RunDir.open(tmp_path)
+    with pytest.raises(ConfigError, match=r"nothing is not a run: there is no such"):
+        RunDir.open(tmp_path / "nothing")
 
 
 @jax.tree_util.register_dataclass

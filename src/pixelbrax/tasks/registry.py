@@ -74,7 +74,7 @@ class Task:
         return physics
 
 
-_REGISTRY: Registry[Task] = Registry("environment")
+_REGISTRY: Registry[Task] = Registry("environment", "pixelbrax list")
 
 
 def register(task: Task) -> None:

@@ -1,26 +1,21 @@
 """A run's directory: runs/<name>/ with its settings, metrics, pictures and checkpoints."""
 
-import csv
 import json
 import math
-import os
-import platform
 import re
-import subprocess
+import shutil
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import jax
-
-import pixelbrax
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, listed
 from pixelbrax.training.checkpoint import drop_checkpoints
 from pixelbrax.training.config import TrainConfig, dump_config, load_config
+from pixelbrax.training.files import append_row, keep_rows, read_results, read_rows, replace_text
+from pixelbrax.training.provenance import provenance
 
 HELD_OUT = "held_out"
-_PACKAGES = ("jax", "jaxlib", "brax", "mujoco", "mujoco-mjx", "flax", "optax", "orbax-checkpoint", "numpy")
+_BELOW = ("*/config.toml", "*/*/config.toml")
 
 
 @dataclass(frozen=True)
@@ -76,11 +71,11 @@ class RunDir:
     @property
     def failure(self) -> str:
         """Why training broke down; empty if it did not."""
-        return self._failure_file.read_text() if self._failure_file.exists() else ""
+        return self._failure_file.read_text(errors="replace") if self._failure_file.exists() else ""
 
     def fail(self, why: str) -> None:
         """Notes that training broke down."""
-        self._failure_file.write_text(why)
+        replace_text(self._failure_file, why)
 
     def forget_failure(self) -> None:
         """To try again from the last checkpoint."""
@@ -92,15 +87,20 @@ class RunDir:
         return self.path / "best"
 
     @classmethod
-    def create(cls, path: Path, config: TrainConfig) -> "RunDir":
-        """Makes the directory and writes config.toml.
+    def create(cls, path: Path, config: TrainConfig, command: str = "") -> "RunDir":
+        """Makes the directory and writes config.toml, with the command line if there was one.
 
         Raises:
           ConfigError: the directory exists or cannot be made.
+          OSError: its file cannot be written; the directory is gone again.
         """
         make_folder(path)
         run = cls(path)
-        run.config_file.write_text(dump_config(config, provenance()), encoding="utf-8")
+        try:
+            replace_text(run.config_file, dump_config(config, provenance(command)))
+        except BaseException:
+            shutil.rmtree(path, ignore_errors=True)
+            raise
         return run
 
     @classmethod
@@ -108,12 +108,18 @@ class RunDir:
         """An existing run.
 
         Raises:
-          ConfigError: there is none.
+          ConfigError: there is none; the message names the runs in the folder, if there are any.
         """
         run = cls(path)
-        if not run.config_file.is_file():
+        if run.config_file.is_file():
+            return run
+        if not path.exists():
+            raise ConfigError(f"{path} is not a run: there is no such folder")
+        inside = sorted((p.parent for depth in _BELOW for p in path.glob(depth)), key=lambda p: natural(str(p)))
+        if not inside:
             raise ConfigError(f"{path} is not a run: it has no config.toml")
-        return run
+        names = listed([str(p.relative_to(path)) for p in inside])
+        raise ConfigError(f"{path} is not a run, but holds {len(inside)}: {names}; name one, such as {inside[0]}")
 
     def load_config(self) -> TrainConfig:
         """The run's settings."""
@@ -121,43 +127,28 @@ class RunDir:
 
     def append_metrics(self, row: dict[str, Any]) -> None:
         """Adds a row to metrics.csv; the first row's keys are the columns."""
-        new = not self.metrics_file.exists()
-        with self.metrics_file.open("a", newline="") as file:
-            writer = csv.DictWriter(file, row.keys())
-            if new:
-                writer.writeheader()
-            writer.writerow(row)
+        append_row(self.metrics_file, row)
 
     def read_metrics(self) -> list[dict[str, float]]:
-        """All rows of metrics.csv."""
-        if not self.metrics_file.exists():
-            return []
-        with self.metrics_file.open(newline="") as file:
-            return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+        """All rows of metrics.csv; a row that is being written is none yet.
+
+        Raises:
+          ConfigError: the file is damaged; the message has the line.
+        """
+        return read_rows(self.metrics_file)
 
     def take_back(self, updates: int) -> None:
-        """Removes what was written after a checkpoint at `updates`, which a resumed run writes again."""
-        self._drop_metrics_after(updates)
+        """Removes what was written after a checkpoint at `updates`, which a resumed run writes again.
+
+        Raises:
+          ConfigError: metrics.csv or evaluation.json is damaged; nothing is removed then.
+        """
+        results = self.read_evaluations()
+        keep_rows(self.metrics_file, updates)
         steps = updates * self.load_config().agent.batch_size
-        kept = {name: result for name, result in self.read_evaluations().items() if result["steps"] <= steps}
-        self._write_evaluations(kept)
+        self._write_evaluations({name: result for name, result in results.items() if result["steps"] <= steps})
         for folder in (self.checkpoint_dir, self.best_dir):
             drop_checkpoints(folder, updates + 1)
-
-    def _drop_metrics_after(self, updates: int) -> None:
-        if not self.metrics_file.exists():
-            return
-        with self.metrics_file.open(newline="") as file:
-            lines = list(csv.reader(file))
-        if not lines:
-            self.metrics_file.unlink()
-            return
-        header, *rows = lines
-        kept = [row for row in rows if len(row) == len(header) and int(row[header.index("updates")]) <= updates]
-        temporary = self.metrics_file.with_suffix(".tmp")
-        with temporary.open("w", newline="") as file:
-            csv.writer(file).writerows([header, *kept])
-        os.replace(temporary, self.metrics_file)
 
     @property
     def has_returns(self) -> bool:
@@ -169,13 +160,15 @@ class RunDir:
         self._write_evaluations(self.read_evaluations() | {name: result})
 
     def _write_evaluations(self, results: dict[str, dict[str, Any]]) -> None:
-        temporary = self.evaluation_file.with_suffix(".tmp")
-        temporary.write_text(json.dumps(results, indent=2) + "\n")
-        os.replace(temporary, self.evaluation_file)
+        replace_text(self.evaluation_file, json.dumps(results, indent=2) + "\n")
 
     def read_evaluations(self) -> dict[str, dict[str, Any]]:
-        """All evaluations by name; what is under `HELD_OUT` in one was evaluated under `eval_distractors`."""
-        return json.loads(self.evaluation_file.read_text()) if self.evaluation_file.exists() else {}
+        """All evaluations by name; what is under `HELD_OUT` in one was evaluated under `eval_distractors`.
+
+        Raises:
+          ConfigError: the file is damaged.
+        """
+        return read_results(self.evaluation_file)
 
 
 def runs_in(path: Path) -> list[RunDir]:
@@ -219,32 +212,3 @@ def unused_path(root: Path, name: str) -> Path:
         count += 1
         path = root / f"{name}-{count}"
     return path
-
-
-def provenance() -> dict[str, str]:
-    """Versions, device and commit."""
-    device = jax.devices()[0]
-    facts = {
-        "pixelbrax": pixelbrax.__version__,
-        "commit": _commit(),
-        "python": platform.python_version(),
-        **{package: metadata.version(package) for package in _PACKAGES},
-        "device": f"{len(jax.devices())} x {device.device_kind} ({device.platform})",
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}",
-    }
-    return {name: fact for name, fact in facts.items() if fact}
-
-
-def _commit() -> str:
-    """Commit of the checkout that the package runs from, marked if it has changes; empty outside a checkout."""
-    package = Path(pixelbrax.__file__).parent
-
-    def git(*args: str) -> str:
-        command = ["git", "-C", str(package), *args]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-    try:
-        git("ls-files", "--error-unmatch", "__init__.py")  # the package may lie in somebody else's repository
-        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "--", ".") else "")
-    except (OSError, subprocess.CalledProcessError):
-        return ""

@@ -1,0 +1,192 @@
+"""Files of numbers that a run writes while others read them: metrics.csv and evaluation.json.
+
+A writer may be killed at any time, so a last line may be half there: readers pass over it, and over nothing else. All
+else that is wrong in a file is told, with the line.
+"""
+
+import contextlib
+import csv
+import io
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pixelbrax.errors import ConfigError
+
+COLUMNS = ("updates", "steps", "seconds", "return")
+"""Columns of metrics.csv without which nothing can be told of a run; a file has others too."""
+_RESULTS = ("steps", "mean_return", "iqm")
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """While `path` is written: errors of the operating system then say which file it was.
+
+    Raises:
+      OSError: the same, with its file name.
+    """
+    try:
+        yield
+    except OSError as e:
+        raise e if e.filename else OSError(e.errno, e.strerror or str(e), str(path)) from e
+
+
+def replace_text(file: Path, text: str) -> None:
+    """Writes a file such that readers see the old text or the new one, and nothing between.
+
+    Raises:
+      OSError: it cannot be written; the old text is still there.
+    """
+    temporary = file.with_name(file.name + ".tmp")
+    with writing(file):
+        try:
+            temporary.write_text(text, encoding="utf-8", newline="")
+            os.replace(temporary, file)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def append_row(file: Path, row: Mapping[str, Any]) -> None:
+    """Adds a row to a table; the first row's keys are the columns.
+
+    A row that has other keys (the file is of an earlier version) widens the table: what is not known is left empty.
+
+    Raises:
+      ConfigError: the table is damaged.
+      OSError: it cannot be written.
+    """
+    header = _header(file)
+    if header is not None and set(header) != set(row):
+        header, rows = _table(file, needed=())
+        columns = [*header, *(name for name in row if name not in header)]
+        old = [dict(zip(header, cells, strict=True)) for cells in rows]
+        replace_text(file, _text(columns, [[each.get(name, "") for name in columns] for each in old]))
+        header = columns
+    columns = header or list(row)
+    text = _text([] if header else columns, [[str(row.get(name, "")) for name in columns]])
+    with writing(file), file.open("a", encoding="utf-8", newline="") as out:
+        out.write(text)
+
+
+def read_rows(file: Path) -> list[dict[str, float]]:
+    """All rows of a table of numbers; an empty cell is NaN. A last line that does not end yet is passed over.
+
+    Raises:
+      ConfigError: the table is damaged; the message has the line.
+    """
+    header, rows = _table(file)
+    return [{name: _number(cell) for name, cell in zip(header, cells, strict=True)} for cells in rows]
+
+
+def keep_rows(file: Path, updates: int) -> None:
+    """Removes the rows of later updates, and a last line that does not end.
+
+    Raises:
+      ConfigError: the table is damaged.
+      OSError: it cannot be written.
+    """
+    header, rows = _table(file)
+    if not header:
+        file.unlink(missing_ok=True)
+        return
+    column = header.index("updates")
+    replace_text(file, _text(header, [row for row in rows if float(row[column]) <= updates]))
+
+
+def read_results(file: Path) -> dict[str, dict[str, Any]]:
+    """Evaluations by name: tables of numbers, in which there may be a table of the same form, and text in that.
+
+    Raises:
+      ConfigError: the file is damaged.
+    """
+    if not file.exists():
+        return {}
+    try:
+        found = json.loads(_read(file))
+    except (ValueError, RecursionError) as e:
+        raise _damaged(file, getattr(e, "lineno", None), f"it is no JSON ({e})") from e
+    if not isinstance(found, dict):
+        raise _damaged(file, None, "it is no table of evaluations")
+    for name, result in found.items():
+        parts = [result, *(x for x in result.values() if isinstance(x, dict))] if isinstance(result, dict) else []
+        if not parts:
+            raise _damaged(file, None, f"{name!r} is no evaluation")
+        for part, needed in zip(parts, [_RESULTS, *[_RESULTS[1:]] * len(parts)], strict=False):
+            for key in {*needed, *part}:
+                value = part.get(key)
+                nested = (part is result and isinstance(value, dict)) or (part is not result and isinstance(value, str))
+                if not nested and (isinstance(value, bool) or not isinstance(value, int | float)):
+                    raise _damaged(file, None, f"{key} of {name!r} is {value!r}, and must be a number")
+    return found
+
+
+def _header(file: Path) -> list[str] | None:
+    """The columns, of a file whose first line is whole; otherwise nothing is known of it yet."""
+    try:
+        with file.open(encoding="utf-8", newline="") as lines:
+            first = lines.readline()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as e:
+        raise _damaged(file, 1, "it is no text") from e
+    return next(csv.reader([first])) if first.endswith("\n") else None
+
+
+def _table(file: Path, needed: Sequence[str] = COLUMNS) -> tuple[list[str], list[list[str]]]:
+    """The columns and the rows, whose cells are all numbers or empty; nothing of a file without a whole line."""
+    if not file.exists():
+        return [], []
+    text = _read(file)
+    whole = text[: text.rfind("\n") + 1]
+    try:
+        lines = csv.reader(io.StringIO(whole, newline=""))
+        header, *rows = [*lines] or [[]]
+    except csv.Error as e:
+        raise _damaged(file, None, str(e)) from e
+    if not whole:
+        return [], []
+    if missing := [name for name in needed if name not in header]:
+        raise _damaged(file, 1, f"there is no column {', '.join(missing)}")
+    if len(set(header)) < len(header):
+        raise _damaged(file, 1, "a column is there twice")
+    last = -math.inf
+    for line, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise _damaged(file, line, f"it has {len(row)} cells, and the header {len(header)}")
+        for name, cell in zip(header, row, strict=True):
+            try:
+                value = _number(cell)
+            except ValueError as e:
+                raise _damaged(file, line, f"{name} is {cell[:40]!r}, and must be a number") from e
+            if name == "updates":
+                if not value > last:
+                    raise _damaged(file, line, f"updates is {cell} after {last:.0f}, as if two had trained here")
+                last = value
+    return header, rows
+
+
+def _number(cell: str) -> float:
+    return float(cell) if cell else math.nan
+
+
+def _read(file: Path) -> str:
+    try:
+        with file.open(encoding="utf-8", newline="") as text:
+            return text.read()
+    except UnicodeDecodeError as e:
+        raise _damaged(file, None, f"it is no text ({e.reason} at byte {e.start})") from e
+
+
+def _text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    out = io.StringIO()
+    csv.writer(out).writerows([*([header] if header else []), *rows])
+    return out.getvalue()
+
+
+def _damaged(file: Path, line: int | None, what: str) -> ConfigError:
+    where = file if line is None else f"{file}, line {line},"
+    return ConfigError(f"{where} is damaged: {what}; mend it, or remove it to do without")
