@@ -6,7 +6,10 @@ import mujoco
 import numpy as np
 
 _NAMES_OF_TARGETS = ("target", "goal")
-_TRANSMISSION = mujoco.mjtTrn
+# Plain integers: MuJoCo's enumerations are never `in` the NumPy integers of a model, nor these in a tuple of them.
+_JOINTS = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+_SITES = (int(mujoco.mjtTrn.mjTRN_SITE), int(mujoco.mjtTrn.mjTRN_SLIDERCRANK))
+_TENDON, _BODY = int(mujoco.mjtTrn.mjTRN_TENDON), int(mujoco.mjtTrn.mjTRN_BODY)
 
 
 class Role(IntEnum):
@@ -65,18 +68,18 @@ def _driven_trees(model: mujoco.MjModel) -> set[int]:
     """Roots of the trees that have an actuator."""
     bodies: list[int] = []
     for kind, target in zip(model.actuator_trntype, model.actuator_trnid[:, 0], strict=True):
-        if kind in (_TRANSMISSION.mjTRN_JOINT, _TRANSMISSION.mjTRN_JOINTINPARENT):
+        if kind in _JOINTS:
             bodies.append(model.jnt_bodyid[target])
-        elif kind == _TRANSMISSION.mjTRN_TENDON:
+        elif kind == _TENDON:
             start, count = model.tendon_adr[target], model.tendon_num[target]
             for kind, thing in zip(model.wrap_type[start:][:count], model.wrap_objid[start:][:count], strict=True):
                 if kind == mujoco.mjtWrap.mjWRAP_JOINT:
                     bodies.append(model.jnt_bodyid[thing])
                 elif kind == mujoco.mjtWrap.mjWRAP_SITE:
                     bodies.append(model.site_bodyid[thing])
-        elif kind in (_TRANSMISSION.mjTRN_SITE, _TRANSMISSION.mjTRN_SLIDERCRANK):
+        elif kind in _SITES:
             bodies.append(model.site_bodyid[target])
-        elif kind == _TRANSMISSION.mjTRN_BODY:
+        elif kind == _BODY:
             bodies.append(target)
     return {int(root) for root in np.unique(model.body_rootid[np.array(bodies, int)])} - {0}
 
