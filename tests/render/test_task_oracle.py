@@ -8,6 +8,7 @@ import pytest
 
 import pixelbrax
 from pixelbrax.envs.cameras import View, view
+from pixelbrax.errors import ConfigError
 from pixelbrax.render import Camera, GeomPose, ModelCamera, Scene, moving_lights, orbit, render
 from pixelbrax.tasks import get_task
 from tests.render import oracle
@@ -106,7 +107,7 @@ def test_model_cameras_are_where_mujoco_puts_them(name):
 
 def test_an_unknown_camera_is_told():
     model = mujoco.MjModel.from_xml_string(_CAMERAS)
-    with pytest.raises(KeyError, match="no camera 'wrld': it has 'world', 'fixed'"):
+    with pytest.raises(ConfigError, match="no camera 'wrld': it has 'world', 'fixed'"):
         ModelCamera.from_mujoco(model, "wrld")
 
 

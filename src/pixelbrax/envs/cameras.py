@@ -1,16 +1,46 @@
 """From where an environment is seen: a task's camera, one of the model's, or any other."""
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import jax.numpy as jnp
 import mujoco
+import numpy as np
 from jaxtyping import Array, Float
 
+from pixelbrax.distractors.roles import Role, geom_roles, main_body
 from pixelbrax.errors import ConfigError
-from pixelbrax.render import Camera, ModelCamera, look_at, orbit
+from pixelbrax.render import Camera, ModelCamera, check_camera, check_fovy, look_at, orbit
 from pixelbrax.tasks import CameraSpec
 
-CameraLike = CameraSpec | Camera | str | int
+_FRAMED = (Role.BODY, Role.OBJECT, Role.TARGET)
+_VISIBLE_GROUPS = 3  # as in `pixelbrax.render.read`
+_MARGIN = 1.15  # how much more than the bodies is in the image; at 45 degrees so much as in MuJoCo's viewer
+_NEAREST = 1e-3  # metres, of a body that is but a point
+_FAR = 8  # times its radius: a body that slides farther than this is tracked
+_POSES = 64  # of which those that a body with a fixed base can take are known well enough to frame them
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """A camera that keeps its orientation and its place relative to a body, as MuJoCo's cameras of mode track.
+
+    Attributes:
+      camera: where it is when that body is at the world's origin.
+      body: id of the body.
+    """
+
+    camera: Camera
+    body: int
+
+    def at(self, xpos: Float[Array, "nbody 3"], xmat: Float[Array, "nbody 3 3"]) -> Camera:
+        """The camera when the bodies are at `xpos` (metres)."""
+        del xmat
+        return Camera(xpos[self.body] + self.camera.pos, self.camera.mat, self.camera.fovy)
+
+
+CameraLike = CameraSpec | Camera | Tracking | str | int
 """A camera that follows a body, one that stands still, or a name or number of a camera of the model."""
 
 View = Callable[[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]], Camera]
@@ -21,34 +51,91 @@ def view(model: mujoco.MjModel, camera: CameraLike) -> View:
     """How a camera moves with the bodies of a model.
 
     Raises:
-      ConfigError: the model has no such camera or body.
+      ConfigError: the model has no such camera or body, or a number of the camera cannot be used.
     """
+    if isinstance(camera, Tracking):
+        return camera.at
     if isinstance(camera, Camera):
+        check_camera(camera)
         return lambda xpos, xmat: camera
     if isinstance(camera, CameraSpec):
         return _following(model, camera)
-    try:
-        return ModelCamera.from_mujoco(model, camera).at
-    except KeyError as e:
-        raise ConfigError(e.args[0]) from e
+    return ModelCamera.from_mujoco(model, camera).at
 
 
 def default_camera(model: mujoco.MjModel) -> CameraLike:
-    """The model's first camera; if it has none, where MuJoCo's viewer first looks from."""
-    if model.ncam:
-        return 0
+    """The model's first camera; if it has none, one that frames its bodies, however large the floor is.
+
+    That looks with the azimuth, elevation and field of view of MuJoCo's viewer (MJCF's `visual/global`) at whatever
+    moves: bodies, objects and targets, as they are in the first keyframe or the reference pose. It tracks the main
+    body if that can go anywhere; else it stands still, and frames all poses that the joints allow. If nothing moves, it
+    frames what MuJoCo's viewer does.
+    """
+    return 0 if model.ncam else _framing(model)
+
+
+def _framing(model: mujoco.MjModel) -> Camera | Tracking:
     look = model.vis.global_
-    return orbit(
-        jnp.asarray(model.stat.center, jnp.float32), 1.5 * model.stat.extent, look.azimuth, look.elevation, look.fovy
-    )
+    check_fovy("the model's visual/global/fovy", look.fovy)
+    framed = np.flatnonzero([role in _FRAMED for role in geom_roles(model)[: model.ngeom]])
+    framed = framed[model.geom_group[framed] < _VISIBLE_GROUPS]
+    if not framed.size:
+        middle, distance = model.stat.center, 1.5 * model.stat.extent
+        return orbit(_leaf(middle), distance, look.azimuth, look.elevation, look.fovy)
+    data = mujoco.MjData(model)
+    if model.nkey:
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    mujoco.mj_kinematics(model, data)
+    body, reach = main_body(model), model.geom_rbound[framed]
+    start, centers = data.xpos[body].copy(), data.geom_xpos[framed][None].copy()
+    middle, radius = _enclosed(centers, reach)
+    roams = _roams(model, body, _FAR * radius)
+    if roams:
+        middle = middle - start
+    else:
+        middle, radius = _enclosed(np.concatenate([centers, _reached(model, data, body, framed)]), reach)
+    distance = max(_MARGIN * radius, _NEAREST) / math.sin(math.radians(look.fovy) / 2)
+    camera = orbit(_leaf(middle), distance, look.azimuth, look.elevation, look.fovy)
+    return Tracking(camera, body) if roams else camera
+
+
+def _enclosed(centers: Float[np.ndarray, "pose geom 3"], reach: Float[np.ndarray, " geom"]) -> tuple[np.ndarray, float]:
+    """Middle and radius of a sphere around geoms that reach so far from their centers."""
+    reach = reach[:, None]
+    middle = (np.min(centers - reach, axis=(0, 1)) + np.max(centers + reach, axis=(0, 1))) / 2
+    return middle, float(np.max(np.linalg.norm(centers - middle, axis=-1, keepdims=True) + reach))
+
+
+def _roams(model: mujoco.MjModel, body: int, far: float) -> bool:
+    """Whether a body is free, or slides without limit or farther than that."""
+    joints = model.jnt_bodyid == body
+    span = np.where(model.jnt_limited.astype(bool), np.ptp(model.jnt_range, axis=1), np.inf)
+    slides = (model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE) & (span > far)
+    return bool(np.any(joints & (slides | (model.jnt_type == mujoco.mjtJoint.mjJNT_FREE))))
+
+
+def _reached(model: mujoco.MjModel, data: mujoco.MjData, root: int, geoms: np.ndarray) -> np.ndarray:
+    """(pose, geom, 3) centers of geoms in random poses of all hinges and limited slides of a tree of bodies."""
+    hinge, limited = model.jnt_type == mujoco.mjtJoint.mjJNT_HINGE, model.jnt_limited.astype(bool)
+    slide = limited & (model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE)
+    moved = (hinge | slide) & (model.body_rootid[model.jnt_bodyid] == root)
+    low, high = np.where(limited[:, None], model.jnt_range, [-np.pi, np.pi])[moved].T
+    rng, centers = np.random.default_rng(0), []
+    for _ in range(_POSES):
+        data.qpos[model.jnt_qposadr[moved]] = rng.uniform(low, high)
+        mujoco.mj_kinematics(model, data)
+        centers.append(data.geom_xpos[geoms].copy())
+    return np.stack(centers)
+
+
+def _leaf(x: np.ndarray) -> Array:
+    return jnp.asarray(x, jnp.float32)
 
 
 def _following(model: mujoco.MjModel, spec: CameraSpec) -> View:
-    names = [model.body(i).name for i in range(1, model.nbody)]
-    if spec.body is not None and spec.body not in names:
-        known = ", ".join(map(repr, names))
-        raise ConfigError(f"the model has no body {spec.body!r} for the camera to follow: it has {known}")
-    body = 0 if spec.body is None else 1 + names.index(spec.body)  # 0 is the world, whose pose is 0
+    body = 0 if spec.body is None else _named(model, spec.body)  # 0 is the world, whose pose is 0
+    if spec.also is not None:
+        return _framing_two(spec, body, _named(model, spec.also))
 
     def at(xpos: Float[Array, "nbody 3"], xmat: Float[Array, "nbody 3 3"]) -> Camera:
         del xmat
@@ -58,3 +145,27 @@ def _following(model: mujoco.MjModel, spec: CameraSpec) -> View:
         return look_at(pos, target, spec.fovy)
 
     return at
+
+
+def _framing_two(spec: CameraSpec, body: int, also: int) -> View:
+    """See `CameraSpec.also`."""
+    seen = np.array([*spec.target, spec.target_height], np.float32)
+    away = np.array([*spec.offset, spec.height], np.float32) - seen
+    half_width = math.tan(math.radians(spec.fovy) / 2) * float(np.linalg.norm(away))
+
+    def at(xpos: Float[Array, "nbody 3"], xmat: Float[Array, "nbody 3 3"]) -> Camera:
+        del xmat
+        one, other = xpos[body, :2], xpos[also, :2]
+        apart = jnp.sqrt(jnp.maximum(jnp.sum((other - one) ** 2), 1e-12))  # a gradient also where they meet
+        target = jnp.append((one + other) / 2, 0.0) + seen
+        return look_at(target + (1.0 + 0.5 * apart / half_width) * away, target, spec.fovy)
+
+    return at
+
+
+def _named(model: mujoco.MjModel, name: str) -> int:
+    names = [model.body(i).name for i in range(1, model.nbody)]
+    if name not in names:
+        known = ", ".join(map(repr, names))
+        raise ConfigError(f"the model has no body {name!r} for the camera to follow: it has {known}")
+    return 1 + names.index(name)

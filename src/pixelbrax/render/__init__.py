@@ -1,6 +1,6 @@
 """Analytic ray casting of MuJoCo scenes in pure JAX. Knows nothing of reinforcement learning."""
 
-from pixelbrax.render.camera import Camera, ModelCamera, look_at, orbit
+from pixelbrax.render.camera import Camera, ModelCamera, check_camera, check_fovy, look_at, orbit
 from pixelbrax.render.follow import LightsAt, moving_lights
 from pixelbrax.render.materialize import materialized
 from pixelbrax.render.read import UnsupportedGeomError
@@ -22,6 +22,8 @@ __all__ = [
     "Pattern",
     "Scene",
     "UnsupportedGeomError",
+    "check_camera",
+    "check_fovy",
     "look_at",
     "materialized",
     "moving_lights",

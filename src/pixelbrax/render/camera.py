@@ -1,5 +1,6 @@
 """The pinhole camera, and the ways to place one."""
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,14 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Float
 
+from pixelbrax.errors import ConfigError
+from pixelbrax.render.concrete import check_array
+
 _MODE = mujoco.mjtCamLight
+_X, _Y = np.eye(3, dtype=np.float32)[:2]
+_SHORT = 1e-9  # metres; a shorter vector has no direction
+_PARALLEL = 1e-6  # sine of the angle below which two directions count as parallel
+_ROTATION = 1e-3  # so far a matrix may be from a rotation, as float32 and users' digits are
 
 
 @jax.tree_util.register_dataclass
@@ -29,26 +37,81 @@ class Camera:
     fovy: Float[Array, "*batch"]
 
 
+def check_camera(camera: Camera) -> Camera:
+    """The camera; numbers that are only known while a program runs (tracers) are not checked.
+
+    Raises:
+      ConfigError: a number is not finite, `fovy` is outside (0, 180), `mat` is no rotation, or a shape is wrong.
+    """
+    check_array("the camera's pos", camera.pos, (3,))
+    check_fovy("the camera's fovy", camera.fovy)
+    mat = check_array("the camera's mat", camera.mat, (3, 3))
+    if mat is not None and not (np.allclose(mat.T @ mat, np.eye(3), atol=_ROTATION) and np.linalg.det(mat) > 0):
+        raise ConfigError(
+            "the camera's mat is no rotation: its columns must be the camera's right, up and backward axes, of length 1"
+        )
+    return camera
+
+
+def check_fovy(name: str, fovy: Any) -> None:
+    """Raises ConfigError if a vertical field of view is known and not within (0, 180) degrees."""
+    number = check_array(name, fovy, ())
+    if number is not None and not 0 < number < 180:
+        raise ConfigError(f"{name} is {number:g} degrees: a vertical field of view must be above 0 and below 180")
+
+
 def look_at(
     pos: Float[Array, "3"],
     target: Float[Array, "3"],
     fovy: Float[Array, ""] | float,
     up: tuple[float, float, float] = (0.0, 0.0, 1.0),
 ) -> Camera:
-    """A camera at `pos` whose image centre shows `target` and whose image is upright with respect to `up`.
+    """A camera at `pos` whose image center shows `target` and whose image is upright with respect to `up`.
+
+    Along `up` itself nothing is upright. There the image's right is the world's +x, as for MuJoCo's cameras of mode
+    targetbody: straight down, +y is up in the image, and straight up, -y is; both as `orbit` has them at azimuth 90. If
+    the line of sight is the x axis, the image's right is +y.
 
     Args:
       pos: (3,) metres, world frame.
-      target: (3,) metres, world frame; must differ from `pos`.
-      fovy: vertical field of view, degrees.
-      up: world direction that points up in the image; must not be parallel to the line of sight.
+      target: (3,) metres, world frame; must differ from `pos`. Where a program finds out only while it runs that they
+        do not, the camera looks along -x, as MuJoCo's.
+      fovy: vertical field of view, degrees, above 0 and below 180.
+      up: world direction that points up in the image, of any length but 0.
+
+    Raises:
+      ConfigError: a number that is known when the function is called cannot be used.
     """
+    given = check_array("look_at's pos", pos, (3,)), check_array("look_at's target", target, (3,))
+    if given[0] is not None and given[1] is not None and np.linalg.norm(given[0] - given[1]) < _SHORT:
+        raise ConfigError(
+            f"a camera at {given[0].tolist()} cannot look at that same place: give another position or target"
+        )
+    check_fovy("look_at's fovy", fovy)
+    upward = check_array("look_at's up", up, (3,))
+    if upward is not None and np.linalg.norm(upward) < _SHORT:
+        raise ConfigError("look_at's up is a vector of length 0: it must have a direction, such as (0, 0, 1)")
+    return _upright(pos, target, fovy, up)
+
+
+def _upright(pos: Any, target: Any, fovy: Any, up: Any = (0.0, 0.0, 1.0)) -> Camera:
+    """`look_at` without its checks, for numbers that come from a state."""
     pos, target = jnp.asarray(pos, jnp.float32), jnp.asarray(target, jnp.float32)
-    backward = (pos - target) / jnp.linalg.norm(pos - target)
-    right = jnp.cross(jnp.asarray(up, jnp.float32), backward)
+    toward = pos - target
+    toward = jnp.where(jnp.dot(toward, toward) < _SHORT**2, _X, toward)
+    backward = toward / jnp.linalg.norm(toward)
+    right = _level(jnp.asarray(up, jnp.float32), backward)
     right = right / jnp.linalg.norm(right)
     mat = jnp.stack([right, jnp.cross(backward, right), backward], axis=-1)
     return Camera(pos, mat, jnp.asarray(fovy, jnp.float32))
+
+
+def _level(up: Float[Array, "3"], backward: Float[Array, "3"]) -> Float[Array, "3"]:
+    """A vector to the right in the image: at right angles to `up`, or where that is the line of sight, near an axis."""
+    across = jnp.cross(up, backward)
+    axis = jnp.where(jnp.abs(backward[0]) < 0.9, _X, _Y)
+    parallel = jnp.dot(across, across) < _PARALLEL**2 * jnp.dot(up, up)
+    return jnp.where(parallel, axis - jnp.dot(axis, backward) * backward, across)
 
 
 def orbit(
@@ -64,9 +127,19 @@ def orbit(
       lookat: (3,) metres, world frame.
       distance: metres, positive.
       azimuth: degrees; 0 looks along +x, 90 along +y.
-      elevation: degrees; negative looks down. At -90 the image's up is the azimuth's direction.
-      fovy: vertical field of view, degrees; 45 is MuJoCo's default for free cameras.
+      elevation: degrees; negative looks down. At -90 the image's up is the azimuth's direction, at 90 its opposite.
+      fovy: vertical field of view, degrees, above 0 and below 180; 45 is MuJoCo's default for free cameras.
+
+    Raises:
+      ConfigError: a number that is known when the function is called cannot be used.
     """
+    check_array("orbit's lookat", lookat, (3,))
+    length = check_array("orbit's distance", distance, ())
+    if length is not None and length < _SHORT:
+        raise ConfigError(f"orbit's distance is {length:g}: it must be a positive number of metres")
+    check_array("orbit's azimuth", azimuth, ())
+    check_array("orbit's elevation", elevation, ())
+    check_fovy("orbit's fovy", fovy)
     azimuth, elevation = jnp.deg2rad(jnp.float32(azimuth)), jnp.deg2rad(jnp.float32(elevation))
     ca, sa, ce, se = jnp.cos(azimuth), jnp.sin(azimuth), jnp.cos(elevation), jnp.sin(elevation)
     forward = jnp.stack([ce * ca, ce * sa, se])
@@ -113,16 +186,16 @@ class ModelCamera:
         """The model's camera of that name or id.
 
         Raises:
-          KeyError: there is none; the message lists the model's cameras.
+          ConfigError: there is none (the message lists the model's cameras), or none that can be drawn.
         """
         names = [model.camera(i).name for i in range(model.ncam)]
-        if camera in names:
-            index = names.index(camera)
-        elif isinstance(camera, int) and 0 <= camera < model.ncam:
-            index = camera
-        else:
-            known = ", ".join(map(repr, names)) or "none"
-            raise KeyError(f"the model has no camera {camera!r}: it has {known}")
+        index = _index_of(camera, names)
+        what = f"the model's camera {names[index] or index!r}"
+        if model.cam_projection[index]:
+            raise ConfigError(f"{what} is orthographic, which is not supported: give a perspective camera")
+        if np.any(model.cam_intrinsic[index][2:]):
+            raise ConfigError(f"{what} has a principal point off the center, which is not supported: leave it out")
+        check_fovy(f"the fovy of {what}", model.cam_fovy[index])
 
         def leaf(x: np.ndarray | Array) -> Array:
             return jnp.asarray(x, jnp.float32)
@@ -153,8 +226,8 @@ class ModelCamera:
             mat = jnp.matmul(xmat[self.body], self.mat, precision=jax.lax.Precision.HIGHEST)
             return Camera(pos, mat, self.fovy)
         if self.mode == _MODE.mjCAMLIGHT_TARGETBODY:
-            return look_at(pos, xpos[self.target], self.fovy)
-        return look_at(pos, self._center_of_mass(self.target, xpos, xmat), self.fovy)
+            return _upright(pos, xpos[self.target], self.fovy)
+        return _upright(pos, self._center_of_mass(self.target, xpos, xmat), self.fovy)
 
     def of(self, data: mujoco.MjData) -> Camera:
         """The camera in MuJoCo's data, for which `mj_forward` has been called."""
@@ -164,6 +237,19 @@ class ModelCamera:
         self, root: int, xpos: Float[Array, "nbody 3"], xmat: Float[Array, "nbody 3 3"]
     ) -> Float[Array, "3"]:
         return center_of_mass(root, self.parents, self.mass, self.center, xpos, xmat)
+
+
+def _index_of(camera: str | int, names: list[str]) -> int:
+    if isinstance(camera, str) and camera in names:
+        return names.index(camera)
+    try:
+        index = -1 if isinstance(camera, bool) else operator.index(camera)  # pyright: ignore[reportArgumentType]
+    except TypeError:
+        index = -1
+    if not 0 <= index < len(names):
+        known = ", ".join(map(repr, names)) or "none"
+        raise ConfigError(f"the model has no camera {camera!r}: it has {known}")
+    return index
 
 
 def center_of_mass(

@@ -1,19 +1,26 @@
 """From where a task is seen, when its model has no camera for it. Plain data."""
 
 from dataclasses import dataclass
+from typing import Any
+
+from pixelbrax.errors import ConfigError, check_number
 
 
 @dataclass(frozen=True)
 class CameraSpec:
     """A camera that keeps its height and, if it follows a body, moves along with that body's x and y.
 
+    Straight above the point looked at, the world's +y is up in the image; straight below, -y is.
+
     Attributes:
       offset: x and y from the body followed (from the world's origin if there is none), metres.
       height: z of the camera, metres.
       target_height: z of the point looked at, metres.
-      fovy: vertical field of view, degrees.
+      fovy: vertical field of view, degrees, above 0 and below 180.
       body: MJCF name of the body followed, or None.
       target: x and y of the point looked at, from the body followed (or the world's origin), metres.
+      also: MJCF name of a second body that stays in the image: the camera then follows the middle between the two, and
+        moves away as they part, so that half of their distance is added to the image's half-width.
     """
 
     offset: tuple[float, float]
@@ -22,3 +29,35 @@ class CameraSpec:
     fovy: float
     body: str | None = "torso"
     target: tuple[float, float] = (0.0, 0.0)
+    also: str | None = None
+
+    def __post_init__(self):
+        """Checks the numbers.
+
+        Raises:
+          ConfigError: one is not finite or out of range, or the camera is where it looks.
+        """
+        for name in ("offset", "target"):
+            object.__setattr__(self, name, _pair(f"the camera's {name}", getattr(self, name)))
+        for name in ("height", "target_height"):
+            object.__setattr__(self, name, check_number(f"the camera's {name}", getattr(self, name)))
+        object.__setattr__(self, "fovy", check_number("the camera's fovy", self.fovy, above=0))
+        if self.fovy >= 180:
+            raise ConfigError(f"the camera's fovy is {self.fovy:g}: it must be below 180 degrees")
+        if self.body is not None and not isinstance(self.body, str):
+            raise ConfigError(f"the camera's body is {self.body!r}: it must be the name of a body, or None")
+        if self.also is not None and (self.body is None or not isinstance(self.also, str)):
+            raise ConfigError(f"the camera's also is {self.also!r}: it must be a second body's name beside body, or None")
+        if (*self.offset, self.height) == (*self.target, self.target_height):
+            raise ConfigError(
+                f"the camera is where it looks: offset {self.offset} and height {self.height:g} must differ from "
+                "target and target_height"
+            )
+
+
+def _pair(name: str, value: Any) -> tuple[float, float]:
+    try:
+        x, y = (float(number) for number in value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{name} is {value!r}: it must be two numbers, x and y in metres") from None
+    return check_number(f"{name}[0]", x), check_number(f"{name}[1]", y)
