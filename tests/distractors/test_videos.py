@@ -5,6 +5,7 @@ import hashlib
 import io
 import threading
 import zipfile
+import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -13,8 +14,9 @@ from PIL import Image
 
 from pixelbrax.cli import main
 from pixelbrax.distractors import davis
-from pixelbrax.distractors.bank import ClipBank, fit, load_saved, save_banks
+from pixelbrax.distractors.bank import ClipBank, fit
 from pixelbrax.distractors.folder import banks_of_folder
+from pixelbrax.distractors.saved import load_saved, save_banks
 from pixelbrax.distractors.sources import load_bank
 from pixelbrax.errors import ConfigError
 from tests.images import read_image
@@ -27,15 +29,17 @@ def _picture(seed, height=48, width=85, mode="RGB"):
     return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (height, width, *channels), np.uint8), mode)
 
 
-def _folder(path, frames, **settings):
+def _folder(path, frames, first=None, **settings):
+    """A folder of pictures, by default of others than in any folder of another name."""
     path.mkdir(parents=True)
+    first = zlib.crc32(path.name.encode()) if first is None else first
     for i in range(frames):
-        _picture(i, **settings).save(path / f"{i}.png")
+        _picture(first + i, **settings).save(path / f"{i}.png")
     return path
 
 
 def test_folders_of_pictures_become_clips(tmp_path):
-    _folder(tmp_path / "clips" / "a", 11, height=33, width=20)
+    _folder(tmp_path / "clips" / "a", 11, first=0, height=33, width=20)
     _folder(tmp_path / "clips" / "grün ✓", 2, mode="L")
     _folder(tmp_path / "clips" / "still", 1, mode="RGBA")
     banks = banks_of_folder(tmp_path / "clips", 16, 24)

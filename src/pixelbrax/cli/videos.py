@@ -7,18 +7,21 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from pixelbrax.cli.parse import parse, pick
-from pixelbrax.distractors.bank import ClipBank, save_banks
+from pixelbrax.cli.parse import check_out, parse, pick
+from pixelbrax.distractors.bank import ClipBank
 from pixelbrax.distractors.davis import NUM_BYTES, fetch
 from pixelbrax.distractors.folder import banks_of_folder
+from pixelbrax.distractors.saved import save_banks
 from pixelbrax.distractors.sources import DAVIS, PROCEDURAL, load_bank
 from pixelbrax.distractors.video import SPLITS
 from pixelbrax.envs.observe import MAX_IMAGE_SIZE, MIN_IMAGE_SIZE
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_choice, check_count
 from pixelbrax.report import write_grid
 from pixelbrax.training.progress import Progress
 
 _MOMENTS = 8  # columns of a preview
+_MOST_ROWS = 200
+_PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class PreviewArgs:
     size: int = 64
     """Height and width of each frame, pixels."""
     clips: int = 12
-    """Rows at most."""
+    """Rows at most, up to 200."""
     force: bool = False
     """Overwrite --out if it exists."""
 
@@ -110,11 +113,11 @@ def _build(argv: list[str]) -> int:
 
 def _preview(argv: list[str]) -> int:
     args = parse(PreviewArgs, argv, "videos preview", "Draws a bank's clips, a row each.")
-    if args.split not in SPLITS:
-        raise ConfigError(f"split is {args.split!r}: it must be one of {', '.join(SPLITS)}")
-    if args.clips < 1:
-        raise ConfigError(f"clips is {args.clips}: it must be at least 1")
+    check_choice("split", args.split, SPLITS)
+    check_count("clips", args.clips, most=_MOST_ROWS)
     _check(args.out, args.size, args.force)
+    if args.out.suffix.lower() not in _PICTURES:
+        raise ConfigError(f"{args.out}: the name of the picture must end in one of {' '.join(_PICTURES)}")
     bank = load_bank(args.bank, args.split, args.size, args.size)
     rows = [
         bank.frames[start + np.linspace(0, length - 1, _MOMENTS).astype(int)]
@@ -128,12 +131,8 @@ def _preview(argv: list[str]) -> int:
 
 
 def _check(out: Path, size: int, force: bool) -> None:
-    if not MIN_IMAGE_SIZE <= size <= MAX_IMAGE_SIZE:
-        raise ConfigError(f"size is {size}: it must be at least {MIN_IMAGE_SIZE} and at most {MAX_IMAGE_SIZE}")
-    if out.exists() and not force:
-        raise ConfigError(f"{out} exists: choose another --out, or add --force")
-    if not out.absolute().parent.is_dir():
-        raise ConfigError(f"{out}: there is no folder {out.absolute().parent}")
+    check_count("size", size, MIN_IMAGE_SIZE, MAX_IMAGE_SIZE)
+    check_out(out, force)
 
 
 def _facts(bank: ClipBank) -> str:

@@ -4,6 +4,7 @@ It is drawn anew for every episode of every environment, and may move within one
 numbers come from an environment's visual key alone, so that the same look can be laid over any trajectory.
 """
 
+import reprlib
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int32
 
 from pixelbrax.distractors.roles import Role, geom_roles
+from pixelbrax.errors import MAX_FLOAT, ConfigError, check_count, check_number
 from pixelbrax.render import Camera, Scene
 
 DistractorState = Any
@@ -135,7 +137,62 @@ class Distractor:
         """Whether it does anything to drawn frames."""
         return type(self).apply_frame is not Distractor.apply_frame
 
+    @property
+    def changes_scenes(self) -> bool:
+        """Whether it does anything to what is drawn."""
+        return type(self).apply_scene is not Distractor.apply_scene or self.needs_shadows
+
 
 def wander(value: Array, key: Array, std: float, low: Array | float, high: Array | float) -> Array:
     """One step of a random walk between two walls: value + N(0, std), clipped."""
     return jnp.clip(value + std * jax.random.normal(key, value.shape), low, high)
+
+
+def check_amounts(distractor: Distractor, least: float = 0.0, most: float = MAX_FLOAT, *, names: str) -> None:
+    """Refuses numbers of a distractor that are not finite or out of range.
+
+    Args:
+      distractor: whose numbers.
+      least: the smallest allowed.
+      most: the largest allowed.
+      names: of its attributes, with spaces between.
+
+    Raises:
+      ConfigError: the message has the class, the attribute, its value and the rule.
+    """
+    for name in names.split():
+        check_number(f"{type(distractor).__name__}: {name}", getattr(distractor, name), least, most)
+
+
+def check_whole(distractor: Distractor, name: str, least: int, most: int) -> None:
+    """Refuses an attribute of a distractor that is no whole number or out of range.
+
+    Raises:
+      ConfigError: the message has the class, the attribute, its value and the rule.
+    """
+    check_count(f"{type(distractor).__name__}: {name}", getattr(distractor, name), least, most)
+
+
+def check_roles(distractor: Distractor, roles: Any) -> None:
+    """Refuses roles of geoms that are none.
+
+    Raises:
+      ConfigError: it is no tuple of roles, or an empty one.
+    """
+    if not isinstance(roles, tuple) or not roles or not all(isinstance(role, Role) for role in roles):
+        known = ", ".join(f"Role.{role.name}" for role in Role)
+        raise ConfigError(
+            f"{type(distractor).__name__}: roles is {reprlib.repr(roles)}: it must be a tuple of some of {known}"
+        )
+
+
+def no_distractor(value: Any, rule: str) -> str:
+    """What to say of something that stands where a distractor should.
+
+    Args:
+      value: what stands there.
+      rule: what must stand there.
+    """
+    if isinstance(value, type) and issubclass(value, Distractor):
+        return f"the class {value.__name__}: give an object of it, such as {value.__name__}()"
+    return f"{reprlib.repr(value)}: it must be {rule}"

@@ -6,8 +6,10 @@ import jax.numpy as jnp
 from jaxtyping import Array
 from typing_extensions import override
 
-from pixelbrax.distractors.base import Distractor, DistractorState, Picture, Stage
+from pixelbrax.distractors.base import Distractor, DistractorState, Picture, Stage, no_distractor
+from pixelbrax.distractors.contract import checked
 from pixelbrax.distractors.roles import Role
+from pixelbrax.errors import ConfigError
 
 _SPARED = (Role.BODY, Role.OBJECT, Role.TARGET)
 
@@ -21,6 +23,15 @@ class Behind(Distractor):
     """
 
     distractor: Distractor
+
+    def __post_init__(self):
+        if not isinstance(self.distractor, Distractor):
+            raise ConfigError(f"Behind: distractor is {no_distractor(self.distractor, 'a Distractor')}")
+        if self.distractor.changes_scenes:
+            raise ConfigError(
+                f"Behind: {type(self.distractor).__name__} changes what is drawn, of which nothing can be spared: "
+                "only distractors that change frames alone can be behind"
+            )
 
     @property
     @override
@@ -39,7 +50,7 @@ class Behind(Distractor):
 
     @override
     def prepare(self, stage: Stage) -> "Behind":
-        return replace(self, distractor=self.distractor.prepare(stage))
+        return replace(self, distractor=checked(self.distractor, stage))
 
     @override
     def init(self, key: Array, stage: Stage) -> DistractorState:

@@ -9,11 +9,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 from typing_extensions import override
 
-from pixelbrax.distractors.base import Distractor, Stage, View
-from pixelbrax.errors import ConfigError
+from pixelbrax.distractors.base import Distractor, Stage, View, check_amounts
+from pixelbrax.errors import check_flag, check_number
 from pixelbrax.render import Camera
 
 _STEEPEST = math.radians(85)  # straight from above, up and down lose their meaning
+_MOST = 1000.0
 
 
 class CameraState(NamedTuple):
@@ -61,6 +62,12 @@ class CameraOrbit(Distractor):
     fastest_roll: float = 0.0
     above: bool = True
 
+    def __post_init__(self):
+        check_amounts(self, most=math.pi, names="angle roll")
+        check_amounts(self, most=0.99, names="zoom_in")  # all the way in, the camera would be where it looks
+        check_amounts(self, most=_MOST, names="zoom_out std fastest roll_std fastest_roll")
+        check_flag("CameraOrbit: above", self.above)
+
     @classmethod
     def of_intensity(cls, intensity: float, dynamic: bool = True) -> "CameraOrbit":
         """The paper's ranges, of which `intensity` 0..1 is the share that is used.
@@ -68,8 +75,7 @@ class CameraOrbit(Distractor):
         Raises:
           ConfigError: the intensity is outside 0..1.
         """
-        if not 0 <= intensity <= 1:
-            raise ConfigError(f"the camera's intensity is {intensity}: it must be within 0..1")
+        check_number("the camera's intensity", intensity, 0, 1)
         moving = intensity if dynamic else 0.0
         return cls(
             angle=math.pi / 2 * intensity,
@@ -143,6 +149,9 @@ class FieldOfView(Distractor):
     """
 
     amount: float = 0.3
+
+    def __post_init__(self):
+        check_amounts(self, most=3.0, names="amount")  # exp(3) is 20 times
 
     @property
     @override

@@ -9,9 +9,10 @@ import numpy as np
 from jaxtyping import Array, Float
 from typing_extensions import override
 
-from pixelbrax.distractors.base import Distractor, Picture, Stage, View, wander
+from pixelbrax.distractors.base import Distractor, Picture, Stage, View, check_amounts, check_roles, wander
 from pixelbrax.distractors.roles import ALL_ROLES, Role
-from pixelbrax.errors import ConfigError
+
+_MOST = 100.0
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,9 @@ class ColorOffset(Distractor):
 
     reset: float = 0.3
     std: float = 0.3
+
+    def __post_init__(self):
+        check_amounts(self, most=_MOST, names="reset std")
 
     @property
     @override
@@ -66,10 +70,8 @@ class _Colors(Distractor):
     std: float = 0.0
 
     def __post_init__(self):
-        if not (0 <= self.amount <= 1 and self.std >= 0):
-            raise ConfigError(
-                f"amount is {self.amount} and std {self.std}: the amount must be within 0..1, std not below 0"
-            )
+        check_amounts(self, most=1.0, names="amount")
+        check_amounts(self, most=_MOST, names="std")
 
     @property
     @override
@@ -106,6 +108,10 @@ class MaterialColors(_Colors):
     """
 
     roles: tuple[Role, ...] = ALL_ROLES
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_roles(self, self.roles)
 
     @override
     def apply_scene(self, state: Array, view: View, stage: Stage) -> View:

@@ -9,13 +9,15 @@ import numpy as np
 from jaxtyping import Array, Float
 from typing_extensions import override
 
-from pixelbrax.distractors.base import Distractor, Picture, Stage, wander
+from pixelbrax.distractors.base import Distractor, Picture, Stage, check_amounts, check_whole, wander
 from pixelbrax.errors import ConfigError
 from pixelbrax.render.materialize import materialized
 
 Rgb = Float[Array, "3 height width"]
 # ITU-R BT.601, as for grayscale observations.
 _LUMA = np.array([0.299, 0.587, 0.114], np.float32)
+_MOST_PIXELS = 512
+_STRONGEST = 50.0  # a float32 still has its exponential
 
 
 def luminance(rgb: Rgb) -> Float[Array, "1 height width"]:
@@ -46,8 +48,7 @@ class _Amount(Distractor):
     std: float = 0.0
 
     def __post_init__(self):
-        if self.amount < 0 or self.std < 0:
-            raise ConfigError(f"{type(self).__name__}: amount is {self.amount} and std {self.std}: not below 0, please")
+        check_amounts(self, most=_STRONGEST, names="amount std")
 
     @property
     @override
@@ -149,9 +150,13 @@ class Blur(_Amount):
 
 
 class Vignette(_Amount):
-    """Darkens towards the corners, where this share of the light is lost; one-sided."""
+    """Darkens towards the corners, where this share of the light is lost, 0..1; one-sided."""
 
     one_sided = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_amounts(self, most=1.0, names="amount")
 
     @override
     def filter(self, amount: Array, rgb: Rgb, stage: Stage) -> Rgb:
@@ -183,13 +188,17 @@ class Pixelate(Distractor):
     block: int = 4
 
     def __post_init__(self):
-        if self.block < 1:
-            raise ConfigError(f"Pixelate: block is {self.block}: it must be at least 1 pixel")
+        check_whole(self, "block", 1, _MOST_PIXELS)
 
     @property
     @override
     def is_identity(self) -> bool:
         return self.block == 1
+
+    @override
+    def prepare(self, stage: Stage) -> "Pixelate":
+        _check_pixels(self, "block", self.block, stage)
+        return self
 
     @override
     def apply_frame(self, state: Array, picture: Picture, stage: Stage) -> Picture:
@@ -214,6 +223,10 @@ class RadialLight(Distractor):
     amount: float = 0.5
     width: float = 0.5
     speed: float = 0.0
+
+    def __post_init__(self):
+        check_amounts(self, most=_STRONGEST, names="amount speed")
+        check_amounts(self, 0.001, 1000.0, names="width")
 
     @property
     @override
@@ -249,10 +262,18 @@ class Jitter(Distractor):
 
     pixels: int = 2
 
+    def __post_init__(self):
+        check_whole(self, "pixels", 0, _MOST_PIXELS)
+
     @property
     @override
     def is_identity(self) -> bool:
         return self.pixels == 0
+
+    @override
+    def prepare(self, stage: Stage) -> "Jitter":
+        _check_pixels(self, "pixels", self.pixels + 1, stage)
+        return self
 
     @override
     def init(self, key: Array, stage: Stage) -> Array:
@@ -267,3 +288,12 @@ class Jitter(Distractor):
         rows = jnp.clip(jnp.arange(stage.height) + state[0], 0, stage.height - 1)
         columns = jnp.clip(jnp.arange(stage.width) + state[1], 0, stage.width - 1)
         return picture._replace(rgb=picture.rgb[:, rows][:, :, columns])
+
+
+def _check_pixels(distractor: Distractor, name: str, needed: int, stage: Stage) -> None:
+    """Refuses what needs so many pixels of an image that has not so many on its shorter side."""
+    if needed > min(stage.height, stage.width):
+        raise ConfigError(
+            f"{type(distractor).__name__}: {name} is {getattr(distractor, name)}: that is too much for an image of "
+            f"{stage.height}x{stage.width}"
+        )

@@ -9,9 +9,10 @@ from typing_extensions import override
 
 from pixelbrax.distractors.base import DistractorState, Picture, Stage, View
 from pixelbrax.distractors.several import Several
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import check_count
 
 _SEED = 2502_00021
+_NUM_LEVELS = 2**31 - 1  # the number behind the last is an int32 too
 
 
 class LevelState(NamedTuple):
@@ -36,8 +37,9 @@ class Levels(Several):
     count: int = 1
 
     def __post_init__(self):
-        if self.first < 0 or self.count < 1 or self.first + self.count > 2**31:
-            raise ConfigError(f"levels {self.first}, {self.count} of them: there must be one at least, none below 0")
+        super().__post_init__()
+        first = check_count("Levels: first", self.first, 0, _NUM_LEVELS - 1)
+        check_count("Levels: count", self.count, 1, _NUM_LEVELS - first)
 
     @override
     def init(self, key: Array, stage: Stage) -> LevelState:

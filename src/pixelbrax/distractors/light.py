@@ -8,12 +8,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 from typing_extensions import override
 
-from pixelbrax.distractors.base import Distractor, Stage, View
+from pixelbrax.distractors.base import Distractor, Stage, View, check_amounts, check_roles
 from pixelbrax.distractors.roles import Role
+from pixelbrax.errors import ConfigError, check_flag, check_number
 from pixelbrax.render import LightKind, Scene
 
 # How far away a light without a place stands when it is moved, metres.
 _SUN_DISTANCE = 6.0
+_FARTHEST = 1e6  # metres
+_BRIGHTEST = 100.0
 
 
 def _shifted(scene: Scene, offset: Float[Array, "nlight 3"]) -> Scene:
@@ -42,6 +45,11 @@ class LightPosition(Distractor):
     nearest: float = 3.0
     farthest: float = 5.0
     both_ways: bool = False
+
+    def __post_init__(self):
+        check_amounts(self, -_FARTHEST, _FARTHEST, names="nearest farthest")
+        check_number("LightPosition: nearest", self.nearest, -_FARTHEST, self.farthest)
+        check_flag("LightPosition: both_ways", self.both_ways)
 
     @property
     @override
@@ -84,6 +92,9 @@ class MovingLight(Distractor):
     reach: float = 5.0
     start: float = 0.0
 
+    def __post_init__(self):
+        check_amounts(self, most=_FARTHEST, names="speed reach start")
+
     @property
     @override
     def is_identity(self) -> bool:
@@ -116,6 +127,9 @@ class LightColor(Distractor):
     """
 
     amount: float = 0.2
+
+    def __post_init__(self):
+        check_amounts(self, most=_BRIGHTEST, names="amount")
 
     @property
     @override
@@ -151,6 +165,16 @@ class Ambience(Distractor):
     diffuse: tuple[float, float, float] = (0.4, 0.9, 0.1)
     specular: tuple[float, float, float] = (0.05, 0.3, 0.02)
 
+    def __post_init__(self):
+        for name in ("ambient", "diffuse", "specular"):
+            value = getattr(self, name)
+            if not isinstance(value, tuple) or len(value) != 3:
+                raise ConfigError(f"Ambience: {name} is {value!r}: it must be (least, most, tint)")
+            least, most, tint = value
+            check_number(f"Ambience: {name}'s most", most, 0.0, _BRIGHTEST)
+            check_number(f"Ambience: {name}'s least", least, 0.0, most)
+            check_number(f"Ambience: {name}'s tint", tint, 0.0, _BRIGHTEST)
+
     @override
     def init(self, key: Array, stage: Stage) -> Float[Array, "3 3"]:
         def draw(key: Array, least: float, most: float, tint: float) -> Array:
@@ -174,12 +198,16 @@ class Gloss(Distractor):
     """How strong the highlights on geoms are. It stands in for reflectance: this renderer draws no mirrors.
 
     Attributes:
-      most: the strength is U(0, most).
+      most: the strength is U(0, most), 0..1.
       roles: of which geoms.
     """
 
     most: float = 0.5
     roles: tuple[Role, ...] = (Role.FLOOR,)
+
+    def __post_init__(self):
+        check_amounts(self, most=1.0, names="most")
+        check_roles(self, self.roles)
 
     @property
     @override

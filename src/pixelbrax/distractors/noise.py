@@ -1,5 +1,6 @@
 """Noise of each pixel, anew in every frame."""
 
+import math
 from dataclasses import dataclass
 
 import jax
@@ -8,8 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, UInt32
 from typing_extensions import override
 
-from pixelbrax.distractors.base import Distractor, Picture, Stage
-from pixelbrax.errors import ConfigError
+from pixelbrax.distractors.base import Distractor, Picture, Stage, check_amounts
 
 
 def pixel_noise(seed: UInt32[Array, ""], height: int, width: int) -> Float[Array, "3 height width"]:
@@ -43,14 +43,13 @@ class GaussianNoise(_Noise):
     """Independent of the image.
 
     Attributes:
-      std: of each channel of each pixel, 0..1.
+      std: of each channel of each pixel, whose colors are 0..1.
     """
 
     std: float = 0.1
 
     def __post_init__(self):
-        if self.std < 0:
-            raise ConfigError(f"GaussianNoise: std is {self.std}: it must not be negative")
+        check_amounts(self, most=100.0, names="std")
 
     @property
     @override
@@ -73,13 +72,13 @@ class PoissonNoise(_Noise):
     photons: float = 50.0
 
     def __post_init__(self):
-        if not self.photons > 0:
-            raise ConfigError(f"PoissonNoise: photons is {self.photons}: it must be positive")
+        if self.photons != math.inf:
+            check_amounts(self, 0.001, names="photons")
 
     @property
     @override
     def is_identity(self) -> bool:
-        return np.isinf(self.photons)
+        return self.photons == math.inf
 
     @override
     def apply_frame(self, state: Array, picture: Picture, stage: Stage) -> Picture:

@@ -8,9 +8,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 from typing_extensions import override
 
-from pixelbrax.distractors.base import Distractor, Picture, Stage
+from pixelbrax.distractors.base import Distractor, Picture, Stage, check_amounts, check_whole
 from pixelbrax.distractors.filters import grid
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import check_number
+
+_MOST = 10.0  # the image's longer side is 2
 
 
 class OccluderState(NamedTuple):
@@ -35,7 +37,7 @@ class Occluders(Distractor):
     """Discs and boxes that cross the image before everything else, and come back from the other side.
 
     Attributes:
-      count: how many.
+      count: how many, up to 100.
       smallest, largest: radius, where the image's longer side is 2.
       fastest: on each axis, a frame.
     """
@@ -46,8 +48,10 @@ class Occluders(Distractor):
     fastest: float = 0.05
 
     def __post_init__(self):
-        if self.count < 0 or not 0 < self.smallest <= self.largest or self.fastest < 0:
-            raise ConfigError(f"{self}: count and speed must not be negative, and sizes positive, the smallest first")
+        check_whole(self, "count", 0, 100)
+        check_number("Occluders: largest", self.largest, most=_MOST, above=0.0)
+        check_number("Occluders: smallest", self.smallest, most=self.largest, above=0.0)
+        check_amounts(self, most=_MOST, names="fastest")
 
     @property
     @override

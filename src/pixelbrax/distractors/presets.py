@@ -4,16 +4,20 @@ A name is `suite/preset`, then `:source` if its videos shall not be the built-in
 are held out: "dcs/hard", "pixelbrax/video:davis-2017", "dcs/hard:davis-2017@test". Without "@test" they are those to
 train on. What an episode begins with is drawn from numbered levels, of which the two have none in common; nor do they
 have clips in common.
+
+The source begins behind the first ":", and the split is what stands behind the last "@" if that is "train" or "test".
+So a path may have both signs: "pixelbrax/video:C:/a@b/bank.npz@test" is the split "test" of "C:/a@b/bank.npz". Only a
+file whose own name ends in "@train" or "@test" needs its split behind it, "...:bank@test@train".
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pixelbrax.distractors.base import Distractor
+from pixelbrax.distractors.base import Distractor, no_distractor
 from pixelbrax.distractors.levels import Levels
-from pixelbrax.distractors.sources import PROCEDURAL
+from pixelbrax.distractors.sources import PROCEDURAL, file_of_source
 from pixelbrax.distractors.video import SPLITS, Split, Video
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_count, nearest
 from pixelbrax.registry import Registry
 
 # Levels to train on begin at 0, levels to test on here.
@@ -21,7 +25,6 @@ FIRST_TEST_LEVEL = 1_000_000_000
 MANY = 1_000_000
 
 
-@dataclass(frozen=True)
 class Setting:
     """What a preset's members depend on.
 
@@ -29,11 +32,20 @@ class Setting:
       split: "train" or "test".
       source: of its videos.
       task: name of the task, of which the share of the floor may depend.
+      has_videos: whether anybody has asked for the source.
     """
 
-    split: Split
-    source: str
-    task: str
+    def __init__(self, split: Split, source: str, task: str):
+        self.split: Split = split
+        self.task = task
+        self.has_videos = False
+        self._source = source
+
+    @property
+    def source(self) -> str:
+        """Of its videos: "procedural", "davis-2017" or a file."""
+        self.has_videos = True
+        return self._source
 
     def video(self, **settings) -> Video:
         """A video of this setting."""
@@ -48,10 +60,13 @@ class Preset:
     """A named set of distractors.
 
     Attributes:
-      name: "suite/preset".
+      name: "suite/preset"; without spaces, ":" and "@", which names of distractors have behind it.
       description: one line, with the source of its numbers.
       members: what it is made of.
       train_levels, test_levels: how many levels there are to train and to test on.
+
+    Raises:
+      ConfigError: the name cannot be a name, `members` is no function, or there are too many levels.
     """
 
     name: str
@@ -60,15 +75,36 @@ class Preset:
     train_levels: int = MANY
     test_levels: int = MANY
 
-    def build(self, split: Split, source: str = PROCEDURAL, task: str = "") -> Levels:
-        """The distractors of one split."""
-        members = tuple(self.members(Setting(split, source, task)))
-        if split == "test":
-            return Levels(members, FIRST_TEST_LEVEL, self.test_levels)
-        return Levels(members, 0, self.train_levels)
+    def __post_init__(self):
+        if not isinstance(self.name, str) or not self.name or any(c in ":@" or c.isspace() for c in self.name):
+            raise ConfigError(f"a preset cannot be called {self.name!r}: take a word without spaces, ':' and '@'")
+        if not callable(self.members):
+            raise ConfigError(f"{self.name}: members is {self.members!r}: it must be a function of a Setting")
+        check_count(f"{self.name}: train_levels", self.train_levels, most=FIRST_TEST_LEVEL)
+        check_count(f"{self.name}: test_levels", self.test_levels, most=FIRST_TEST_LEVEL)
+
+    def build(self, split: Split, source: str | None = None, task: str = "") -> Levels:
+        """The distractors of one split.
+
+        Args:
+          split: "train" or "test".
+          source: of its videos; None for the built-in ones.
+          task: name of the task.
+
+        Raises:
+          ConfigError: there is a source, but the preset has no videos; or its members are no distractors.
+        """
+        setting = Setting(split, PROCEDURAL if source is None else source, task)
+        members = self.members(setting)
+        if not isinstance(members, list | tuple):
+            raise ConfigError(f"{self.name}: members gives {members!r}: it must give a list of distractors")
+        if source is not None and not setting.has_videos:
+            raise ConfigError(f"{self.name} has no videos: leave out ':{source}'")
+        first, count = (FIRST_TEST_LEVEL, self.test_levels) if split == "test" else (0, self.train_levels)
+        return Levels(tuple(members), first, count)
 
 
-_REGISTRY: Registry[Preset] = Registry("distractor")
+_REGISTRY: Registry[Preset] = Registry("distractor", "pixelbrax list --distractors")
 
 
 def register_preset(preset: Preset) -> None:
@@ -98,14 +134,39 @@ def distractor(name: str, task: str = "") -> Levels:
     """The distractors that a name such as "dcs/hard:davis-2017@test" stands for; see this module.
 
     Raises:
-      ConfigError: there is no such preset or split.
+      ConfigError: there is no such preset or split, the preset has no videos of which to name a source, or it is not
+        clear what is the source and what the split.
     """
-    rest, _, split = name.partition("@")
-    preset, _, source = rest.partition(":")
-    split = split or "train"
+    preset, source, split = _parts(name)
+    if any(c.isspace() for c in preset.strip()) and all(word in preset_names() for word in preset.split()):
+        raise ConfigError(f"{name!r} is several names: give each by itself, as in {tuple(preset.split())}")
+    return get_preset(preset).build(split, source, task)
+
+
+def _parts(name: str) -> tuple[str, str | None, Split]:
+    """Preset, source and split of a name."""
+    preset, colon, rest = name.partition(":")
+    if not colon:
+        preset, at, split = name.partition("@")
+        split = _split(name, split) if at else "train"
+    if not preset:
+        raise ConfigError(f"a distractor is called {name!r}: it must be the name of a preset, such as dcs/hard")
+    if not colon:
+        return preset, None, split
+    source, at, split = rest.rpartition("@")
+    if not at or split not in SPLITS:
+        source, split = rest, "train"
+    elif file_of_source(rest) is not None:
+        raise ConfigError(f"{name!r}: there is a file {rest}: name its split behind it, {rest}@train or {rest}@test")
+    if not source:
+        raise ConfigError(f"{name!r}: name a source behind the ':', or leave that out")
+    return preset, source, _split(name, split)
+
+
+def _split(name: str, split: str) -> Split:
     if split not in SPLITS:
-        raise ConfigError(f"{name!r}: there is no split {split!r}, but {' and '.join(SPLITS)}")
-    return get_preset(preset).build(split, source or PROCEDURAL, task)  # pyright: ignore[reportArgumentType]
+        raise ConfigError(f"{name!r}: there is no split {split!r}: {nearest(split, SPLITS)}")
+    return split  # pyright: ignore[reportReturnType]
 
 
 DistractorLike = str | Distractor | Sequence[str | Distractor]
@@ -122,7 +183,10 @@ def resolve(distractors: DistractorLike, task: str = "") -> tuple[Distractor, ..
     Raises:
       ConfigError: a name is unknown, or something is no distractor.
     """
-    several = [distractors] if isinstance(distractors, str | Distractor) else list(distractors)
-    if wrong := [d for d in several if not isinstance(d, str | Distractor)]:
-        raise ConfigError(f"{wrong[0]!r} is no distractor: give a preset's name or a Distractor")
+    several = [distractors] if isinstance(distractors, str | Distractor) else distractors
+    if not isinstance(several, list | tuple):
+        raise ConfigError(f"distractors is {no_distractor(several, 'a preset name, a Distractor, or a list of them')}")
+    for i, one in enumerate(several):
+        if not isinstance(one, str | Distractor):
+            raise ConfigError(f"distractors[{i}] is {no_distractor(one, 'a preset name or a Distractor')}")
     return tuple(distractor(d, task) if isinstance(d, str) else d for d in several)

@@ -6,7 +6,9 @@ import jax
 from jaxtyping import Array
 from typing_extensions import override
 
-from pixelbrax.distractors.base import Distractor, DistractorState, Picture, Stage, View
+from pixelbrax.distractors.base import Distractor, DistractorState, Picture, Stage, View, no_distractor
+from pixelbrax.distractors.contract import checked
+from pixelbrax.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,13 @@ class Several(Distractor):
     """
 
     distractors: tuple[Distractor, ...] = ()
+
+    def __post_init__(self):
+        if not isinstance(self.distractors, tuple):
+            raise ConfigError(f"{type(self).__name__}: distractors is {self.distractors!r}: it must be a tuple")
+        for i, one in enumerate(self.distractors):
+            if not isinstance(one, Distractor):
+                raise ConfigError(f"{type(self).__name__}: distractors[{i}] is {no_distractor(one, 'a Distractor')}")
 
     @property
     @override
@@ -38,6 +47,11 @@ class Several(Distractor):
 
     @property
     @override
+    def changes_scenes(self) -> bool:
+        return any(d.changes_scenes for d in self.distractors)
+
+    @property
+    @override
     def num_bytes(self) -> int:
         return sum(d.num_bytes for d in self.distractors)
 
@@ -49,7 +63,7 @@ class Several(Distractor):
     @override
     def prepare(self, stage: Stage) -> "Several":
         """Those that change nothing are left out."""
-        return replace(self, distractors=tuple(d.prepare(stage) for d in self.distractors if not d.is_identity))
+        return replace(self, distractors=tuple(checked(d, stage) for d in self.distractors if not d.is_identity))
 
     @override
     def init(self, key: Array, stage: Stage) -> DistractorState:

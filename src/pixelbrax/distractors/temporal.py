@@ -8,8 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, UInt8
 from typing_extensions import override
 
-from pixelbrax.distractors.base import Distractor, Picture, Stage
-from pixelbrax.errors import ConfigError
+from pixelbrax.distractors.base import Distractor, Picture, Stage, check_amounts, check_whole
 
 
 def _to_bytes(rgb: Array) -> UInt8[Array, "3 height width"]:
@@ -47,14 +46,13 @@ class MotionBlur(Distractor):
     """Each frame keeps a share of what was seen before it.
 
     Attributes:
-      share: of the past, 0..1 without 1.
+      share: of the past, 0..0.999.
     """
 
     share: float = 0.5
 
     def __post_init__(self):
-        if not 0 <= self.share < 1:
-            raise ConfigError(f"MotionBlur: share is {self.share}: it must be at least 0 and below 1")
+        check_amounts(self, most=0.999, names="share")  # of 1, the first frame would stay
 
     @property
     @override
@@ -87,8 +85,7 @@ class Latency(Distractor):
     frames: int = 1
 
     def __post_init__(self):
-        if not 0 <= self.frames <= 16:
-            raise ConfigError(f"Latency: frames is {self.frames}: it must be within 0..16")
+        check_whole(self, "frames", 0, 16)
 
     @property
     @override
@@ -126,8 +123,7 @@ class FrameDrop(Distractor):
     probability: float = 0.2
 
     def __post_init__(self):
-        if not 0 <= self.probability <= 1:
-            raise ConfigError(f"FrameDrop: probability is {self.probability}: it must be within 0..1")
+        check_amounts(self, most=1.0, names="probability")
 
     @property
     @override

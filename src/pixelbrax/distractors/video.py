@@ -9,10 +9,10 @@ from jaxtyping import Array, Float, Int32
 from typing_extensions import override
 
 from pixelbrax.distractors.bank import ClipBank
-from pixelbrax.distractors.base import Distractor, Picture, Stage
+from pixelbrax.distractors.base import Distractor, Picture, Stage, check_amounts
 from pixelbrax.distractors.roles import Role
 from pixelbrax.distractors.sources import load_bank
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_choice, check_count, check_flag
 
 Split = Literal["train", "test"]
 SPLITS: tuple[Split, ...] = ("train", "test")
@@ -41,7 +41,7 @@ class Video(Distractor):
       split: which half of the source: no clip is in both.
       sky, floor, rest: share of the video on the sky, on the floor, and on everything else, 0..1.
       clips: only the split's first so many; None takes all.
-      speed: frames of the clip to an observation; 0 shows a still.
+      speed: frames of the clip to an observation, at least 0; 0 shows a still.
       ping_pong: play backwards from the end; otherwise the clip starts again.
       bank: the clips themselves, instead of a source.
     """
@@ -57,13 +57,18 @@ class Video(Distractor):
     bank: ClipBank | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self):
-        for name in ("sky", "floor", "rest"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}: the share of a video must be within 0..1")
-        if self.split not in SPLITS:
-            raise ConfigError(f"split is {self.split!r}: it must be one of {', '.join(SPLITS)}")
-        if self.clips is not None and self.clips < 1:
-            raise ConfigError(f"clips is {self.clips}: it must be at least 1")
+        check_amounts(self, most=1.0, names="sky floor rest")
+        check_amounts(self, most=1000.0, names="speed")
+        check_flag("Video: ping_pong", self.ping_pong)
+        check_choice("Video: split", self.split, SPLITS)
+        if self.clips is not None:
+            check_count("Video: clips", self.clips)
+        if not isinstance(self.source, str) or not self.source:
+            raise ConfigError(f"Video: source is {self.source!r}: it must be procedural, davis-2017 or a file's name")
+        if self.bank is not None and not isinstance(self.bank, ClipBank):
+            raise ConfigError(
+                f"Video: bank is a {type(self.bank).__name__}: it must be a ClipBank; source names a file"
+            )
 
     @property
     @override
