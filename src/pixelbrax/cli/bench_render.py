@@ -13,11 +13,13 @@ from jaxtyping import Array, Float
 from pixelbrax.cli.measure import check_output, numbers, rate, write_rows
 from pixelbrax.cli.parse import parse
 from pixelbrax.cli.program import cost
-from pixelbrax.envs import PixelEnv, make
-from pixelbrax.errors import ConfigError
+from pixelbrax.envs import PixelEnv, check_memory, make
+from pixelbrax.errors import ConfigError, check_count
 from pixelbrax.render import OUTPUTS, SAMPLES, Camera, GeomPose, render
 
 _STEPS = 20  # with random actions, before the states that are drawn
+_MAX_SIZE = 2048  # pixels of a side
+_BYTES_A_PIXEL = 4  # of an image, at least
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,15 @@ def main(argv: list[str]) -> int:
     """Prints a table, and writes it if asked."""
     args = parse(Args, argv, "bench render", "Measures frames a second of the renderer alone.")
     check_output(args.seconds, args.json)
-    if unknown := set(args.outputs.split(",")) - set(OUTPUTS):
-        raise ConfigError(f"unknown output {unknown.pop()!r}: the renderer gives {', '.join(OUTPUTS)}")
+    if unknown := [name for name in args.outputs.split(",") if name not in OUTPUTS]:
+        raise ConfigError(f"unknown output {unknown[0]!r}: the renderer gives {', '.join(OUTPUTS)}")
     if args.samples not in SAMPLES:
         raise ConfigError(f"samples is {args.samples}: it must be one of {', '.join(map(str, SAMPLES))}")
     sizes, batches = numbers("size", args.size), numbers("num-envs", args.num_envs)
+    check_count("size", max(sizes), most=_MAX_SIZE)
     envs = {name: make(name) for name in args.env.split(",")}
+    for env in envs.values():
+        check_memory(max(batches), env.bytes_per_env + _BYTES_A_PIXEL * max(sizes) ** 2)
     peak = peak_operations()
     print(f"this machine: {peak / 1e9:,.1f} billion multiplications and additions a second, measured")
     print(f"{'env':<18} {'size':>5} {'envs':>6} {'frames/s':>10} {'compile s':>10} {'KB/env':>8} {'of peak':>8}")

@@ -12,9 +12,10 @@ from jaxtyping import PyTree
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import parse
 from pixelbrax.distractors.suites import get_suite
-from pixelbrax.errors import ConfigError, check_seed
+from pixelbrax.errors import ConfigError, check_count, check_seed
 from pixelbrax.report import write_gaps
 from pixelbrax.training import Evaluation, RunDir, Trainer
+from pixelbrax.training.evaluation import MAX_EPISODES
 from pixelbrax.training.generalization import evaluate_pairs, pairs_for
 from pixelbrax.training.provenance import provenance
 
@@ -26,7 +27,7 @@ class Args:
     run: Annotated[Path, tyro.conf.Positional]
     """Folder of the run."""
     episodes: int = 32
-    """Number of episodes, all at once."""
+    """Number of episodes."""
     seed: int = 1_000
     """Of the episodes drawn."""
     best: bool = False
@@ -42,8 +43,7 @@ class Args:
 def main(argv: list[str]) -> int:
     """Loads a run's last checkpoint and prints its return with the standard error."""
     args = parse(Args, argv, "eval", "Prints the return of a run's policy over fresh episodes.")
-    if args.episodes < 1:
-        raise ConfigError(f"episodes is {args.episodes}: it must be at least 1")
+    check_count("episodes", args.episodes, most=MAX_EPISODES)
     check_seed(args.seed)
     if args.suite is not None and (args.distractors is not None or args.stochastic):
         raise ConfigError("--suite says itself what distracts, and its policy is deterministic")

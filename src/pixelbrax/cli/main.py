@@ -1,19 +1,21 @@
 """`pixelbrax COMMAND`: picks the command, and turns a user's mistakes into one line and an exit code."""
 
+import contextlib
 import importlib
+import os
 import sys
 
-from pixelbrax.errors import ConfigError, TrainingError
+from pixelbrax.errors import ConfigError, TrainingError, nearest
 
 _COMMANDS = {
     "train": "train a policy from pixels",
     "sweep": "train policies of different settings, all at once",
     "eval": "the return of a trained policy",
     "plot": "learning curves of several runs",
-    "render": "images or a video of a task",
+    "render": "images or a video of a task or a run",
     "list": "the tasks there are",
     "videos": "clips that distract: fetch, build, look at",
-    "bench": "how fast this machine draws",
+    "bench": "how fast this machine renders, steps and trains",
 }
 
 
@@ -21,8 +23,21 @@ def main(argv: list[str] | None = None) -> int:
     """Runs a command.
 
     Returns:
-      The exit code: 0, 1 if training broke down, 2 for a mistake of the user's, 130 after Ctrl-C.
+      The exit code: 0, 1 if training broke down, 2 for a mistake of the user's, 130 after Ctrl-C, 141 if nobody reads
+      the output any more, as in `pixelbrax list | head -1`.
     """
+    try:
+        code = _run(argv)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # What is still in the buffer would be flushed at exit, and fail again with a message.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _run(argv: list[str] | None) -> int:
     args = sys.argv[1:] if argv is None else argv
     if not args or args[0] in ("-h", "--help"):
         print(_usage())
@@ -35,14 +50,21 @@ def main(argv: list[str] | None = None) -> int:
     name, *rest = args
     try:
         if name not in _COMMANDS:
-            raise ConfigError(f"unknown command {name!r}: there are {', '.join(_COMMANDS)}")
-        return importlib.import_module(f"pixelbrax.cli.{name}").main(rest)
+            raise ConfigError(f"unknown command {name!r}: {nearest(name, list(_COMMANDS))}")
+        command = importlib.import_module(f"pixelbrax.cli.{name}").main
+        if os.environ.get("JAX_ENABLE_X64"):
+            from pixelbrax.precision import in_float32  # loads JAX
+
+            command = in_float32(command)
+        return command(rest)
     except ConfigError as e:
         print(f"pixelbrax {name}: error: {e}", file=sys.stderr)
         return 2
     except TrainingError as e:
         print(f"pixelbrax {name}: {e}", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        raise
     except OSError as e:
         where = f"{e.filename}: " if e.filename else ""
         print(f"pixelbrax {name}: error: {where}{e.strerror or e}", file=sys.stderr)

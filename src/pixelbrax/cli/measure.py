@@ -2,16 +2,17 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jax
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_number
 from pixelbrax.training.provenance import provenance
 
 _ROUNDS = 3  # of each measurement; the median counts
+_MAX_SECONDS = 3_600.0  # of one measurement
 
 
 def rate(function: Callable[[], Any], seconds: float) -> float:
@@ -33,16 +34,15 @@ def numbers(name: str, text: str) -> list[int]:
     Raises:
       ConfigError: they are no such numbers; the message names the flag.
     """
-    parts: Iterable[str] = text.split(",")
-    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+    parts = text.split(",")
+    if not all(part.isdecimal() and len(part) < 10 and int(part) > 0 for part in parts):
         raise ConfigError(f"{name} is {text!r}: it must be positive whole numbers separated by commas, such as 1,256")
-    return [int(part) for part in text.split(",")]
+    return [int(part) for part in parts]
 
 
 def check_output(seconds: float, json_file: Path | None) -> None:
-    """Raises `ConfigError` if there is no time to measure in, or no folder for the results."""
-    if not seconds > 0:
-        raise ConfigError(f"seconds is {seconds}: it must be positive")
+    """Raises `ConfigError` if there is no time to measure in, or too much, or no folder for the results."""
+    check_number("seconds", seconds, above=0, most=_MAX_SECONDS)
     if json_file and not json_file.absolute().parent.is_dir():
         raise ConfigError(f"{json_file}: there is no folder {json_file.absolute().parent}")
 

@@ -2,7 +2,9 @@
 
 import contextlib
 import io
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import tyro
@@ -45,11 +47,35 @@ def parse(kind: type[T], argv: list[str], command: str, description: str, defaul
 
 
 def _first_sentence(box: str) -> str:
-    """The text inside tyro's box of error messages, on one line, up to its advice."""
+    """What tyro's box of error messages says, on one line, with the flags that it takes for meant."""
     lines = [line.strip("│ \t") for line in box.splitlines()]
     text = [line for line in lines if line and line[0] not in "╭╰"]
     ends = [i for i, line in enumerate(text) if set(line) <= {"─"} or line.startswith(("Perhaps", "For full helptext"))]
-    return " ".join(text[: ends[0]] if ends else text)
+    said, advice = (text[: ends[0]], text[ends[0] :]) if ends else (text, [])
+    meant = dict.fromkeys(flag for line in advice for flag in re.findall(r"^(--[a-z][\w-]*)", line))
+    return " ".join(said) + (f": did you mean {' or '.join(list(meant)[:2])}?" if meant else "")
+
+
+def check_out(out: Path, force: bool, ends: Sequence[str] = ()) -> None:
+    """Refuses a file that a command cannot or should not write.
+
+    Args:
+      out: the file.
+      force: whether it may exist.
+      ends: of its name that are allowed, such as ".png"; by default all.
+
+    Raises:
+      ConfigError: the name has another end, the file exists, or its folder does not.
+    """
+    if ends and out.suffix not in ends:
+        known = ", ".join(ends[:-1]) + (" or " if len(ends) > 1 else "") + ends[-1]
+        raise ConfigError(f"{out}: --out must end in {known}")
+    if out.is_dir():
+        raise ConfigError(f"{out} is a folder: choose another --out")
+    if out.exists() and not force:
+        raise ConfigError(f"{out} exists: choose another --out, or add --force")
+    if not out.absolute().parent.is_dir():
+        raise ConfigError(f"{out}: there is no folder {out.absolute().parent}")
 
 
 def file_name(task: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from pixelbrax.cli.parse import parse
+from pixelbrax.cli.parse import check_out, parse
 from pixelbrax.errors import ConfigError
 from pixelbrax.report import write_curves
 from pixelbrax.training import RunDir, TrainConfig
@@ -29,10 +29,7 @@ def main(argv: list[str]) -> int:
     args = parse(Args, argv, "plot", "Draws learning curves: the interquartile mean over seeds, with its interval.")
     if not args.runs:
         raise ConfigError("name at least one run")
-    if args.out.suffix != ".png":
-        raise ConfigError(f"{args.out} must end in .png")
-    if not args.out.parent.is_dir():
-        raise ConfigError(f"{args.out}: there is no folder {args.out.parent}")
+    check_out(args.out, force=True, ends=(".png",))
     runs = []
     for path in args.runs:
         several = runs_in(path)
