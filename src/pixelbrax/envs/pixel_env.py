@@ -220,6 +220,10 @@ class PixelEnv:
         looks = state.info.get(_LOOK, {})
         return self._observer.picture(state.physics, state.info["model"], looks, camera or self.cameras[0])
 
+    def engine(self, state: State) -> Physics:
+        """The engine in which a state's episode runs: `physics` with the numbers that `randomization_fn` drew for it."""
+        return self._randomizer.physics(state.info["model"])
+
     def render(self, state: State, height: int, width: int) -> UInt8[Array, "height width 3"]:
         """The task as its first camera sees it, at any size and in color, for people to look at.
 
@@ -256,7 +260,7 @@ class PixelEnv:
         """The state after up to `action_repeat` frames, not yet observed."""
         sound = jnp.all(jnp.isfinite(action))
         action = jnp.clip(jnp.where(jnp.isfinite(action), action, 0.0), -1.0, 1.0)
-        engine = self._randomizer.physics(state.info["model"])
+        engine = self.engine(state)
 
         def frame(carry: tuple[PhysicsState, Array, Array, Array], _: None) -> tuple[Any, None]:
             physics, reward, frames, diverged = carry
