@@ -89,11 +89,8 @@ def animation(run: Path) -> None:
     """Four seconds of a run's policy once it has got going."""
     trainer = Trainer(RunDir.open(run).load_config())
     actor = policy_actor(trainer.agent.policy, trainer.restore(RunDir.open(run)).params)
-    frames, fps = record_episode(trainer.env, actor, jax.random.key(1), size=240, seconds=7.0)
-    images = [Image.fromarray(frame) for frame in frames[len(frames) // 3 :]]
-    images[0].save(
-        DOCS / "demo.gif", save_all=True, append_images=images[1:], duration=round(1000 / fps), loop=0, optimize=True
-    )
+    video = record_episode(trainer.env, actor, jax.random.key(1), size=240, seconds=7.0)
+    write_video(DOCS / "demo.gif", video.frames[len(video.frames) // 3 :], video.fps)
 
 
 def main() -> None:

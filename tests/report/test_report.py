@@ -14,21 +14,21 @@ from tests.probe import probe_env
 
 def test_a_recording_shows_every_frame_up_to_the_episodes_end():
     env = probe_env(terminates_at=5, action_repeat=2)
-    frames, fps = record_episode(env, lambda state, key: jnp.zeros(1), jax.random.key(0), size=24)
-    assert frames.shape == (5, 24, 24, 3)  # the third action's second frame comes after the end
-    assert fps == 10.0
-    assert (frames[0] != frames[1]).any()
-    frames, _ = record_episode(env, lambda state, key: jnp.zeros(1), jax.random.key(0), size=24, seconds=0.4)
-    assert len(frames) == 4
+    video = record_episode(env, lambda state, key: jnp.zeros(1), jax.random.key(0), size=24)
+    assert video.frames.shape == (5, 24, 24, 3)  # the third action's second frame comes after the end
+    assert video.fps == 10.0
+    assert (video.frames[0] != video.frames[1]).any()
+    video = record_episode(env, lambda state, key: jnp.zeros(1), jax.random.key(0), size=24, seconds=0.4)
+    assert len(video.frames) == 4
 
 
 def test_an_agents_own_view_is_recorded_with_what_distracts():
     env = probe_env(terminates_at=4, image_size=16, frame_stack=2, grayscale=True, distractors="kage/brightness")
-    frames, fps = record_observations(env, lambda state, key: jnp.zeros(1), jax.random.key(0))
-    assert frames.shape == (5, 256, 256, 3)
-    assert fps == 10.0
+    video = record_observations(env, lambda state, key: jnp.zeros(1), jax.random.key(0))
+    assert video.frames.shape == (5, 256, 256, 3)
+    assert video.fps == 10.0
     first = jax.jit(env.reset)(jax.random.split(jax.random.key(0))[0]).obs["pixels"][..., -1]
-    np.testing.assert_array_equal(frames[0, ::16, ::16, 1], first)
+    np.testing.assert_array_equal(video.frames[0, ::16, ::16, 1], first)
 
 
 def test_grids_keep_their_order(tmp_path):

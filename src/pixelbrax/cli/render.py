@@ -1,9 +1,8 @@
 """`pixelbrax render ENV`: a PNG grid of a task over seeds and steps, or a video."""
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
@@ -12,14 +11,20 @@ import tyro
 from jaxtyping import Array
 
 from pixelbrax.cache import enable_compilation_cache
-from pixelbrax.cli.parse import file_name, parse
+from pixelbrax.cli.parse import check_out, file_name, parse
 from pixelbrax.cli.policy import policy_actor, random_actor
 from pixelbrax.envs import PixelEnv, State, make
-from pixelbrax.errors import ConfigError, check_seed
+from pixelbrax.errors import ConfigError, check_count, check_number, check_seed
 from pixelbrax.report import record, write_grid, write_video
-from pixelbrax.report.video import Actor
+from pixelbrax.report.movie import MOVIES
+from pixelbrax.report.video import Actor, num_frames
 from pixelbrax.training import RunDir, Trainer
+from pixelbrax.training.config import camera_of
 from pixelbrax.training.progress import Progress
+
+_MAX_SIZE = 2048  # pixels of a side
+_MAX_PIXELS = 500_000_000  # of all images together, which are in memory at once
+_MAX_STEPS = 1_000_000  # of an episode
 
 
 @dataclass(frozen=True)
@@ -31,12 +36,18 @@ class Args:
     run: Path | None = None
     """Folder of a run, whose task and trained policy are shown."""
     out: Path | None = None
-    """Picture (.png) or video (.mp4); by default <task>.png."""
+    """Picture (.png) or video (.mp4, .gif); by default <task>.png."""
     backend: str | None = None
     """Engine, one of those that `pixelbrax list` shows; by default the task's own."""
     distractors: tuple[str, ...] | None = None
     """What distracts, such as dcs/hard, of a run by default what it trained with; the picture is then what an agent
     sees."""
+    camera: str | None = None
+    """Name or number of one of the model's cameras; by default the task's own view, or the run's."""
+    shadows: bool | None = None
+    """Draw shadows; by default as the run does, or not."""
+    samples: int | None = None
+    """Rays in each pixel: 1, 4, 9 or 16; by default as the run does, or 1."""
     size: int = 128
     """Height and width of each image, pixels."""
     seeds: int = 2
@@ -55,58 +66,76 @@ class Args:
 
 def main(argv: list[str]) -> int:
     """Writes the picture or the video."""
-    args = parse(Args, argv, "render", "Draws a task: a PNG grid (rows: seeds, columns: steps) or an mp4 video.")
-    for name in ("size", "seeds", "steps", "every"):
-        if getattr(args, name) < 1:
-            raise ConfigError(f"{name} is {getattr(args, name)}: it must be at least 1")
-    if not 0 < args.seconds < math.inf:
-        raise ConfigError(f"seconds is {args.seconds}: it must be positive and finite")
+    args = parse(
+        Args, argv, "render", "Draws a task: a PNG grid (rows: seeds, columns: steps) or a video (.mp4, .gif)."
+    )
+    check_count("size", args.size, most=_MAX_SIZE)
+    for name in ("seeds", "steps", "every"):
+        check_count(name, getattr(args, name), most=_MAX_STEPS)
+    check_number("seconds", args.seconds, above=0)
     check_seed(args.seed)
     if (args.env is None) == (args.run is None):
         raise ConfigError("name either a task or --run")
     if args.run is not None and args.backend is not None:
         raise ConfigError("--backend goes with a task: a run has its own")
     out = args.out or Path(f"{args.run.resolve().name if args.run else file_name(args.env or '')}.png")
-    if out.suffix not in (".png", ".mp4"):
-        raise ConfigError(f"{out}: --out must end in .png or .mp4")
-    if out.exists() and not args.force:
-        raise ConfigError(f"{out} exists: choose another --out, or add --force")
-    if not out.absolute().parent.is_dir():
-        raise ConfigError(f"{out}: there is no folder {out.absolute().parent}")
+    check_out(out, args.force, ends=(".png", *MOVIES))
+    if out.suffix == ".png":
+        _check_pixels(args.seeds * args.steps * args.size**2, "--size, --seeds or --steps")
     enable_compilation_cache()
-    env, actor, distracted = _policy(args)
+    env, viewer, actor, distracted = _policy(args)
     progress = Progress()
+    note = ""
+    if out.suffix != ".png":
+        _check_pixels(num_frames(env, args.seconds) * args.size**2, "--size or --seconds")
     with progress.busy("compiling and drawing"):
         if out.suffix == ".png":
-            write_grid(out, _grid(args, env, actor, distracted))
+            write_grid(out, _grid(args, env, viewer, actor, distracted))
         else:
-            settings = {"distracted": distracted, "size": args.size, "seconds": args.seconds}
-            frames = record(env, actor, jax.random.key(args.seed), **settings)
-            if problem := write_video(out, *frames):
+            settings = {"distracted": distracted, "size": args.size, "seconds": args.seconds, "viewer": viewer}
+            video = record(env, actor, jax.random.key(args.seed), **settings)
+            note = f" ({video.note})" if video.note else ""
+            if problem := write_video(out, video.frames, video.fps):
                 raise ConfigError(problem)
-    progress.say(str(out))
+    progress.say(f"{out}{note}")
     return 0
 
 
-def _policy(args: Args) -> tuple[PixelEnv, Actor, bool]:
-    """An environment, what acts in it, and whether anything distracts."""
+def _check_pixels(pixels: int, flags: str) -> None:
+    if pixels > _MAX_PIXELS:
+        raise ConfigError(
+            f"all images together have {pixels:,} pixels, and at most {_MAX_PIXELS:,} can be: lower {flags}"
+        )
+
+
+def _policy(args: Args) -> tuple[PixelEnv, PixelEnv, Actor, bool]:
+    """An environment, the same as it is drawn, what acts in it, and whether anything distracts."""
+    seen: dict[str, Any] = {name: getattr(args, name) for name in ("camera", "shadows", "samples")}
+    seen = {name: value for name, value in seen.items() if value is not None}
     if args.run is None:
-        seen = {"distractors": args.distractors, "image_size": args.size, "frame_stack": 1} if args.distractors else {}
-        env = make(args.env or "", backend=args.backend, **seen)
-        return env, random_actor(env), bool(seen)
+        if args.distractors:
+            seen |= {"distractors": args.distractors, "image_size": args.size, "frame_stack": 1}
+        env = make(args.env or "", args.backend, camera_of(seen.pop("camera", None)), **seen)
+        return env, env, random_actor(env), bool(args.distractors)
     run = RunDir.open(args.run)
-    trainer = Trainer(run.load_config())
-    looks = trainer.config.environment.distractors if args.distractors is None else args.distractors
+    config = run.load_config()
+    looks = config.environment.distractors if args.distractors is None else args.distractors
+    if seen and looks:
+        flags = ", ".join(f"--{name}" for name in seen)
+        raise ConfigError(f"with distractors the picture is what the run's policy sees: leave out {flags}")
+    trainer = Trainer(config)
     actor = policy_actor(trainer.agent.policy, trainer.restore(run).params)
-    return trainer.env_under(args.distractors), actor, bool(looks)
+    env = trainer.env_under(args.distractors)
+    viewer = replace(config.environment, distractors=(), **seen).build() if seen else env
+    return env, viewer, actor, bool(looks)
 
 
-def _grid(args: Args, env: PixelEnv, actor: Actor, distracted: bool) -> np.ndarray:
+def _grid(args: Args, env: PixelEnv, viewer: PixelEnv, actor: Actor, distracted: bool) -> np.ndarray:
     """(seeds, steps, size, size, 3) uint8."""
 
     def seen(state: State) -> Array:
         if not distracted:
-            return env.render(state, args.size, args.size)
+            return viewer.render(state, args.size, args.size)
         newest = state.obs["pixels"][..., -env.images.channels :]
         return jnp.broadcast_to(newest, (*newest.shape[:2], 3))
 

@@ -1,50 +1,76 @@
 """Learning curves."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
 
+from pixelbrax.report.axes import lone_marker, steps_axis
 from pixelbrax.training.run_dir import HELD_OUT
+
+_SAMPLED, _MODE, _DIVERGED = "#2a6f97", "#bb3e03", "#9b2226"
 
 
 def write_curve(path: Path, rows: list[dict[str, float]], evaluations: dict[str, dict[str, Any]], title: str) -> None:
     """Return against steps, as a PNG.
 
+    Training samples its actions, and an evaluation takes the policy's mode: these are two policies, whose returns may
+    lie far apart from the first step on, and are drawn as two curves.
+
     Args:
       path: where the picture goes.
-      rows: a run's metrics.csv; rows without a whole episode are left out.
+      rows: a run's metrics.csv; rows without a whole episode are left out. Where physics diverged, if the column
+        "diverged" counts that, is marked.
       evaluations: a run's evaluation.json.
       title: above the picture.
     """
     shown = [row for row in rows if np.isfinite(row["return"])]
-    figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
+    figure = Figure(figsize=(7, 4.6), dpi=120, layout="constrained")
     axes = figure.subplots()
     axes.plot(
         [row["steps"] for row in shown],
         [row["return"] for row in shown],
-        color="#2a6f97",
-        label="training episodes (stochastic policy)",
+        color=_SAMPLED,
+        marker=lone_marker(len(shown)),
+        label="sampled actions: episodes of training",
     )
-    results = list(evaluations.values())
+    results = sorted(evaluations.values(), key=lambda result: result["steps"])
+    _points(axes, results, "deterministic policy: evaluations", "o:")
     held_out = [{"steps": result["steps"]} | result[HELD_OUT] for result in results if HELD_OUT in result]
-    for points, marker in ((results, "o"), (held_out, "s")):
-        if points:
-            under = f", {points[0]['distractors']}" if points is held_out else ""
-            axes.errorbar(
-                [point["steps"] for point in points],
-                [point["mean_return"] for point in points],
-                [point["standard_error"] for point in points],
-                fmt=marker,
-                capsize=4,
-                color="#bb3e03",
-                markerfacecolor="none" if points is held_out else None,
-                label=f"evaluation (deterministic policy{under})",
-            )
+    if held_out:
+        _points(axes, held_out, f"deterministic policy, {held_out[0]['distractors']}", "s:", markerfacecolor="none")
+    _diverged(axes, rows, results)
     axes.set(xlabel="steps (actions)", ylabel="return of an episode", title=title)
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))  # 50k, 2M
+    steps_axis(axes, max((point["steps"] for point in (*rows, *results)), default=0))
     axes.grid(alpha=0.3)
-    axes.legend(loc="upper left", frameon=False)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize="small")
     figure.savefig(path)
+
+
+def _points(axes: Any, points: Sequence[dict[str, Any]], label: str, form: str, **settings: Any) -> None:
+    """Mean returns with their standard errors; the dotted line between them only tells whose they are."""
+    if points:
+        axes.errorbar(
+            [point["steps"] for point in points],
+            [point["mean_return"] for point in points],
+            [point["standard_error"] for point in points],
+            fmt=form,
+            linewidth=1,
+            capsize=4,
+            color=_MODE,
+            label=label,
+            clip_on=False,
+            zorder=3,
+            **settings,
+        )
+
+
+def _diverged(axes: Any, rows: Sequence[dict[str, float]], results: Sequence[dict[str, Any]]) -> None:
+    """Crosses at the bottom, at the steps at which physics diverged in training or evaluation."""
+    steps = [point["steps"] for point in (*rows, *results) if point.get("diverged", 0) > 0]
+    if steps:
+        bottom = axes.get_xaxis_transform()  # steps across, and a share of the height upwards
+        label = "physics diverged"
+        axes.plot(steps, [0.02] * len(steps), "x", color=_DIVERGED, transform=bottom, label=label, clip_on=False)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
 
+from pixelbrax.report.axes import lone_marker, steps_axis
 from pixelbrax.training.statistics import interval, iqm
 
 Rows = Sequence[Mapping[str, float]]
@@ -23,22 +23,24 @@ def write_curves(path: Path, groups: Mapping[str, Sequence[Rows]], title: str) -
       groups: by their names in the legend, the metrics.csv of the runs of each.
       title: above the picture.
     """
-    figure = Figure(figsize=(10, 4), dpi=120, layout="constrained")
+    figure = Figure(figsize=(10, 4.4), dpi=120, layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
+    ends = {"steps": 0.0, "seconds": 0.0}
     for name, runs in groups.items():
         label = f"{name} ({len(runs)} {'seed' if len(runs) == 1 else 'seeds'})"
         for axes, column, unit in ((panels[0], "steps", 1.0), (panels[1], "seconds", 60.0)):
             x, returns = _common(runs, column)
-            center = iqm(returns.T)
-            (line,) = axes.plot(x / unit, center, label=label)
+            ends[column] = max(ends[column], x[-1] / unit)
+            marker = lone_marker(len(x))
+            (line,) = axes.plot(x / unit, iqm(returns.T), label=label if column == "steps" else None, marker=marker)
             low, high = np.array([interval(column) for column in returns.T]).T
             axes.fill_between(x / unit, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
-    panels[0].set(xlabel="steps (actions)", ylabel="return of an episode (stochastic policy)")
-    panels[0].xaxis.set_major_formatter(EngFormatter(sep=""))  # 50k, 2M
-    panels[1].set(xlabel="minutes")
+    panels[0].set(xlabel="steps (actions)", ylabel="return of an episode (sampled actions)")
+    steps_axis(panels[0], ends["steps"])
+    panels[1].set(xlabel="minutes", xlim=(0, 1.03 * max(ends["seconds"], 1e-3)))
     for axes in panels:
         axes.grid(alpha=0.3)
-    panels[0].legend(loc="upper left", frameon=False)
+    figure.legend(loc="outside lower center", ncols=min(3, len(groups)), frameon=False, fontsize="small")
     figure.suptitle(title)
     figure.savefig(path)
 
@@ -47,5 +49,5 @@ def _common(runs: Sequence[Rows], column: str) -> tuple[np.ndarray, np.ndarray]:
     """Places along a column that all runs reach, and (run, place) returns there, between those that are known."""
     known = [[(row[column], row["return"]) for row in rows if np.isfinite(row["return"])] for rows in runs]
     first, last = max(run[0][0] for run in known), min(run[-1][0] for run in known)
-    x = np.linspace(first, max(first, last), _POINTS)
+    x = np.linspace(first, last, _POINTS) if last > first else np.array([first])
     return x, np.array([np.interp(x, [at for at, _ in run], [value for _, value in run]) for run in known])

@@ -1,9 +1,8 @@
 """Videos of episodes."""
 
-import warnings
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,9 +18,37 @@ _MAX_FPS = 50.0
 _SIDE = 256  # pixels of a video's longer side
 
 
+@dataclass(frozen=True)
+class Recording:
+    """An episode to look at.
+
+    Attributes:
+      frames: (frame, height, width, 3) uint8.
+      fps: frames a second at which it plays in real time.
+      ending: why the episode ended, "terminated", "truncated" or "diverged"; empty if it did not within the time.
+      seconds: simulated length.
+    """
+
+    frames: UInt8[np.ndarray, "frame height width 3"]
+    fps: float
+    ending: str
+    seconds: float
+
+    @property
+    def note(self) -> str:
+        """What to say of a video that ends because its episode did; else nothing."""
+        return f"episode ended after {self.seconds:.3g} s: {self.ending}" if self.ending else ""
+
+
 def record_episode(
-    env: PixelEnv, actor: Actor, key: Array, *, size: int = _SIDE, seconds: float | None = None
-) -> tuple[UInt8[np.ndarray, "frame size size 3"], float]:
+    env: PixelEnv,
+    actor: Actor,
+    key: Array,
+    *,
+    size: int = _SIDE,
+    seconds: float | None = None,
+    viewer: PixelEnv | None = None,
+) -> Recording:
     """One episode in real time, seen by the task's camera in color, with the frames that action repeat skips.
 
     Args:
@@ -30,41 +57,31 @@ def record_episode(
       key: for the episode and the actor.
       size: height and width of the frames, pixels.
       seconds: simulated seconds after which to stop; by default the whole episode.
+      viewer: the same environment under other settings of the picture, which draws instead of `env`.
 
     Returns:
-      The frames up to the episode's end, and their number a second.
+      The frames after each physics step, up to the episode's end.
     """
-    num_steps = -(-env.episode_length // env.action_repeat)
-    if seconds is not None:
-        num_steps = max(1, min(num_steps, round(seconds / env.dt)))
 
-    def step(state: State, key: Array) -> tuple[State, tuple[Array, Array, Array]]:
-        action = actor(state, key)
+    def step(state: State, key: Array) -> tuple[State, tuple[Array, Any]]:
+        action, engine = actor(state, key), env.engine(state)
 
         def frame(state: State, _: None) -> tuple[State, Array]:
-            state = replace(state, physics=env.physics.step(state.physics, jnp.clip(action, -1, 1)))
-            return state, env.render(state, size, size)
+            state = replace(state, physics=engine.step(state.physics, jnp.clip(action, -1, 1)))
+            return state, (viewer or env).render(state, size, size)
 
         _, images = jax.lax.scan(frame, state, None, length=env.action_repeat)
         following = env.step(state, action)
-        return following, (images, following.done, following.metrics["episode_length"])
+        return following, (images, _ending(following))
 
-    @jax.jit
-    def rollout(key: Array) -> tuple[Array, Array, Array]:
-        reset_key, act_key = jax.random.split(key)
-        return jax.lax.scan(step, env.reset(reset_key), jax.random.split(act_key, num_steps))[1]
-
-    images, done, length = jax.tree.map(np.asarray, rollout(key))
-    last = int(done.argmax()) if done.any() else num_steps - 1
-    frames = images.reshape(-1, size, size, 3)[: int(length[last])]
-    fps = 1 / env.physics.dt
-    skip = max(1, round(fps / _MAX_FPS))
-    return frames[::skip], fps / skip
+    images, (terminated, truncated, diverged, length) = _rollout(env, step, key, _num_steps(env, seconds))
+    last, ending = _end(terminated, truncated, diverged)
+    frames = images.reshape(-1, size, size, 3)[: max(1, int(length[last]))]
+    skip = max(1, round(1 / env.physics.dt / _MAX_FPS))
+    return Recording(frames[::skip], 1 / env.physics.dt / skip, ending, int(length[last]) * env.physics.dt)
 
 
-def record_observations(
-    env: PixelEnv, actor: Actor, key: Array, *, seconds: float | None = None
-) -> tuple[UInt8[np.ndarray, "frame height width 3"], float]:
+def record_observations(env: PixelEnv, actor: Actor, key: Array, *, seconds: float | None = None) -> Recording:
     """One episode in real time as an agent sees it, distractors and all, in pixels large enough to look at.
 
     Args:
@@ -74,55 +91,67 @@ def record_observations(
       seconds: simulated seconds after which to stop; by default the whole episode.
 
     Returns:
-      The newest frame of each observation up to the episode's end, and their number a second.
+      The newest frame of each observation, up to the episode's end.
     """
-    num_steps = -(-env.episode_length // env.action_repeat)
-    if seconds is not None:
-        num_steps = max(1, min(num_steps, round(seconds / env.dt)))
 
-    def step(state: State, key: Array) -> tuple[State, tuple[Array, Array]]:
+    def step(state: State, key: Array) -> tuple[State, tuple[Array, Any]]:
         newest = state.obs["pixels"][..., -env.images.channels :]
-        return env.step(state, actor(state, key)), (jnp.broadcast_to(newest, (*newest.shape[:2], 3)), state.done)
+        return env.step(state, actor(state, key)), (jnp.broadcast_to(newest, (*newest.shape[:2], 3)), _ending(state))
 
-    @jax.jit
-    def rollout(key: Array) -> tuple[Array, Array]:
-        reset_key, act_key = jax.random.split(key)
-        return jax.lax.scan(step, env.reset(reset_key), jax.random.split(act_key, num_steps))[1]
-
-    frames, done = jax.tree.map(np.asarray, rollout(key))
-    last = int(done.argmax()) if done.any() else num_steps - 1
+    frames, (terminated, truncated, diverged, length) = _rollout(env, step, key, _num_steps(env, seconds) + 1)
+    last, ending = _end(terminated, truncated, diverged)
     skip = max(1, round(1 / env.dt / _MAX_FPS))
     larger = max(1, _SIDE // max(frames.shape[1:3]))
     frames = frames[: last + 1 : skip].repeat(larger, axis=1).repeat(larger, axis=2)
-    return frames, 1 / env.dt / skip
+    simulated = int(length[last]) * env.physics.dt if ending else last * env.dt
+    return Recording(frames, 1 / env.dt / skip, ending, simulated)
 
 
 def record(
-    env: PixelEnv, actor: Actor, key: Array, *, distracted: bool, size: int = _SIDE, seconds: float | None = None
-) -> tuple[UInt8[np.ndarray, "frame height width 3"], float]:
+    env: PixelEnv,
+    actor: Actor,
+    key: Array,
+    *,
+    distracted: bool,
+    size: int = _SIDE,
+    seconds: float | None = None,
+    viewer: PixelEnv | None = None,
+) -> Recording:
     """`record_observations` if anything distracts, and `record_episode` if not."""
     if distracted:
         return record_observations(env, actor, key, seconds=seconds)
-    return record_episode(env, actor, key, size=size, seconds=seconds)
+    return record_episode(env, actor, key, size=size, seconds=seconds, viewer=viewer)
 
 
-def write_video(path: Path, frames: UInt8[np.ndarray, "frame height width 3"], fps: float) -> str | None:
-    """Writes an H.264 mp4.
+def num_frames(env: PixelEnv, seconds: float) -> int:
+    """Frames that `record_episode` draws at most in so much simulated time."""
+    return _num_steps(env, seconds) * env.action_repeat
 
-    Returns:
-      None, or why there is no video: the encoder is an optional part of a machine.
-    """
-    try:
-        import imageio.v2 as imageio
 
-        with warnings.catch_warnings():
-            # imageio starts the encoder by a fork, of which JAX warns; the child does nothing but become the encoder.
-            warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
-            with imageio.get_writer(path, fps=fps, codec="libx264", quality=8, macro_block_size=2) as writer:
-                for frame in frames:
-                    writer.append_data(frame)
-    except ImportError as e:
-        return f"no video: {e.name} is not installed (pip install imageio imageio-ffmpeg)"
-    except (OSError, RuntimeError) as e:
-        return f"no video: the encoder failed ({e})"
-    return None
+def _num_steps(env: PixelEnv, seconds: float | None) -> int:
+    num_steps = -(-env.episode_length // env.action_repeat)
+    return num_steps if seconds is None else max(1, min(num_steps, round(seconds / env.dt)))
+
+
+def _ending(state: State) -> tuple[Array, Array, Array, Array]:
+    return state.terminated, state.truncated, state.metrics["diverged"], state.metrics["episode_length"]
+
+
+def _rollout(env: PixelEnv, step: Callable[..., tuple[State, tuple[Array, Any]]], key: Array, num_steps: int):
+    """What `step` gives of each step from a fresh episode on, as NumPy arrays."""
+
+    @jax.jit
+    def rollout(key: Array) -> Any:
+        reset_key, act_key = jax.random.split(key)
+        return jax.lax.scan(step, env.reset(reset_key), jax.random.split(act_key, num_steps))[1]
+
+    return jax.tree.map(np.asarray, rollout(key))
+
+
+def _end(terminated: np.ndarray, truncated: np.ndarray, diverged: np.ndarray) -> tuple[int, str]:
+    """The last step of the first episode, and why it ended, if it did."""
+    done = terminated | truncated
+    if not done.any():
+        return len(done) - 1, ""
+    last = int(done.argmax())
+    return last, "diverged" if diverged[last] else "terminated" if terminated[last] else "truncated"

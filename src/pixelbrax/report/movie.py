@@ -1,0 +1,65 @@
+"""Files of moving pictures."""
+
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import UInt8
+from PIL import Image
+
+MOVIES = (".mp4", ".gif")
+_COLORS_OF = 16  # frames whose colors a GIF's palette is made of
+_HUNDREDTHS = 2  # of a second: the shortest time that browsers show a frame of a GIF
+
+
+def write_video(path: Path, frames: UInt8[np.ndarray, "frame height width 3"], fps: float) -> str | None:
+    """Writes a video: H.264 in a .mp4, or a .gif. The file appears when it is whole.
+
+    A GIF counts time in hundredths of a second and shows at most 50 frames a second; frames are left out or repeated
+    so that it plays in the same time.
+
+    Args:
+      path: where it goes; the name's end says which kind.
+      frames: uint8 RGB.
+      fps: frames a second.
+
+    Returns:
+      None, or why there is no video: the encoder of mp4 is an optional part of a machine.
+    """
+    part = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
+    try:
+        problem = _write_gif(part, frames, fps) if path.suffix == ".gif" else _write_mp4(part, frames, fps)
+        if problem is None:
+            os.replace(part, path)
+        return problem
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_mp4(path: Path, frames: np.ndarray, fps: float) -> str | None:
+    try:
+        import imageio.v2 as imageio
+
+        with warnings.catch_warnings():
+            # imageio starts the encoder by a fork, of which JAX warns; the child does nothing but become the encoder.
+            warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+            with imageio.get_writer(path, fps=fps, codec="libx264", quality=8, macro_block_size=2) as writer:
+                for frame in frames:
+                    writer.append_data(frame)
+    except ImportError as e:
+        return f"no video: {e.name} is not installed (pip install imageio imageio-ffmpeg); a .gif needs no encoder"
+    except (OSError, RuntimeError) as e:
+        return f"no video: the encoder failed ({e})"
+    return None
+
+
+def _write_gif(path: Path, frames: np.ndarray, fps: float) -> None:
+    """One palette for all frames, so that colors do not flicker."""
+    delay = max(_HUNDREDTHS, round(100 / fps))
+    count = max(1, round(len(frames) / fps * 100 / delay))
+    shown = frames[np.minimum(np.arange(count) * delay * fps / 100, len(frames) - 1).astype(int)]
+    sample = shown[np.linspace(0, count - 1, min(count, _COLORS_OF)).astype(int)]
+    palette = Image.fromarray(sample.reshape(-1, *sample.shape[2:])).quantize(256)
+    images = [Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in shown]
+    images[0].save(path, save_all=True, append_images=images[1:], duration=10 * delay, loop=0, optimize=False)

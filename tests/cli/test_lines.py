@@ -1,0 +1,63 @@
+"""What a user reads: one line for each mistake, of a length that can be read, and nothing where nobody reads."""
+
+import subprocess
+import sys
+
+import pytest
+
+from pixelbrax.cli.main import main
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ("train --num-step 5", "Unrecognized options: --num-step, 5: did you mean --num-steps"),
+        ("train --learning-rat 5", "did you mean --learning-rate"),
+        ("eval r --episode 3", "did you mean --episodes"),
+        ("render ant --backen mjx", "did you mean --backend"),
+        ("trian", "unknown command 'trian': did you mean train"),
+        ("train --env nope", "unknown environment 'nope': there are ant, "),
+        ("train --distractors nope", "unknown distractor 'nope': "),
+        ("eval r --episodes 1000000000", "episodes is 1000000000: it must be at least 1 and at most 1000000"),
+        ("render ant --size 100000", "size is 100000: it must be at least 1 and at most 2048"),
+        ("render ant --seeds 1000 --steps 1000", "16,384,000,000 pixels, and at most 500,000,000 can be"),
+        ("render ant --every 10000000000", "every is 10000000000"),
+        ("render ant --out x.mp4 --seconds inf", "seconds is inf: it must be finite"),
+        ("render ant --out x.mp4 --seconds 0", "seconds is 0.0: it must be positive"),
+        ("render ant --out x.jpg", "x.jpg: --out must end in .png, .mp4 or .gif"),
+        ("render ant --camera nope", "nope"),
+        ("render ant --camera 99", "99"),
+        ("render ant --samples 5", "samples is 5"),
+        ("render inverted_pendulum --backend spring --out x.gif --size 2000", "4,000,000,000 pixels"),
+        ("train --camera nope", "nope"),
+        ("train --samples 3", "samples is 3"),
+        ("bench render --seconds inf", "seconds is inf"),
+        ("bench render --seconds 1e9", "seconds is 1000000000.0: it must be at most 3600"),
+        ("bench env --num-envs 99999999999", "num-envs is '99999999999'"),
+        ("bench render --num-envs 100000000 --env inverted_pendulum", "at most"),
+        ("bench render --size 100000 --env inverted_pendulum", "size is 100000"),
+        ("plot r --out folder/x.png", "there is no folder"),
+        ("videos preview --clips 1000000", "clips is 1000000"),
+    ],
+)
+def test_mistakes_end_with_one_line_that_can_be_read(argv, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(argv.split()) == 2
+    out, err = capsys.readouterr()
+    assert message in err
+    assert out == ""
+    assert err.count("\n") == 1
+    assert len(err) < 400
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_who_leaves_ends_a_command_without_a_word():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pixelbrax", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.close()  # long before the command has loaded
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 141

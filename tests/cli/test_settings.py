@@ -1,0 +1,53 @@
+"""Where a command that trains takes its settings from, and where its run goes."""
+
+from dataclasses import replace
+
+import pytest
+
+from pixelbrax.algorithms import PPGConfig
+from pixelbrax.cli.main import main
+from pixelbrax.cli.settings import check_name, name_of, read
+from pixelbrax.cli.train import Args
+from pixelbrax.errors import ConfigError
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig
+from pixelbrax.training.config import load_preset
+
+_SETTINGS = TrainConfig(EnvConfig(env="ant", camera="1", samples=4), agent=PPGConfig(clip=0.3), seed=7)
+
+
+def test_a_runs_settings_are_used_again_and_flags_win(tmp_path):
+    run = RunDir.create(tmp_path / "first", _SETTINGS)
+    for source in (run.config_file, run.path):
+        assert read(Args, ["--config", str(source)], "train", "").config == _SETTINGS
+    changed = read(Args, ["--config", str(run.path), "--seed", "8", "--clip", "0.1", "--no-initial-eval"], "train", "")
+    agent = replace(PPGConfig(), clip=0.1)
+    assert changed.config == replace(_SETTINGS, agent=agent, seed=8, initial_eval=False)
+    other = read(Args, ["--config", str(run.path), "--algorithm", "ppo"], "train", "")
+    assert (other.config.algorithm, other.config.agent.discount) == ("ppo", PPGConfig().discount)
+
+
+def test_ones_own_file_names_only_what_differs(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text("seed = 3\n[environment]\nenv = 'ant'\n")
+    assert read(Args, [f"--config={file}"], "train", "").config == TrainConfig(EnvConfig(env="ant"), seed=3)
+    assert name_of(file) == "mine"
+    assert name_of(RunDir.create(tmp_path / "first", _SETTINGS).path) == "first"
+
+
+def test_presets_and_files_exclude_each_other(tmp_path):
+    assert read(Args, ["--preset", "demo"], "train", "").config == load_preset("demo")
+    with pytest.raises(ConfigError, match="--preset and --config each give all settings"):
+        read(Args, ["--preset", "demo", "--config", "x.toml"], "train", "")
+    with pytest.raises(ConfigError, match=r"cannot read .*nowhere.toml"):
+        read(Args, ["--config", str(tmp_path / "nowhere.toml")], "train", "")
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "/tmp/x", "a/b", "a/", "a\\b", "a\0b"])
+def test_a_run_lies_where_runs_are_kept(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"name is .*: it must be the name of one folder"):
+        check_name(name)
+    assert main(["train", f"--name={name}", "--runs", "inner"]) == 2
+    assert main(["sweep", "--vary", "discount=0.9,0.8", f"--name={name}", "--runs", "inner"]) == 2
+    assert capsys.readouterr().err.count("it must be the name of one folder") == 2
+    assert list(tmp_path.iterdir()) == []

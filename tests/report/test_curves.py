@@ -1,0 +1,80 @@
+"""Learning curves: axes of whole steps, legends beside the data, two kinds of policy apart."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from pixelbrax.report import write_curve, write_curves
+
+_EVALUATIONS = {
+    "trained": {"steps": 50_000, "mean_return": 900.0, "standard_error": 9.0},
+    "untrained": {"steps": 0, "mean_return": 200.0, "standard_error": 9.0},
+}
+
+
+def _row(steps, **more):
+    return {"steps": float(steps), "seconds": steps / 100, "return": steps / 60} | more
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    figures = []
+    real = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda self, path: (real(self, path), figures.append(self)))
+    return figures
+
+
+def _labels(axes):
+    low, high = axes.get_xlim()
+    places = [place for place in axes.get_xticks() if low <= place <= high]
+    return [axes.xaxis.get_major_formatter()(place) for place in places]
+
+
+@pytest.mark.parametrize("last", [0, 1, 64, 1_500, 50_000, 3_000_000])
+def test_steps_are_whole_and_never_negative(last, drawn, tmp_path):
+    rows = [_row(last)] if last else []
+    write_curve(tmp_path / "curve.png", rows, {"untrained": _EVALUATIONS["untrained"]}, "stopped early")
+    if last:
+        write_curves(tmp_path / "curves.png", {"one": [rows]}, "stopped early")
+    for figure in drawn:
+        axes = figure.axes[0]
+        assert axes.get_xlim()[0] == 0
+        labels = _labels(axes)
+        assert labels[0] == "0"
+        units = {"": 1, "k": 1e3, "M": 1e6}
+        for label in labels:
+            steps = float(label.rstrip("kM")) * units[label.lstrip("0123456789.")]
+            assert steps == int(steps)
+        if last:
+            assert axes.lines[0].get_marker() == "o", "a single point is seen"
+
+
+def test_legends_cover_no_data(drawn, tmp_path):
+    rows = [_row(steps) for steps in range(0, 50_000, 1_000)]
+    write_curve(tmp_path / "curve.png", rows, _EVALUATIONS, "title")
+    write_curves(tmp_path / "curves.png", {"a": [rows], "b": [rows]}, "title")
+    for figure in drawn:
+        (legend,) = figure.legends
+        box = legend.get_window_extent()
+        assert all(axes.get_legend() is None for axes in figure.axes)
+        assert not any(box.overlaps(axes.get_window_extent()) for axes in figure.axes)
+
+
+def test_sampled_and_deterministic_policies_are_two_curves_with_names(drawn, tmp_path):
+    write_curve(tmp_path / "curve.png", [_row(10), _row(50_000)], _EVALUATIONS, "title")
+    axes = drawn[0].axes[0]
+    labels = [text.get_text() for text in drawn[0].legends[0].get_texts()]
+    assert labels == ["sampled actions: episodes of training", "deterministic policy: evaluations"]
+    evaluated = [line for line in axes.lines if len(line.get_xdata()) == 2 and line.get_xdata()[0] == 0]
+    np.testing.assert_array_equal(evaluated[0].get_xdata(), [0, 50_000], "in the order of their steps")
+
+
+def test_divergence_is_marked(drawn, tmp_path):
+    rows = [_row(10, diverged=0.0), _row(20, diverged=2.0), _row(30, diverged=0.0)]
+    write_curve(tmp_path / "curve.png", rows, _EVALUATIONS, "title")
+    write_curve(tmp_path / "sound.png", rows[:1], _EVALUATIONS, "title")
+    diverged, sound = ([text.get_text() for text in figure.legends[0].get_texts()] for figure in drawn)
+    assert "physics diverged" in diverged
+    assert "physics diverged" not in sound
+    marks = next(line for line in drawn[0].axes[0].lines if line.get_label() == "physics diverged")
+    np.testing.assert_array_equal(marks.get_xdata(), [20.0])

@@ -1,0 +1,89 @@
+"""Videos: what they show, why they end, and the files they become."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from PIL import Image, ImageSequence
+
+from pixelbrax.envs import PixelEnv
+from pixelbrax.report import record_episode, record_observations, write_video
+from tests.probe import CAMERA, ProbePhysics, probe_env
+
+
+def _still(state, key):
+    return jnp.zeros(1)
+
+
+class _Fast(ProbePhysics):
+    """Goes as far in a frame as its model says."""
+
+    def __init__(self, speed=0.1):
+        super().__init__()
+        self.model = {"speed": jnp.asarray(speed, jnp.float32)}
+
+    def with_model(self, model):
+        return _Fast(model["speed"])
+
+    def step(self, state, action):
+        key, frames, x = state.data
+        return self._state(key, frames + 1, x + self.model["speed"], jnp.zeros(()))
+
+
+def _faster(model, keys):
+    return {"speed": jnp.full((len(keys),), 0.5, jnp.float32)}, {"speed": 0}
+
+
+def test_a_video_shows_the_dynamics_that_the_agent_had():
+    env = PixelEnv(_Fast(), CAMERA, image_size=16, frame_stack=1, episode_length=5, randomization_fn=_faster)
+    frames = record_episode(env, _still, jax.random.key(0), size=16).frames
+    state = jax.jit(env.reset)(jax.random.split(jax.random.key(0))[0])
+    for frame in frames:
+        state = jax.jit(env.step)(state, jnp.zeros(1))
+        np.testing.assert_array_equal(frame, state.obs["pixels"])
+    assert len(frames) == 5
+
+
+@pytest.mark.parametrize("recorded", [record_episode, record_observations])
+@pytest.mark.parametrize(
+    ("settings", "seconds", "ending", "lasted"),
+    [
+        ({"terminates_at": 4}, None, "terminated", 0.4),
+        ({"episode_length": 6}, 5.0, "truncated", 0.6),
+        ({"diverges_at": 3}, 5.0, "diverged", 0.2),
+        ({"terminates_at": 4}, 0.3, "", 0.3),
+    ],
+)
+def test_a_recording_says_why_it_ends(recorded, settings, seconds, ending, lasted):
+    env = probe_env(**settings, image_size=8)
+    video = recorded(env, _still, jax.random.key(0), seconds=seconds)
+    assert video.ending == ending
+    assert video.seconds == pytest.approx(lasted)
+    assert video.note == (f"episode ended after {lasted:g} s: {ending}" if ending else "")
+
+
+def test_another_view_of_the_same_episode():
+    env, key = probe_env(image_size=8), jax.random.key(0)
+    viewer = probe_env(image_size=8, camera=replace(CAMERA, fovy=20.0))
+    plain, near = (record_episode(env, _still, key, size=24, viewer=v).frames for v in (None, viewer))
+    expected = record_episode(viewer, _still, key, size=24).frames
+    np.testing.assert_array_equal(near, expected)
+    assert (near != plain).any()
+
+
+@pytest.mark.parametrize("fps", [10.0, 12.5, 30.0, 50.0, 200.0])
+def test_a_gif_plays_in_the_time_of_its_frames(fps, tmp_path):
+    grays = np.linspace(0, 250, 40).astype(np.uint8)
+    frames = np.broadcast_to(grays[:, None, None, None], (40, 8, 10, 3))
+    assert write_video(tmp_path / "video.gif", frames, fps) is None
+    with Image.open(tmp_path / "video.gif") as gif:
+        shown = [(frame.info["duration"], np.asarray(frame.convert("RGB"))) for frame in ImageSequence.Iterator(gif)]
+    seconds = sum(duration for duration, _ in shown) / 1000
+    assert seconds == pytest.approx(40 / fps, abs=0.02)
+    levels = [int(image.mean()) for _, image in shown]
+    assert levels == sorted(levels)
+    assert abs(levels[0] - 0) <= 3
+    assert levels[-1] >= 225
+    assert [path.name for path in tmp_path.iterdir()] == ["video.gif"]
