@@ -5,13 +5,15 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Num
 
+from pixelbrax.networks.initializers import orthogonal
+
 
 class Conv(nnx.Module):
     """A 2D convolution with a bias; zero padding such that the output is `ceil(size / stride)`."""
 
     def __init__(self, channels: int, features: int, kernel_size: int, stride: int, *, rngs: nnx.Rngs):
         shape = (kernel_size, kernel_size, channels, features)
-        self.kernel = nnx.Param(nnx.initializers.orthogonal(2**0.5)(rngs.params(), shape, jnp.float32))
+        self.kernel = nnx.Param(orthogonal(2**0.5)(rngs.params(), shape, jnp.float32))
         self.bias = nnx.Param(jnp.zeros(features))
         self.stride = stride
 

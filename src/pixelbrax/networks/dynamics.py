@@ -7,6 +7,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
+from pixelbrax.networks.initializers import orthogonal
+
 _HIDDEN = (256, 256)
 
 
@@ -37,7 +39,7 @@ class Dynamics:
 class _Module(nnx.Module):
     def __init__(self, inputs: int, *, rngs: nnx.Rngs):
         sizes = pairwise((inputs, *_HIDDEN, 1))
-        initializer = nnx.initializers.orthogonal(2**0.5)
+        initializer = orthogonal(2**0.5)
         self.layers = nnx.List([nnx.Linear(a, b, kernel_init=initializer, rngs=rngs) for a, b in sizes])
 
     def __call__(self, x: Float[Array, "batch inputs"]) -> Float[Array, " batch"]:

@@ -13,8 +13,9 @@ from jaxtyping import Array, Float, UInt8
 
 from pixelbrax.networks.config import NetworkConfig
 from pixelbrax.networks.conv import Conv, conv, max_pool
+from pixelbrax.networks.initializers import orthogonal
 
-_ORTHOGONAL = nnx.initializers.orthogonal(2**0.5)
+_ORTHOGONAL = orthogonal(2**0.5)
 
 
 class Encoder(Protocol):

@@ -7,26 +7,40 @@ from collections.abc import Callable, Iterator
 
 from rich.console import Console
 
+from pixelbrax.training.idle import idle_watch
+
 _LINE_SECONDS = 10.0  # between two lines where the output is no terminal
 
 
 class Progress:
     """One live line on a terminal; a line every few seconds elsewhere (files, CI)."""
 
-    def __init__(self, console: Console | None = None):
-        """Writes to `console`, by default standard output."""
+    def __init__(self, console: Console | None = None, quiet: bool = False):
+        """Writes to `console`, by default standard output; if quiet, only what is said `always`."""
         self.console = console or Console(highlight=False)
+        self.quiet = quiet
         self._last_line = 0.0
 
-    def say(self, text: str) -> None:
-        """A lasting line."""
-        self.console.print(text, markup=False, soft_wrap=True)
+    def say(self, text: str, always: bool = False) -> None:
+        """A lasting line.
+
+        Args:
+          text: the line.
+          always: also if quiet: results, and what went wrong.
+        """
+        if always or not self.quiet:
+            self.console.print(text, markup=False, soft_wrap=True)
 
     @contextlib.contextmanager
     def busy(self, what: str) -> Iterator[None]:
         """Shows `what` and the seconds it takes, such as "compiling the update"."""
         start = time.perf_counter()
-        with self._ticking(lambda: f"{what} ... {time.perf_counter() - start:.0f} s"):
+        watching = idle_watch(what, lambda text: self.say(text, always=True))
+        if self.quiet:
+            with watching:
+                yield
+            return
+        with watching, self._ticking(lambda: f"{what} ... {time.perf_counter() - start:.0f} s"):
             if not self.console.is_terminal:
                 self.say(f"{what} ...")
             yield
@@ -34,6 +48,8 @@ class Progress:
 
     def training(self, line: str, last: bool) -> None:
         """Shows how far training is; the last line lasts."""
+        if self.quiet:
+            return
         if self.console.is_terminal:
             padded = line.ljust(self.console.width - 1)  # covers what a longer line left behind
             self.console.print(padded, end="\n" if last else "\r", markup=False, overflow="crop", no_wrap=True)
@@ -68,8 +84,9 @@ def progress_line(row: dict[str, float], total_steps: int, seconds_left: float) 
     done = row["steps"] / total_steps
     mean_return = row["return"]
     shown = "  (no whole episode yet)" if mean_return != mean_return else f"{mean_return:9,.1f}"
+    diverged = f"  {row['diverged']:,.0f} episodes diverged" if row.get("diverged") else ""
     minutes, seconds = divmod(int(seconds_left), 60)
     return (
         f"{done:4.0%}  {int(row['steps']):,} of {total_steps:,} steps  {row['steps_per_second']:,.0f} steps/s  "
-        f"return {shown}  {minutes}:{seconds:02d} left"
+        f"return {shown}{diverged}  {minutes}:{seconds:02d} left"
     )
