@@ -35,7 +35,7 @@ def idle_watch(
             if now - active >= seconds:
                 say(
                     f"{what}: no progress, the processor has been idle for {now - active:.0f} s. This process waits "
-                    "for another one or for itself; Ctrl-C (twice, if need be) stops it, `py-spy dump` shows where it is"
+                    "for another one or for itself; Ctrl-C (twice, if need be) stops it, `py-spy dump` shows where"
                 )
                 return
 
