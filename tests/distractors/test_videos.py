@@ -1,21 +1,25 @@
 """Clips from folders and from DAVIS-2017: what is odd is handled or named, and nothing half-fetched is used."""
 
+import contextlib
 import functools
 import hashlib
 import io
+import shutil
 import threading
+import warnings
 import zipfile
 import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from pixelbrax.cli import main
-from pixelbrax.distractors import davis
+from pixelbrax.distractors import davis, host
 from pixelbrax.distractors.bank import ClipBank, fit
-from pixelbrax.distractors.folder import banks_of_folder
+from pixelbrax.distractors.folder import banks_of_folder, read_clip
 from pixelbrax.distractors.saved import load_saved, save_banks
 from pixelbrax.distractors.sources import load_bank
 from pixelbrax.errors import ConfigError
@@ -68,6 +72,55 @@ def test_own_splits_are_kept(tmp_path):
     assert banks["test"].names == ("c", "d", "e")
 
 
+@pytest.mark.parametrize("divided", [True, False])
+@pytest.mark.parametrize("how", ["copied", "backwards", "a part", "linked"])
+def test_no_clip_is_in_both_splits(tmp_path, divided, how):
+    train, test = (tmp_path / split if divided else tmp_path for split in ("train", "test"))
+    kept, again = _folder(train / "bear", 4), test / "camel"
+    _folder(train / "ant", 2)
+    again.parent.mkdir(exist_ok=True)
+    if how == "linked":
+        again.symlink_to(kept)
+    else:
+        again.mkdir()
+        order = {"copied": [0, 1, 2, 3], "backwards": [3, 2, 1, 0], "a part": [2, 3]}[how]
+        for to, number in enumerate(order):
+            shutil.copy(kept / f"{number}.png", again / f"{to}.png")
+    with pytest.raises(ConfigError, match=r"bear and .*camel show the same frames, and one is to train on"):
+        banks_of_folder(tmp_path, 8, 8)
+    assert main(["videos", "build", str(tmp_path), "-o", str(tmp_path / "bank.npz"), "--size", "8"]) == 2
+    assert not (tmp_path / "bank.npz").exists()
+
+
+def test_equal_names_of_other_clips_and_equal_clips_of_one_split_are_fine(tmp_path):
+    _folder(tmp_path / "train" / "bear", 3)
+    _folder(tmp_path / "train" / "copy", 3, first=zlib.crc32(b"bear"))
+    _folder(tmp_path / "test" / "bear", 3, first=7)
+    banks = banks_of_folder(tmp_path, 8, 8)
+    assert banks["train"].names == ("bear", "copy")
+    assert banks["test"].names == ("bear",)
+
+
+def test_what_other_programs_hide_is_passed_over(tmp_path):
+    for name in ("bear", "camel"):
+        _folder(tmp_path / name, 1)
+        (tmp_path / name / "._0.png").write_bytes(b"of a Macintosh")
+    (tmp_path / "._camel.mp4").write_bytes(b"of a Macintosh")
+    _folder(tmp_path / ".thumbnails", 1)
+    assert banks_of_folder(tmp_path, 8, 8)["train"].names == ("bear",)
+
+
+def test_clips_beyond_the_memory_are_refused_before_they_are_read(tmp_path, monkeypatch):
+    for name in ("bear", "camel"):
+        folder = tmp_path / name
+        folder.mkdir()
+        for i in range(2000):
+            (folder / f"{i}.png").touch()  # no pictures: to read one would be an error
+    monkeypatch.setattr(host, "host_memory", lambda: 2 * 2000 * 3 * 64 * 64 - 1)
+    with pytest.raises(ConfigError, match=r"2,000 frames at 64x64 would take 0\.0 GB.*: take fewer clips or a smaller"):
+        banks_of_folder(tmp_path, 64, 64)
+
+
 def test_transparent_pixels_are_black(tmp_path):
     (tmp_path / "a").mkdir()
     Image.new("RGBA", (8, 8), (255, 255, 255, 0)).save(tmp_path / "a" / "0.png")
@@ -95,6 +148,60 @@ def test_what_cannot_be_read_is_named(tmp_path):
     (tmp_path / "two" / "1.png").write_bytes(b"this is no picture")
     with pytest.raises(ConfigError, match=r"two/1\.png cannot be read"):
         banks_of_folder(tmp_path, 8, 8)
+    (tmp_path / "two" / "1.png").unlink()
+    (tmp_path / "two" / "1.png").symlink_to("nowhere.png")
+    with pytest.raises(ConfigError, match=r"two/1\.png cannot be read: No such file"):
+        banks_of_folder(tmp_path, 8, 8)
+    with pytest.raises(ConfigError, match=r"0\.png is no folder"):
+        banks_of_folder(tmp_path / "one" / "0.png", 8, 8)
+    with pytest.raises(ConfigError, match=r"put the pictures of each clip into a folder of its own"):
+        banks_of_folder(tmp_path / "one", 8, 8)
+
+
+def test_folders_that_may_not_be_read_are_named(tmp_path, monkeypatch):
+    for name in ("one", "two"):
+        _folder(tmp_path / name, 1)
+    really = Path.iterdir
+
+    def iterdir(path):
+        if path.name == "two":
+            raise PermissionError(13, "Permission denied", str(path))
+        return really(path)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)  # for root may read everything
+    with pytest.raises(ConfigError, match="cannot be read: Permission denied"):
+        banks_of_folder(tmp_path, 8, 8)
+
+
+@pytest.mark.parametrize("kind", ["png", "jpg", "bmp", "ppm", "webp"])
+def test_damaged_pictures_are_named_or_read(tmp_path, kind):
+    """Damage may go unseen where a format has no checksums, but nothing else than ConfigError arises."""
+    rng = np.random.default_rng(0)
+    file = io.BytesIO()
+    _picture(0, 9, 13).save(file, {"jpg": "jpeg"}.get(kind, kind))
+    (tmp_path / "clip").mkdir()
+    for _ in range(60):
+        raw = bytearray(file.getvalue())
+        for where in rng.integers(0, min(len(raw), 120), 2):
+            raw[where] = rng.integers(0, 256)
+        (tmp_path / "clip" / f"0.{kind}").write_bytes(raw)
+        with contextlib.suppress(ConfigError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow's own, of what it mends
+            assert read_clip(tmp_path / "clip", 8, 8).shape == (1, 3, 8, 8)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # imageio leaves its pipes open
+def test_videos_that_are_cut_off_are_named(tmp_path):
+    imageio = pytest.importorskip("imageio.v2")
+    frames = [np.asarray(_picture(i, 32, 48)) for i in range(30)]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+        imageio.mimsave(tmp_path / "a.mkv", frames, fps=25)
+    assert len(read_clip(tmp_path / "a.mkv", 8, 8)) == 30
+    whole = (tmp_path / "a.mkv").read_bytes()
+    (tmp_path / "a.mkv").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ConfigError, match=r"a\.mkv says that it has some 30 frames, and only 1\d can be read"):
+        read_clip(tmp_path / "a.mkv", 8, 8)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # imageio leaves its pipes open
@@ -208,6 +315,67 @@ def test_davis_is_fetched_checked_and_read_by_its_own_lists(server, tmp_path):
     assert train.frames.shape == (9, 3, 16, 16)
     again = davis.davis_bank("train", 16, 16, tmp_path)
     np.testing.assert_array_equal(again.frames, train.frames)
+
+
+@pytest.mark.parametrize("damage", [b"", b"half a bank", "another size", "bits"])
+def test_what_is_kept_and_damaged_is_made_again(server, tmp_path, damage):
+    archive = _fetch(server, tmp_path)
+    good = davis.davis_bank("train", 16, 16, tmp_path)
+    (kept,) = tmp_path.glob("davis-2017-16x16.npz")
+    if damage == "another size":
+        davis.davis_bank("train", 8, 8, tmp_path)
+        damage = (tmp_path / "davis-2017-8x8.npz").read_bytes()
+    elif damage == "bits":
+        raw = bytearray(kept.read_bytes())
+        raw[len(raw) // 2] ^= 255
+        damage = bytes(raw)
+    kept.write_bytes(damage)
+    with pytest.warns(UserWarning, match=r"davis-2017-16x16\.npz is damaged, and is made again of"):
+        again = davis.davis_bank("train", 16, 16, tmp_path)
+    np.testing.assert_array_equal(again.frames, good.frames)
+    np.testing.assert_array_equal(davis.davis_bank("train", 16, 16, tmp_path).frames, good.frames)
+    kept.write_bytes(damage)
+    archive.unlink()
+    with pytest.raises(
+        ConfigError, match=r"16x16\.npz is damaged, and the archive .*`pixelbrax videos fetch davis-2017`"
+    ):
+        davis.davis_bank("train", 16, 16, tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_still_gives_clips(server, tmp_path, monkeypatch):
+    _fetch(server, tmp_path)
+
+    def fails(path, banks):
+        raise OSError(30, "Read-only file system", str(path))
+
+    monkeypatch.setattr(davis, "save_banks", fails)
+    with pytest.warns(UserWarning, match=r"16x16\.npz cannot be written, .* Read-only file system"):
+        assert davis.davis_bank("test", 16, 16, tmp_path).names == CLIPS["val"]
+
+
+@pytest.mark.parametrize("size", ["longer", "as long", "shorter"])
+def test_a_partial_file_of_other_bytes_is_begun_anew(server, tmp_path, size):
+    length = len(_archive()) + {"longer": 99, "as long": 0, "shorter": -99}[size]
+    (tmp_path / "DAVIS-2017-trainval-480p.zip.part").write_bytes(b"x" * length)
+    assert _fetch(server, tmp_path).read_bytes() == _archive()
+    assert server.asked == [length, 0]
+
+
+def test_a_full_disk_names_the_folder_or_the_file(server, tmp_path, monkeypatch):
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=10))
+    with pytest.raises(ConfigError, match=rf"{tmp_path.name} has 0 MB free, and .* are still to come: make room"):
+        _fetch(server, tmp_path)
+    monkeypatch.undo()
+
+    class Full(io.BytesIO):
+        def write(self, data):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "open", lambda path, mode: Full())
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        davis._download(f"http://127.0.0.1:{server.server_address[1]}/DAVIS.zip", tmp_path / "a.part", None)
+    assert caught.value.filename == str(tmp_path / "a.part")
 
 
 @pytest.mark.parametrize("resumes", [True, False])

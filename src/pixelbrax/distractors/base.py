@@ -76,7 +76,8 @@ class Picture(NamedTuple):
     """What was drawn.
 
     Attributes:
-      rgb: (3, height, width) float32, 0..1.
+      rgb: (3, height, width) float32, 0..1; of what the last distractor gives, numbers beyond are cut off, and NaN is
+        black.
       segmentation: (height, width) int32 geom ids, -1 for the sky; only if some distractor needs it, else None.
     """
 
@@ -86,7 +87,11 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True)
 class Distractor:
-    """The identity. Subclasses override what they need; `stage` never changes, `state` is one environment's."""
+    """The identity. Subclasses override what they need; `stage` never changes, `state` is one environment's.
+
+    `step` and `remember` give a state of the structure, shapes and dtypes of `init`'s; `apply_scene` and `apply_frame`
+    give what they were given, with other numbers. Where a distractor is put to use, a ConfigError tells what does not.
+    """
 
     @property
     def needs_segmentation(self) -> bool:

@@ -1,6 +1,7 @@
 """Noise of each pixel, anew in every frame."""
 
 import math
+import numbers
 from dataclasses import dataclass
 
 import jax
@@ -72,7 +73,7 @@ class PoissonNoise(_Noise):
     photons: float = 50.0
 
     def __post_init__(self):
-        if self.photons != math.inf:
+        if not (isinstance(self.photons, numbers.Real) and self.photons == math.inf):
             check_amounts(self, 0.001, names="photons")
 
     @property

@@ -1,0 +1,172 @@
+"""Distractors of one's own: what their methods give is checked before anything compiles, and NaN has a law."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pixelbrax.distractors import Distraction, Distractor, Picture, Stage, View, preset_names
+from pixelbrax.distractors.behind import Behind
+from pixelbrax.distractors.levels import Levels
+from pixelbrax.distractors.temporal import MotionBlur
+from pixelbrax.errors import ConfigError
+from pixelbrax.render import unpack
+from tests.distractors.test_laws import SAMPLE
+from tests.probe import CAMERA, probe_env
+
+
+def _stage(size=16):
+    env = probe_env()
+    return Stage.of(env.physics.mj_model, env.scene, size, size)
+
+
+class _Counting(Distractor):
+    """Right: its state is a number."""
+
+    def init(self, key, stage):
+        return {"n": jnp.zeros((), jnp.int32)}
+
+    def step(self, state, key, stage):
+        return {"n": state["n"] + 1}
+
+
+def _with(method, function, base=_Counting):
+    return type("Mine", (base,), {method: lambda self, *args: function(*args)})()
+
+
+WRONG = [
+    ("prepare", lambda stage: None, "Mine.prepare gives a NoneType: it must give a Distractor"),
+    ("init", lambda key, stage: "no", "Mine.init gives what is no pytree of arrays"),
+    (
+        "step",
+        lambda state, key, stage: {"n": jnp.zeros(2, jnp.int32)},
+        "whose ['n'] is (2,) int32: it must be () int32",
+    ),
+    ("step", lambda state, key, stage: {"n": state["n"] + 0.5}, "Mine.step gives a state whose ['n'] is () float32"),
+    ("step", lambda state, key, stage: state | {"m": 1}, "Mine.step gives a state with ['m'], which init has not"),
+    ("step", lambda state, key, stage: None, "Mine.step gives a state without ['n'], which init has"),
+    ("remember", lambda state, seen, stage: {}, "Mine.remember gives a state without ['n']"),
+    ("apply_frame", lambda state, seen, stage: None, "Mine.apply_frame gives a NoneType: it must give a Picture"),
+    ("apply_frame", lambda state, seen, stage: seen.rgb, "Mine.apply_frame gives an array: it must give a Picture"),
+    (
+        "apply_frame",
+        lambda state, seen, stage: Picture(seen.rgb[:, 1:], None),
+        "rgb is (3, 15, 16) float32: it must be (3, 16, 16) float32",
+    ),
+    (
+        "apply_frame",
+        lambda state, seen, stage: Picture(jnp.moveaxis(seen.rgb, 0, -1), None),
+        "rgb is (16, 16, 3) float32: it must be (3, 16, 16) float32",
+    ),
+    (
+        "apply_frame",
+        lambda state, seen, stage: Picture((255 * seen.rgb).astype(jnp.uint8), None),
+        "rgb is (3, 16, 16) uint8: it must be (3, 16, 16) float32",
+    ),
+    (
+        "apply_frame",
+        lambda state, seen, stage: seen if seen.rgb.mean() > 0 else None,
+        "Mine.apply_frame must know an array's numbers",
+    ),
+    ("apply_frame", lambda state, seen, stage: Picture(np.asarray(seen.rgb), None), "Mine.apply_frame must know"),
+    ("apply_scene", lambda state, view, stage: view.scene, "Mine.apply_scene gives a Scene: it must give a View"),
+    (
+        "apply_scene",
+        lambda state, view, stage: view._replace(camera=view.camera.pos),
+        "Mine.apply_scene gives an array: it must give a Camera as camera",
+    ),
+    (
+        "apply_scene",
+        lambda state, view, stage: view._replace(scene=replace(view.scene, geom_rgb=view.scene.geom_rgb[:1])),
+        "a view whose scene.geom_rgb is (1, 3) float32: it must be (2, 3) float32",
+    ),
+    (
+        "apply_scene",
+        lambda state, view, stage: view._replace(distance=jnp.ones(3)),
+        "a view whose distance is (3,) float32: it must be () float32",
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "function", "told"), WRONG)
+def test_what_a_method_must_give(method, function, told):
+    with pytest.raises(ConfigError) as caught:
+        Distraction([_with(method, function)], _stage())
+    assert told in str(caught.value)
+
+
+def test_the_wrong_one_is_found_within_others():
+    wrong = _with("apply_frame", lambda state, seen, stage: None)
+    for around in ([_Counting(), wrong], [Behind(wrong)], [Levels((wrong,))]):
+        with pytest.raises(ConfigError, match=r"Mine\.apply_frame gives a NoneType"):
+            Distraction(around, _stage())
+    with pytest.raises(ConfigError, match=r"Mine\.apply_frame"):
+        probe_env(distractors=wrong)
+
+
+def test_errors_of_ones_own_say_where_they_arose():
+    def fails(state, seen, stage):
+        return 1 // 0
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        Distraction([_with("apply_frame", fails)], _stage())
+    assert any("Mine.apply_frame" in note for note in caught.value.__notes__)
+
+
+def test_what_is_static_in_a_scene_may_change():
+    Distraction([_with("apply_scene", lambda s, v, t: v._replace(scene=replace(v.scene, sky_texture=-1)))], _stage())
+
+
+class _Odd(Distractor):
+    """Colors that are no colors, one in each column."""
+
+    def __init__(self, values):
+        self.values = jnp.array(values, jnp.float32)
+
+    def apply_frame(self, state, picture, stage):
+        return picture._replace(rgb=jnp.broadcast_to(self.values, picture.rgb.shape))
+
+
+@pytest.mark.parametrize(("behind", "infinity"), [((), np.inf), ((MotionBlur(0.5),), 3.0)], ids=["alone", "remembered"])
+def test_nan_is_black_and_what_is_beyond_is_cut_off(behind, infinity):
+    values = (np.nan, infinity, -infinity, 2.0, -1.0, 0.5, 1e38, -np.nan)
+    shown = (0, 255, 0, 255, 0, 128, 255, 0)
+    distraction = Distraction([_Odd(values), *behind], _stage(8))
+    frame = jax.jit(distraction.frame)
+    look = distraction.init(jax.random.key(0))
+    for _ in range(2):
+        look, packed = frame(look, jnp.zeros((8, 8), jnp.uint32), None)
+        seen = np.asarray(unpack(packed))
+        np.testing.assert_array_equal(seen, np.broadcast_to(np.array(shown)[:, None], (8, 8, 3)))
+
+
+ODD_SETTINGS = {
+    "image_size": (9, 31),
+    "frame_stack": 1,
+    "grayscale": True,
+    "channels_first": True,
+    "camera": {"a": CAMERA, "b": CAMERA},
+    "outputs": ("pixels", "depth", "segmentation", "mask"),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n in SAMPLE else [pytest.mark.full]) for n in preset_names()]
+)
+def test_presets_work_under_odd_settings(name):
+    env = probe_env(distractors=name, **ODD_SETTINGS)
+
+    def both(key):
+        state = env.reset(key)
+        return state, env.step(state, jnp.zeros(env.action_size))
+
+    before, after = jax.eval_shape(both, jax.random.key(0))
+    assert before.obs["pixels/b"].shape == (1, 9, 31)
+    shapes = [jax.tree.map(lambda x: (x.shape, x.dtype), state) for state in (before, after)]
+    assert shapes[0] == shapes[1]
+
+
+def test_the_contract_is_that_of_the_base_class():
+    Distraction([_Counting(), _with("apply_scene", lambda state, view, stage: View(*view))], _stage())

@@ -1,0 +1,99 @@
+"""What names of distractors mean, and what is said of those that mean nothing."""
+
+import pytest
+
+from pixelbrax.distractors import Preset, distractor, resolve
+from pixelbrax.distractors.filters import Hue
+from pixelbrax.distractors.presets import preset_names
+from pixelbrax.distractors.video import Video
+from pixelbrax.errors import ConfigError
+
+
+def _video(name):
+    (video,) = (member for member in distractor(name).distractors if isinstance(member, Video))
+    return video.source, video.split
+
+
+@pytest.mark.parametrize(
+    ("rest", "source", "split"),
+    [
+        ("", "procedural", "train"),
+        ("@train", "procedural", "train"),
+        ("@test", "procedural", "test"),
+        (":davis-2017@test", "davis-2017", "test"),
+        (":/data/bank.npz", "/data/bank.npz", "train"),
+        (":/data/a@b/bank.npz", "/data/a@b/bank.npz", "train"),
+        (":/data/a@b/bank.npz@test", "/data/a@b/bank.npz", "test"),
+        (":/data/a@test/bank.npz", "/data/a@test/bank.npz", "train"),
+        (":/data/bank@v2", "/data/bank@v2", "train"),
+        (":/data/bank@test@train", "/data/bank@test", "train"),
+        (r":C:\data\bank.npz@test", r"C:\data\bank.npz", "test"),
+        (":a:b@c:d@test", "a:b@c:d", "test"),
+    ],
+)
+def test_paths_may_have_the_signs_of_names(rest, source, split):
+    assert _video(f"pixelbrax/video{rest}") == (source, split)
+
+
+def test_a_file_that_is_called_like_a_split_needs_one_behind(tmp_path):
+    path = tmp_path / "bank@test"
+    path.write_bytes(b"")
+    with pytest.raises(
+        ConfigError, match=r"bank@test: name its split behind it, .*bank@test@train or .*bank@test@test"
+    ):
+        distractor(f"pixelbrax/video:{path}")
+    assert _video(f"pixelbrax/video:{path}@test") == (str(path), "test")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (3, "distractors is 3: it must be a preset name, a Distractor, or a list of them"),
+        (None, "distractors is None: it must be"),
+        ({"dcs/hard": 0.5}, "distractors is {'dcs/hard': 0.5}: it must be"),
+        ({"dcs/hard"}, "distractors is {'dcs/hard'}: it must be"),
+        (Hue, "distractors is the class Hue: give an object of it, such as Hue()"),
+        ([Hue], "distractors[0] is the class Hue: give an object of it"),
+        (["kage/hue", ["dcs/hard"]], "distractors[1] is ['dcs/hard']: it must be a preset name or a Distractor"),
+        ([None], "distractors[0] is None: it must be"),
+        ("", "a distractor is called ''"),
+        ([""], "a distractor is called ''"),
+        ("@test", "a distractor is called '@test'"),
+        ("kage/hu", "unknown distractor 'kage/hu': did you mean kage/hue or"),
+        (" dcs/hard", "unknown distractor ' dcs/hard': did you mean dcs/hard"),
+        (
+            "dcs/hard kage/hue",
+            "'dcs/hard kage/hue' is several names: give each by itself, as in ('dcs/hard', 'kage/hue')",
+        ),
+        (("dcs/hard kage/hue@test",), "is several names"),
+        ("kage/hue@tset", "'kage/hue@tset': there is no split 'tset': did you mean test?"),
+        ("kage/hue@", "'kage/hue@': there is no split ''"),
+        ("kage/hue@test@test", "there is no split 'test@test'"),
+        ("pixelbrax/video:", "name a source behind the ':', or leave that out"),
+        ("pixelbrax/video:@test", "name a source behind the ':', or leave that out"),
+        ("kage/hue:davis-2017", "kage/hue has no videos: leave out ':davis-2017'"),
+        ("kage/hue:procedural@test", "kage/hue has no videos: leave out ':procedural'"),
+    ],
+)
+def test_what_is_no_distractor_is_told(wrong, told):
+    with pytest.raises(ConfigError) as caught:
+        resolve(wrong)
+    assert told in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_preset_has_videos_or_none_of_a_source():
+    for name in preset_names():
+        sources = {m.source for m in distractor(name).distractors if isinstance(m, Video)}
+        if sources:
+            named = distractor(f"{name}:davis-2017").distractors
+            assert {m.source for m in named if isinstance(m, Video)} == {"davis-2017"}
+        else:
+            with pytest.raises(ConfigError, match=f"{name} has no videos"):
+                distractor(f"{name}:davis-2017")
+
+
+@pytest.mark.parametrize("members", [Hue(), None, "kage/hue", (Hue,), [3]])
+def test_members_of_a_preset_are_distractors(members):
+    with pytest.raises(ConfigError, match=r"members gives|distractors\[0\] is"):
+        Preset("my/own", "", lambda setting: members).build("train")
