@@ -13,7 +13,7 @@ SOURCE = Path(pixelbrax.__file__).parent
 # Data flows down this list and never back up.
 ROOMS = ["physics", "tasks", "render", "distractors", "envs", "networks", "algorithms"]
 ROOMS += ["training", "adapters", "report", "cli", "configs"]
-OPEN_TO_ALL = {"errors", "registry", "cache", "__init__", "__main__"}
+OPEN_TO_ALL = {"errors", "registry", "cache", "precision", "__init__", "__main__"}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

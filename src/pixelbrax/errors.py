@@ -114,6 +114,8 @@ def check_keywords(what: str, given: Iterable[str], known: Sequence[str]) -> Non
       ConfigError: one is unknown; the message suggests the nearest.
     """
     for name in given:
+        if not known:
+            raise ConfigError(f"{what} has no settings: leave out {name!r}")
         if name not in known:
             raise ConfigError(f"{what} has no setting {name!r}: {nearest(name, known)}")
 

@@ -21,6 +21,52 @@ def test_other_packages_register_tasks_of_their_own(monkeypatch):
         register(mine)
 
 
+@pytest.mark.parametrize("thing", ["ant", None, CAMERA, ProbePhysics])
+def test_only_tasks_are_registered(thing):
+    with pytest.raises(ConfigError, match=r"register takes a pixelbrax\.Task, not "):
+        register(thing)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("name", "", "a task's name is '': it must be a word"),
+        ("name", 3, "a task's name is 3"),
+        ("description", None, "task 'mine' has description None: it must be one line of text"),
+        ("backends", "jax", r"task 'mine' has backends 'jax': they must be a tuple of names, such as \('jax',\)"),
+        ("backends", (), "task 'mine' has no backends"),
+        ("load", ProbePhysics(), "it must be a function of the backend that makes a Physics"),
+        ("camera", None, "it must be a CameraSpec, or a name or number"),
+        ("look", (0.5, 0.5, 0.5), "it must be a Look or None"),
+        ("sizes", (1, 2), "it must be Sizes or None"),
+    ],
+)
+def test_fields_of_a_task_have_their_kinds(field, value, message):
+    fields = {"name": "mine", "description": "roll", "backends": ("probe",), "load": ProbePhysics, "camera": CAMERA}
+    with pytest.raises(ConfigError, match=message):
+        Task(**(fields | {field: value}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"body": (255, 0, 0)}, r"the look's body is \(255, 0, 0\): it must be red, green and blue, each from 0 to 1"),
+        ({"sky_up": (0.1, 0.2)}, "the look's sky_up"),
+        ({"floor": (0.1, 0.2, 0.3)}, "the look's floor is .*: it must be two colors"),
+        ({"accents": (("target", "red"),)}, "the look's accent of 'target' is 'red'"),
+        ({"headlight_diffuse": float("nan")}, "headlight_diffuse is nan"),
+    ],
+)
+def test_colors_of_a_look_lie_between_0_and_1(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        Look(**settings)
+
+
+def test_accents_name_bodies_of_the_model():
+    with pytest.raises(ConfigError, match="the model has no body 'goal' for the look to color: it has ball"):
+        Look(accents=(("goal", (1.0, 0.0, 0.0)),)).apply(ProbePhysics.mj_model)
+
+
 @pytest.mark.parametrize(
     ("name", "offset", "height", "fovy"),
     [

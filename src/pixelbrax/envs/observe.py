@@ -1,8 +1,8 @@
 """What an agent sees of a state: frames of one or several cameras, stacked over time, in the layout asked for."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,9 +14,10 @@ from pixelbrax.distractors import Distraction, Look
 from pixelbrax.distractors.base import View as Seen
 from pixelbrax.distractors.roles import Role, main_body
 from pixelbrax.envs.cameras import CameraLike, View, view
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_count, check_flag, check_pair
 from pixelbrax.physics import PhysicsState, Randomizer
 from pixelbrax.render import (
+    SAMPLES,
     Camera,
     Frame,
     GeomPose,
@@ -44,7 +45,8 @@ Looks = dict[str, Look]
 class ImageSettings:
     """See `PixelEnv`, which takes the same."""
 
-    image_size: int | tuple[int, int]
+    shape: tuple[int, int]
+    """Height and width in pixels."""
     frame_stack: int
     grayscale: bool
     channels_first: bool
@@ -52,25 +54,71 @@ class ImageSettings:
     shadows: bool
     samples: int
 
-    def __post_init__(self):
-        for side in self.shape:
-            if not MIN_IMAGE_SIZE <= side <= MAX_IMAGE_SIZE:
-                least, most = MIN_IMAGE_SIZE, MAX_IMAGE_SIZE
-                raise ConfigError(f"image_size is {self.image_size}: it must be at least {least} and at most {most}")
-        if self.frame_stack < 1:
-            raise ConfigError(f"frame_stack is {self.frame_stack}: it must be at least 1")
-        if unknown := [o for o in self.outputs if o not in IMAGE_OUTPUTS]:
-            raise ConfigError(f"unknown output {unknown[0]!r}: an environment gives {', '.join(IMAGE_OUTPUTS)}")
+    @classmethod
+    def checked(
+        cls,
+        image_size: int | Sequence[int],
+        frame_stack: int,
+        grayscale: bool,
+        channels_first: bool,
+        outputs: ImageOutput | Iterable[ImageOutput],
+        shadows: bool,
+        samples: int,
+    ) -> "ImageSettings":
+        """The settings, if they can be used.
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Height and width in pixels."""
-        return (self.image_size, self.image_size) if isinstance(self.image_size, int) else self.image_size
+        Raises:
+          ConfigError: one cannot; the message names it.
+        """
+        if check_count("samples", samples) not in SAMPLES:
+            raise ConfigError(f"samples is {samples}: it must be one of {', '.join(map(str, SAMPLES))}")
+        return cls(
+            _height_and_width(image_size),
+            check_count("frame_stack", frame_stack),
+            check_flag("grayscale", grayscale),
+            check_flag("channels_first", channels_first),
+            _outputs(outputs),
+            check_flag("shadows", shadows),
+            int(samples),
+        )
 
     @property
     def channels(self) -> int:
         """Channels of one frame of pixels."""
         return 1 if self.grayscale else 3
+
+    def observed(self, cameras: Collection[str]) -> dict[str, tuple[int, ...]]:
+        """Shape of each image in an observation, by its key."""
+        channels = self.channels * self.frame_stack
+        pixels = (channels, *self.shape) if self.channels_first else (*self.shape, channels)
+        shapes = {output: pixels if output == "pixels" else self.shape for output in self.outputs}
+        return {_key(output, name, cameras): shape for name in cameras for output, shape in shapes.items()}
+
+
+def _height_and_width(image_size: Any) -> tuple[int, int]:
+    if isinstance(image_size, (int, float, np.number)):
+        sides = (image_size, image_size)
+    else:
+        sides = check_pair("image_size", image_size, "a whole number, or height and width")
+    height, width = (check_count("image_size", side, MIN_IMAGE_SIZE, MAX_IMAGE_SIZE) for side in sides)
+    return height, width
+
+
+def _outputs(outputs: Any) -> tuple[ImageOutput, ...]:
+    try:
+        names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    except TypeError:
+        raise ConfigError(f"outputs is {outputs!r}: it must be a tuple of {', '.join(IMAGE_OUTPUTS)}") from None
+    if unknown := [name for name in names if name not in IMAGE_OUTPUTS]:
+        raise ConfigError(f"unknown output {unknown[0]!r}: an environment gives {', '.join(IMAGE_OUTPUTS)}")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ConfigError(f"outputs has {twice[0]!r} twice: name each once")
+    return names
+
+
+def _key(output: str, camera: str, cameras: Collection[str]) -> str:
+    """Of an image in an observation."""
+    return output if len(cameras) == 1 else f"{output}/{camera}"
 
 
 class _World(NamedTuple):
@@ -128,6 +176,11 @@ class Observer:
             *(["segmentation"] if wanted & {"segmentation", "mask"} or distraction.several.needs_segmentation else []),
         )
 
+    @property
+    def distracts(self) -> bool:
+        """Whether episodes have looks."""
+        return bool(self._distraction)
+
     def looks(self, key: Array) -> Looks:
         """How a fresh episode looks; empty if nothing distracts."""
         return {name: self._distraction.init(key) for name in self._cameras} if self._distraction else {}
@@ -150,7 +203,7 @@ class Observer:
             if look is not None:
                 kept[name] = look
             for output in self._settings.outputs:
-                result[output if len(self._cameras) == 1 else f"{output}/{name}"] = seen[output]
+                result[_key(output, name, self._cameras)] = seen[output]
         return result, kept
 
     def _frame(

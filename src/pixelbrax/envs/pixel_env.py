@@ -1,6 +1,6 @@
 """An environment whose observations are images, with episodes that end, truncate and start again by themselves."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -12,11 +12,14 @@ from jaxtyping import Array, Bool, Float, UInt8
 
 from pixelbrax.distractors import Distraction, DistractorLike, Stage, resolve
 from pixelbrax.envs.cameras import CameraLike, default_camera
+from pixelbrax.envs.checks import check_key, check_shapes, checked_sky, named_cameras, suggests_keywords
 from pixelbrax.envs.draw import draw_where
+from pixelbrax.envs.eager import CompilesOnce, compiled_once
 from pixelbrax.envs.memory import check_videos, num_bytes
 from pixelbrax.envs.observe import ImageOutput, ImageSettings, Looks, Observer
-from pixelbrax.errors import ConfigError
-from pixelbrax.physics import Physics, PhysicsState, RandomizationFn, Randomizer, select
+from pixelbrax.errors import ConfigError, check_choice, check_count, check_flag
+from pixelbrax.physics import Physics, PhysicsState, RandomizationFn, Randomizer, checked_action, select
+from pixelbrax.precision import in_float32
 from pixelbrax.render import Camera, GeomPose, Scene
 from pixelbrax.tasks import Rgb
 
@@ -24,6 +27,7 @@ Autoreset = Literal["next_step", "same_step", "disabled"]
 AUTORESETS: tuple[Autoreset, ...] = ("next_step", "same_step", "disabled")
 FINAL_OBSERVATION = "final_observation"
 EPISODE_LENGTH = 1000  # frames, unless asked for otherwise
+_MAX_EPISODE_LENGTH = 2**30  # frames; their clock is an int32
 _LOOK = "look"
 _VISUAL = 2502  # folded into a key where it becomes the visual one; no split of it has so many parts
 
@@ -66,8 +70,11 @@ class State:
         return self.terminated | self.truncated
 
 
-class PixelEnv:
+class PixelEnv(CompilesOnce):
     """Pure `reset(key)` and `step(state, action)` that compose with `jax.jit`, `jax.vmap` and `jax.lax.scan`.
+
+    Called from outside of them, each compiles once, and again only for arguments of other shapes. All is float32,
+    also where JAX computes in double precision.
 
     Autoreset, by Gymnasium's names:
       next_step: the step after an episode's end is the reset: it ignores the action, its reward is 0, and its
@@ -82,23 +89,26 @@ class PixelEnv:
     last finite state, with `metrics["diverged"]`; that frame's reward does not count.
     """
 
+    @suggests_keywords
+    @in_float32
     def __init__(
         self,
         physics: Physics,
         camera: CameraLike | Mapping[str, CameraLike] | None = None,
         *,
-        image_size: int | tuple[int, int] = 64,
+        image_size: int | Sequence[int] = 64,
         frame_stack: int = 3,
         action_repeat: int = 1,
         episode_length: int = EPISODE_LENGTH,
         grayscale: bool = False,
         channels_first: bool = False,
-        outputs: tuple[ImageOutput, ...] = ("pixels",),
+        outputs: ImageOutput | Iterable[ImageOutput] = ("pixels",),
         shadows: bool = False,
         samples: int = 1,
         autoreset: Autoreset = "next_step",
         sky: tuple[Rgb, Rgb] | None = None,
         infinite_planes: bool = False,
+        skip_unsupported: bool = False,
         randomization_fn: RandomizationFn | None = None,
         distractors: DistractorLike = (),
     ):
@@ -115,13 +125,14 @@ class PixelEnv:
           episode_length: frames after which an episode is truncated.
           grayscale: one luminance channel a frame instead of three colors.
           channels_first: channels before height and width, as PyTorch has them.
-          outputs: "pixels", "depth", "segmentation", "mask": which images are observed; with none of them nothing is
-            drawn, and the engine's own observation vector is all there is.
+          outputs: "pixels", "depth", "segmentation", "mask": which images are observed, one or several; with none of
+            them nothing is drawn, and the engine's own observation vector is all there is.
           shadows: draw shadows.
           samples: rays in each pixel: 1, 4, 9 or 16.
           autoreset: "next_step", "same_step" or "disabled".
           sky: colors straight down and straight up, 0..1, for a model that has no sky; without it, that is black.
           infinite_planes: draw planes without the bounds that the model gives their pictures, for bodies that run far.
+          skip_unsupported: leave out geoms that cannot be drawn, such as meshes, instead of refusing the model.
           randomization_fn: (model, keys) -> (model, in_axes), as for Brax's and Playground's own domain randomization:
             the engine's model (`physics.model`) for a batch of keys, with a leading axis where in_axes has 0. Every
             episode draws anew, and sees what it drew: geoms' sizes, places and colors, materials, lights and cameras.
@@ -131,30 +142,29 @@ class PixelEnv:
         Raises:
           ConfigError: something cannot be used.
         """
-        for name, value in (("action_repeat", action_repeat), ("episode_length", episode_length)):
-            if value < 1:
-                raise ConfigError(f"{name} is {value}: it must be at least 1")
-        if autoreset not in AUTORESETS:
-            raise ConfigError(f"autoreset is {autoreset!r}: it must be one of {', '.join(AUTORESETS)}")
-        self.images = ImageSettings(
-            image_size, frame_stack, grayscale, channels_first, tuple(outputs), shadows, samples
+        if not isinstance(physics, Physics):
+            raise ConfigError(
+                f"physics is {physics!r:.80}: it must be a Physics; pixelbrax.make takes names of tasks and MJCF "
+                "models, pixelbrax.wrap environments of Brax and MuJoCo Playground"
+            )
+        self.action_repeat = check_count("action_repeat", action_repeat)
+        self.episode_length = check_count("episode_length", episode_length, most=_MAX_EPISODE_LENGTH)
+        self.autoreset: Autoreset = check_choice("autoreset", autoreset, AUTORESETS)  # pyright: ignore
+        self.images = ImageSettings.checked(
+            image_size, frame_stack, grayscale, channels_first, outputs, shadows, samples
         )
         if distractors and not self.images.outputs:
             raise ConfigError("distractors change images, and outputs has none: leave out the one or name the other")
         self.physics = physics
-        self.action_repeat = action_repeat
-        self.episode_length = episode_length
-        self.autoreset: Autoreset = autoreset
-        self.scene = Scene.from_mujoco(physics.mj_model, sites=True)
-        if infinite_planes:
+        skip_unsupported = check_flag("skip_unsupported", skip_unsupported)
+        self.scene = Scene.from_mujoco(physics.mj_model, skip_unsupported=skip_unsupported, sites=True)
+        if check_flag("infinite_planes", infinite_planes):
             self.scene = self.scene.with_infinite_planes()
-        if sky is not None and not np.any(physics.mj_model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX):
-            self.scene = replace(self.scene, sky_rgb=jnp.array(sky, jnp.float32))
-        if camera is None:
-            camera = default_camera(physics.mj_model)
-        cameras = camera if isinstance(camera, Mapping) else {"camera": camera}
-        if not cameras:
-            raise ConfigError("camera is empty: name at least one")
+        if sky is not None:
+            sky = checked_sky(sky)
+            if not np.any(physics.mj_model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX):
+                self.scene = replace(self.scene, sky_rgb=jnp.array(sky, jnp.float32))
+        cameras = named_cameras(default_camera(physics.mj_model) if camera is None else camera)
         self.cameras = tuple(cameras)
         self._randomizer = Randomizer(physics, randomization_fn)
         stage = Stage.of(physics.mj_model, self.scene, *self.images.shape)
@@ -183,18 +193,41 @@ class PixelEnv:
         """What a step needs at least of the device's memory for each environment: the states before and after it."""
         return 2 * num_bytes(jax.eval_shape(self.reset, jax.random.key(0)))
 
+    @in_float32
     def reset(self, key: Array, visual_key: Array | None = None) -> State:
         """The first state of a freshly drawn episode.
 
         Args:
           key: of which this and all following episodes are drawn.
           visual_key: of which all looks are drawn, if anything distracts; by default it follows from `key`.
+
+        Raises:
+          ConfigError: a key is no PRNG key, or a batch of them.
         """
+        check_key("reset's key", key, "env.reset")
+        if visual_key is not None:
+            check_key("reset's visual_key", visual_key, "env.reset")
+        return self._reset(key, visual_key)
+
+    @compiled_once()
+    def _reset(self, key: Array, visual_key: Array | None) -> State:
         looks = self._observer.looks(visual_key_of(key) if visual_key is None else visual_key)
         return self._observe(_with_looks(self._start(key), looks), None, jnp.array(True))
 
+    @in_float32
     def step(self, state: State, action: Float[Array, " action_size"]) -> State:
-        """The state after an action, or at the boundary of two episodes what `autoreset` says."""
+        """The state after an action, or at the boundary of two episodes what `autoreset` says.
+
+        Raises:
+          ConfigError: the action has another shape than (action_size,), or the state is a batch, or of an environment
+            with other settings.
+        """
+        self._check_state(state, "env.step")
+        check_shapes(state.obs, self.images.observed(self.cameras))
+        return self._step(state, checked_action(action, self.action_size))
+
+    @compiled_once()
+    def _step(self, state: State, action: Float[Array, " action_size"]) -> State:
         looks = state.info.get(_LOOK, {})
         if self.autoreset == "next_step":
             looks = self._observer.next_looks(looks, state.done)
@@ -215,22 +248,53 @@ class PixelEnv:
             info=select(ended.done, fresh.info, ended.info) | {FINAL_OBSERVATION: ended.obs},
         )
 
+    @in_float32
     def picture(self, state: State, camera: str | None = None) -> tuple[Scene, GeomPose, Camera]:
-        """What `pixelbrax.render.render` needs to draw a state, as the camera of that name or the first one sees it."""
-        looks = state.info.get(_LOOK, {})
-        return self._observer.picture(state.physics, state.info["model"], looks, camera or self.cameras[0])
+        """What `pixelbrax.render.render` needs to draw a state, as the camera of that name or the first one sees it.
+
+        Raises:
+          ConfigError: there is no camera of that name, or the state is a batch.
+        """
+        camera = self.cameras[0] if camera is None else check_choice("camera", camera, self.cameras)
+        self._check_state(state, "env.picture")
+        return self._observer.picture(state.physics, state.info["model"], state.info.get(_LOOK, {}), camera)
 
     def engine(self, state: State) -> Physics:
-        """The engine in which a state's episode runs: `physics` with the numbers that `randomization_fn` drew for it."""
+        """The engine in which a state's episode runs: `physics` with what `randomization_fn` drew for it."""
         return self._randomizer.physics(state.info["model"])
 
+    @in_float32
     def render(self, state: State, height: int, width: int) -> UInt8[Array, "height width 3"]:
         """The task as its first camera sees it, at any size and in color, for people to look at.
 
         Distractors that change the scene are seen in it; those that change frames are in the observation only.
+
+        Raises:
+          ConfigError: height or width is no positive whole number, or the state is a batch.
         """
+        self._check_state(state, "env.render")
+        return self._render(state, check_count("height", height), check_count("width", width))
+
+    @compiled_once("height", "width")
+    def _render(self, state: State, height: int, width: int) -> UInt8[Array, "height width 3"]:
         info, draw = state.info, self._observer.draw
         return draw(state.physics, info["model"], info.get(_LOOK, {}), self.cameras[0], height, width, ("rgb",)).rgb
+
+    def _check_state(self, state: Any, function: str) -> None:
+        """Refuses what is not one state of this environment, as far as that is seen at once."""
+        if not isinstance(state, State):
+            raise ConfigError(f"{function}'s state is {state!r:.80}: it must be a State, as env.reset returns it")
+        if batch := jnp.shape(state.reward):
+            raise ConfigError(
+                f"{function}'s state is a batch of shape {batch}: for a batch of environments use jax.vmap({function})"
+            )
+        for what, has, needs in (
+            ("distractors", _LOOK in state.info, self._observer.distracts),
+            ("a randomization_fn", bool(state.info["model"]), self._randomizer.draws),
+        ):
+            if has != needs:
+                theirs, ours = ("with", "without") if has else ("without", "with")
+                raise ConfigError(f"the state is of an environment {theirs} {what}, and this is one {ours}")
 
     def _fresh(self, needed: Bool[Array, ""], key: Array) -> State:
         """The first state of an episode, not yet observed; anything where it is not needed."""

@@ -8,14 +8,22 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import jax
 import jax.numpy as jnp
 import mujoco
+import numpy as np
 from jaxtyping import Array, Bool, Float
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.precision import in_float32
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def exact(method: Method) -> Method:
-    """Lets matrix products keep all of float32's bits; GPUs and TPUs else keep 10 or 7, too few for positions."""
+    """Lets matrix products keep all of float32's bits; GPUs and TPUs else keep 10 or 7, too few for positions.
 
+    Where JAX computes in double precision (`jax_enable_x64`), this stays in float32.
+    """
+
+    @in_float32
     @functools.wraps(method)
     def exactly(*args: Any, **kwargs: Any) -> Any:
         with jax.default_matmul_precision("highest"):
@@ -100,3 +108,29 @@ class Physics(Protocol):
 def raw_key(key: Array) -> Array:
     """(2,) uint32, the same key as engines know it that are older than typed keys, and may keep in their states."""
     return jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else key
+
+
+def checked_action(action: Any, action_size: int) -> Float[Array, " action_size"]:
+    """An action of one environment, as float32.
+
+    Args:
+      action: an array of JAX or NumPy, or numbers of Python; integers are converted.
+      action_size: the length that it must have.
+
+    Raises:
+      ConfigError: it has another shape, which arithmetic would broadcast, or is no array of numbers.
+    """
+    try:
+        array = action if isinstance(action, jax.Array) else np.asarray(action)
+    except ValueError:  # lists of different lengths
+        array = np.array(None)
+    if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
+        given = f"is {action!r:.80}" if array.dtype == object else f"has dtype {array.dtype}"
+        raise ConfigError(f"the action {given}: it must be float32 of shape ({action_size},), numbers in [-1, 1]")
+    if array.shape != (action_size,):
+        remedy = "; for a batch of environments use jax.vmap" if array.ndim > 1 else ""
+        raise ConfigError(
+            f"the action of an environment has shape {array.shape}: it must have shape ({action_size},), a number for "
+            f"each actuator{remedy}"
+        )
+    return array if array.dtype == jnp.float32 and isinstance(array, jax.Array) else jnp.asarray(array, jnp.float32)

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import inspect
 import threading
 import warnings
 from collections.abc import Iterator
@@ -13,10 +14,11 @@ import jax.numpy as jnp
 import mujoco
 from jaxtyping import Array, Float
 
-from pixelbrax.errors import ConfigError
-from pixelbrax.physics.base import PhysicsState, exact, raw_key
+from pixelbrax.errors import ConfigError, check_keywords
+from pixelbrax.physics.base import PhysicsState, checked_action, exact, raw_key
 from pixelbrax.physics.componentwise import by_component
 from pixelbrax.physics.mjx import quiet_mujoco
+from pixelbrax.precision import check_float32, in_float32
 
 with warnings.catch_warnings():  # Brax warns about its own upkeep
     warnings.simplefilter("ignore")
@@ -46,16 +48,29 @@ def make_brax_physics(name: str, backend: str, **kwargs: Any) -> "BraxPhysics":
       **kwargs: passed to the Brax environment's constructor.
 
     Raises:
-      ConfigError: Brax has no such environment or backend.
+      ConfigError: Brax has no such environment, backend or setting.
     """
     if backend not in BACKENDS:
         raise ConfigError(f"unknown backend {backend!r}: Brax has {', '.join(BACKENDS)}")
+    try:
+        kind = brax_envs._envs[name]
+    except KeyError as e:
+        raise ConfigError(f"Brax has no environment {name!r}") from e
+    check_keywords(f"the physics of Brax's {name!r}", kwargs, _settings_of(kind))
     with quiet_brax():
         try:
-            env = brax_envs.get_environment(name, backend=backend, **kwargs)
-        except KeyError as e:
-            raise ConfigError(f"Brax has no environment {name!r}") from e
-    return BraxPhysics(env)
+            return BraxPhysics(kind(backend=backend, **kwargs))
+        except TypeError as e:
+            if not kwargs:
+                raise
+            raise ConfigError(f"Brax's {name!r} cannot be made with {kwargs}: {e}") from e
+
+
+def _settings_of(kind: Any) -> list[str]:
+    """Keywords of a Brax environment's constructor, but the backend."""
+    parameters = inspect.signature(kind).parameters.values()
+    names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name != "backend"]
+    return names + ["n_frames", "debug"] * (len(names) + 1 < len(parameters))  # passed on to Brax's PipelineEnv
 
 
 class _NumpyOfOldJax(ModuleType):
@@ -101,6 +116,7 @@ class BraxPhysics:
 
     cheap_reset = True
 
+    @in_float32
     def __init__(self, env: Any, componentwise: bool | None = None):
         """Takes a `brax.envs.Env`, wrapped or not.
 
@@ -110,13 +126,14 @@ class BraxPhysics:
             computes with small vectors.
 
         Raises:
-          ConfigError: it is no Brax environment whose bodies have poses.
+          ConfigError: it is no Brax environment whose bodies have poses, or was made in double precision.
         """
         if not isinstance(env.unwrapped, PipelineEnv) or env.unwrapped.sys.mj_model is None:
             raise ConfigError(
                 f"{type(env.unwrapped).__name__} cannot be drawn: its physics must be a brax.envs.base.PipelineEnv "
                 "whose system was loaded from MJCF"
             )
+        check_float32(type(env.unwrapped).__name__, env.unwrapped.sys)
         if componentwise is None:
             componentwise = jax.default_backend() == "gpu" and env.unwrapped.backend in _OF_VECTORS
         self._componentwise = componentwise
@@ -157,7 +174,7 @@ class BraxPhysics:
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
         """See `Physics.step`."""
         with _fluids_on_current_jax(self._base):
-            return self._wrap(self._step(state.data, action))
+            return self._wrap(self._step(state.data, checked_action(action, self.action_size)))
 
     def coordinates(self, state: PhysicsState) -> Float[Array, " n"]:
         """See `Physics.coordinates`."""

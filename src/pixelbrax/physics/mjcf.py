@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics.base import PhysicsState, exact
+from pixelbrax.physics.base import PhysicsState, checked_action, exact
 from pixelbrax.physics.mjx import body_pose, check_implementation, mjx
+from pixelbrax.precision import in_float32
 
 Source = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 
@@ -39,7 +40,7 @@ def load_model(source: Source) -> mujoco.MjModel:
     else:
         path = Path(source)
         if not path.is_file():
-            raise ConfigError(f"{path}: no such file")
+            raise ConfigError(f"{path}: {'a folder, not an MJCF file' if path.is_dir() else 'no such file'}")
         name, load = str(path), lambda: mujoco.MjModel.from_xml_path(str(path))
     try:
         return load()
@@ -55,6 +56,7 @@ class MjcfPhysics:
 
     cheap_reset = False  # a reset solves for the initial accelerations, which is most of a step
 
+    @in_float32
     def __init__(
         self,
         source: Source,
@@ -126,6 +128,7 @@ class MjcfPhysics:
     @exact
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
         """See `Physics.step`."""
+        action = checked_action(action, self.action_size)
         before: Any = state.data.replace(ctrl=self._middle + self._reach * action)
         after = jax.lax.fori_loop(0, self._substeps, lambda _, data: mjx.step(self.model, data), before)
         return self._state(after, self._reward_fn(before, action, after))

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import mujoco
 from jaxtyping import Array, Float
 
-from pixelbrax.errors import ConfigError
-from pixelbrax.physics.base import PhysicsState, exact, raw_key
+from pixelbrax.errors import ConfigError, check_keywords
+from pixelbrax.physics.base import PhysicsState, checked_action, exact, raw_key
 from pixelbrax.physics.mjx import body_pose, check_implementation, quiet_mujoco
+from pixelbrax.precision import check_float32, in_float32
 
 
 def make_playground_physics(name: str, implementation: str, **config: Any) -> "PlaygroundPhysics":
@@ -24,7 +25,7 @@ def make_playground_physics(name: str, implementation: str, **config: Any) -> "P
       **config: overrides of the task's configuration.
 
     Raises:
-      ConfigError: Playground is not installed, or has no such task or implementation.
+      ConfigError: Playground is not installed, or has no such task, implementation or setting.
     """
     check_implementation(implementation)
     try:
@@ -33,8 +34,18 @@ def make_playground_physics(name: str, implementation: str, **config: Any) -> "P
         raise ConfigError(f"MuJoCo Playground cannot be imported ({e}): pip install 'pixelbrax[playground]'") from e
     if name not in dm_control_suite.ALL_ENVS:  # pyright: ignore
         raise ConfigError(f"MuJoCo Playground has no environment {name!r} in its control suite")
+    known = _flat_names(dm_control_suite.get_default_config(name))
+    check_keywords(f"the physics of Playground's {name!r}", config, [key for key in known if key != "impl"])
     with quiet_mujoco(), _old_names_of_mujoco():
         return PlaygroundPhysics(dm_control_suite.load(name, config_overrides={"impl": implementation, **config}))
+
+
+def _flat_names(config: Any) -> list[str]:
+    """Names of a configuration's settings, those of parts as "part.name"."""
+    names = []
+    for name, value in config.items():
+        names += [f"{name}.{inner}" for inner in _flat_names(value)] if hasattr(value, "items") else [name]
+    return names
 
 
 @contextlib.contextmanager
@@ -65,17 +76,19 @@ class PlaygroundPhysics:
 
     cheap_reset = False  # some let the body come to rest for hundreds of steps
 
+    @in_float32
     def __init__(self, env: Any):
         """Takes a `mujoco_playground.MjxEnv`.
 
         Raises:
-          ConfigError: it runs on Warp, and this machine has no NVIDIA GPU.
+          ConfigError: it runs on Warp, and this machine has no NVIDIA GPU; or it was made in double precision.
         """
         if env.mjx_model.impl.value == "warp" and jax.default_backend() != "gpu":
             raise ConfigError(
                 "this environment's MJX runs on Warp, which needs an NVIDIA GPU: "
                 'load it with config_overrides={"impl": "jax"}'
             )
+        check_float32(type(env.unwrapped).__name__, env.mjx_model)
         self._env = env
         self.mj_model: mujoco.MjModel = env.mj_model
         self.action_size: int = env.action_size
@@ -103,7 +116,7 @@ class PlaygroundPhysics:
     @exact
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
         """See `Physics.step`."""
-        return self._wrap(self._env.step(state.data, action))
+        return self._wrap(self._env.step(state.data, checked_action(action, self.action_size)))
 
     def coordinates(self, state: PhysicsState) -> Float[Array, " n"]:
         """See `Physics.coordinates`."""

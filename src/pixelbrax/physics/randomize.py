@@ -47,6 +47,11 @@ class Randomizer:
                     f"the model's has {jnp.shape(self._leaves[i])}"
                 )
 
+    @property
+    def draws(self) -> bool:
+        """Whether there is a function."""
+        return self._function is not None
+
     def draw(self, key: Array) -> dict[str, Array]:
         """One environment's numbers, by their names in the model ("geom_friction", "link.inertia.mass", ...)."""
         if self._function is None:

@@ -14,6 +14,7 @@ import mujoco
 import numpy as np
 from jaxtyping import Array
 
+from pixelbrax.errors import ConfigError
 from pixelbrax.render.raycast import SUPPORTED_GEOMS
 from pixelbrax.render.scene import PLANE, LightKind, Pattern, Scene
 from pixelbrax.render.sky import gradient_share
@@ -31,7 +32,7 @@ _AMBIENT_WITHOUT_LIGHTS = 0.3
 _MARKED_SHARE = 0.05
 
 
-class UnsupportedGeomError(NotImplementedError):
+class UnsupportedGeomError(ConfigError):
     """A visible geom has a type that the renderer cannot draw."""
 
 

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, UInt8, UInt32
 
-from pixelbrax.render.camera import Camera
+from pixelbrax.precision import in_float32
+from pixelbrax.render.camera import Camera, check_camera
 from pixelbrax.render.known import Known, known
 from pixelbrax.render.raycast import (
     CameraGeoms,
@@ -73,6 +74,7 @@ class _Settings(NamedTuple):
     facts: Known
 
 
+@in_float32
 def render(
     scene: Scene,
     pose: GeomPose,
@@ -107,8 +109,9 @@ def render(
         sharp, which is the limit for 0. See `pixelbrax.render.soft` for the formula.
 
     Raises:
-      ValueError: an argument cannot be used.
+      ValueError: an argument cannot be used; a `ConfigError` if it is the camera.
     """
+    check_camera(camera)
     if unknown := [o for o in outputs if o not in OUTPUTS]:
         raise ValueError(f"unknown output {unknown[0]!r}: the renderer gives {', '.join(OUTPUTS)}")
     if height < 1 or width < 1:

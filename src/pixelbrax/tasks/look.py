@@ -5,9 +5,12 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from pixelbrax.errors import ConfigError, check_color, check_number, check_pair
+
 Rgb = tuple[float, float, float]
 
-_PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
+_PLANE, _CYLINDER = int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_CYLINDER)
+_DISC_HEIGHT = 0.002  # metres
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,8 @@ class Look:
       sky_up, sky_down: ends of the sky's gradient; the horizon is half-way. A compiled model can be given no sky, so
         one that has none gets it from `PixelEnv`.
       accents: names of bodies, each with the color of its geoms: what the body is to tell apart from itself.
+      discs: names of bodies, each with a radius in metres: they are drawn as flat discs on the ground (z = 0), which
+        what stands on it does not hide. Physics and rewards are as before.
       headlight_ambient, headlight_diffuse: Brax's tasks are lit from above, so without more light from the camera an
         upright body would be dark.
     """
@@ -33,8 +38,25 @@ class Look:
     sky_up: Rgb = (0.35, 0.55, 0.85)
     sky_down: Rgb = (0.85, 0.93, 1.0)
     accents: tuple[tuple[str, Rgb], ...] = ()
+    discs: tuple[tuple[str, float], ...] = ()
     headlight_ambient: float = 0.2
     headlight_diffuse: float = 0.6
+
+    def __post_init__(self):
+        """Checks the colors.
+
+        Raises:
+          ConfigError: one is not red, green and blue from 0 to 1, or something has another form.
+        """
+        for name in ("body", "sky_up", "sky_down"):
+            check_color(f"the look's {name}", getattr(self, name))
+        for color in check_pair("the look's floor", self.floor, "two colors"):
+            check_color("a color of the look's floor", color)
+        for accent in self.accents:
+            body, color = check_pair("an accent of the look", accent, "the name of a body and its color")
+            check_color(f"the look's accent of {body!r}", color)
+        for name in ("headlight_ambient", "headlight_diffuse"):
+            check_number(f"the look's {name}", getattr(self, name), 0)
 
     def apply(self, model: mujoco.MjModel) -> None:
         """Recolors a compiled model in place, whatever it has of body, checker and gradient sky."""
@@ -47,13 +69,32 @@ class Look:
             if model.geom_matid[plane] < 0:
                 model.geom_rgba[plane, :3] = np.mean(self.floor, axis=0)
         for name, color in self.accents:
-            model.geom_rgba[model.geom_bodyid == model.body(name).id, :3] = color
+            model.geom_rgba[model.geom_bodyid == _body(model, name), :3] = color
+        for name, radius in self.discs:
+            _flatten(model, _body(model, name), radius)
         for texture in range(model.ntex):
             kind = model.tex_type[texture]
             if kind == mujoco.mjtTexture.mjTEXTURE_2D:
                 _regrade(model, texture, *self.floor)
             elif kind == mujoco.mjtTexture.mjTEXTURE_SKYBOX:
                 _regrade(model, texture, self.sky_down, self.sky_up)
+
+
+def _flatten(model: mujoco.MjModel, body: int, radius: float) -> None:
+    """Makes a body's geoms a disc on the ground; the body must not turn or rise."""
+    geoms = model.geom_bodyid == body
+    model.geom_type[geoms] = _CYLINDER
+    model.geom_size[geoms] = (radius, _DISC_HEIGHT / 2, 0.0)
+    model.geom_pos[geoms] = (0.0, 0.0, _DISC_HEIGHT / 2 - model.body_pos[body, 2])
+    model.geom_quat[geoms] = (1.0, 0.0, 0.0, 0.0)
+
+
+def _body(model: mujoco.MjModel, name: str) -> int:
+    """Id of a body; raises ConfigError if there is none of that name."""
+    names = [model.body(i).name for i in range(model.nbody)]
+    if name not in names:
+        raise ConfigError(f"the model has no body {name!r} for the look to color: it has {', '.join(names[1:])}")
+    return names.index(name)
 
 
 def _regrade(model: mujoco.MjModel, texture: int, darkest: Rgb, brightest: Rgb) -> None:

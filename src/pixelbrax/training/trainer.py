@@ -10,6 +10,7 @@ from jaxtyping import PyTree
 
 from pixelbrax.algorithms import AgentState
 from pixelbrax.envs import PixelEnv
+from pixelbrax.precision import check_single
 from pixelbrax.training.checkpoint import last_checkpoint, load_checkpoint, save_checkpoint
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.evaluation import Evaluation, Evaluator
@@ -33,8 +34,9 @@ class Trainer:
           num_agents: agents that are to share the device's memory.
 
         Raises:
-          ConfigError: a setting cannot be used.
+          ConfigError: a setting cannot be used, or JAX computes in double precision.
         """
+        check_single("training")
         self.config = config
         self.env, self.agent = config.build(num_agents)
         self.progress = progress or Progress()

@@ -1,0 +1,105 @@
+"""What `PixelEnv` is given, checked before anything is compiled."""
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from pixelbrax.envs.cameras import CameraLike
+from pixelbrax.errors import ConfigError, check_color, check_keywords, check_pair
+from pixelbrax.tasks import Rgb
+
+Init = TypeVar("Init", bound=Callable[..., None])
+
+
+def suggests_keywords(init: Init) -> Init:
+    """Lets an `__init__` refuse keywords that it does not have by a ConfigError, which suggests the nearest."""
+    names = list(inspect.signature(init).parameters)[1:]
+
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        check_keywords(type(self).__name__, kwargs, names)
+        init(self, *args, **kwargs)
+
+    return checked  # pyright: ignore[reportReturnType]
+
+
+def check_key(name: str, key: Any, function: str) -> None:
+    """Refuses what is not one PRNG key.
+
+    Args:
+      name: of the argument, for the message.
+      key: a typed key, or an old one of uint32.
+      function: that takes it.
+
+    Raises:
+      ConfigError: it is none, or a batch of keys.
+    """
+    dtype = getattr(key, "dtype", None)
+    axes = -1
+    if dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key):
+        axes = key.ndim
+    elif dtype == jnp.uint32 and key.ndim and key.shape[-1] in (2, 4):
+        axes = key.ndim - 1
+    if axes < 0:
+        raise ConfigError(f"{name} is {key!r:.80}: it must be a PRNG key, such as jax.random.key(0)")
+    if axes > 0:
+        raise ConfigError(
+            f"{name} is a batch of keys of shape {key.shape}: it must be one key; for a batch of environments use "
+            f"jax.vmap({function})"
+        )
+
+
+def named_cameras(camera: Any) -> dict[str, CameraLike]:
+    """One camera or several by names, as several.
+
+    Raises:
+      ConfigError: there is none, or it is of another kind.
+    """
+    cameras = dict(camera) if isinstance(camera, Mapping) else {"camera": camera}
+    if not cameras:
+        raise ConfigError("camera is empty: name at least one")
+    for name, one in cameras.items():
+        if not isinstance(name, str) or not name:
+            raise ConfigError(f"camera has the name {name!r}: names of cameras must be words")
+        if isinstance(one, bool) or not isinstance(one, (*typing.get_args(CameraLike), np.integer)):
+            which = f"camera {name!r}" if isinstance(camera, Mapping) else "camera"
+            raise ConfigError(
+                f"{which} is {one!r:.80}: it must be a name or number of a camera of the model, a CameraSpec or a "
+                "Camera; for several, a dict of such by names of your own"
+            )
+    return cameras
+
+
+def checked_sky(sky: Any) -> tuple[Rgb, Rgb]:
+    """Colors straight down and straight up.
+
+    Raises:
+      ConfigError: they are not two colors.
+    """
+    down, up = check_pair("sky", sky, "two colors, straight down and straight up")
+    return check_color("sky's color straight down", down), check_color("sky's color straight up", up)
+
+
+def check_shapes(given: Mapping[str, Array], expected: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuses observations that another environment made.
+
+    Raises:
+      ConfigError: the images among them have other names or shapes.
+    """
+    shapes = {name: jnp.shape(image) for name, image in given.items() if name in expected}
+    if shapes != expected:
+        raise ConfigError(
+            f"the state is of another environment: it has the images {_written(shapes)}, and here they are "
+            f"{_written(expected)}"
+        )
+
+
+def _written(shapes: Mapping[str, Iterable[int]]) -> str:
+    return ", ".join(f"{name} of shape {tuple(shape)}" for name, shape in shapes.items()) or "none"

@@ -1,0 +1,117 @@
+"""Calls from outside of a compiled program compile once for each environment; inside of one nothing changes."""
+
+import copy
+import gc
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.probe import ProbePhysics, probe_env
+
+KEY, ACTION = jax.random.key(0), jnp.zeros(1)
+
+
+@pytest.fixture
+def traced(monkeypatch):
+    """How often the engine's step was traced (or run one operation at a time)."""
+    calls, step = [], ProbePhysics.step
+    monkeypatch.setattr(ProbePhysics, "step", lambda *args: calls.append(1) or step(*args))
+    return calls
+
+
+def _compilations(function):
+    """How many programs a call compiles, and what it returns."""
+    compiled = []
+
+    def count(event, duration, **kwargs):
+        compiled.extend([event] * (event == "/jax/core/compile/backend_compile_duration"))
+
+    jax.monitoring.register_event_duration_secs_listener(count)
+    try:
+        result = jax.block_until_ready(function())
+    finally:
+        jax.monitoring.unregister_event_duration_listener(count)
+    return len(compiled), result
+
+
+def test_eager_calls_compile_once(traced):
+    env = probe_env(image_size=8)
+    state = env.reset(KEY)
+    first, state = _compilations(lambda: env.step(state, ACTION))
+    assert first > 0
+    traces = len(traced)
+    for _ in range(2):
+        again, state = _compilations(lambda: env.step(state, ACTION))  # noqa: B023
+        assert again == 0
+    assert len(traced) == traces
+    np.testing.assert_array_equal(state.reward, 3)
+    assert _compilations(lambda: env.reset(KEY))[0] == 0
+    env.render(state, 8, 8)
+    assert _compilations(lambda: env.render(state, 8, 8))[0] == 0
+
+
+@pytest.mark.parametrize("transform", ["vmap", "grad"])
+def test_eager_transformations_compile_once(traced, transform):
+    env = probe_env(outputs=(), pays_side=True)
+    state = env.reset(KEY)
+    if transform == "vmap":
+        states = jax.tree.map(lambda x: jnp.stack([x] * 3), state)
+        call = lambda: jax.vmap(env.step)(states, jnp.zeros((3, 1))).reward  # noqa: E731
+    else:
+        call = lambda: jax.grad(lambda action: env.step(state, action).physics.data[2] + action[0])(ACTION)  # noqa: E731
+    call()
+    traces = len(traced)
+    again, _ = _compilations(call)
+    assert again == 0
+    assert len(traced) == traces
+
+
+def test_inside_of_a_program_it_is_the_same_program():
+    env = probe_env(image_size=8)
+    state = jax.eval_shape(env.reset, KEY)
+    plain = jax.make_jaxpr(type(env)._step.__wrapped__, static_argnums=0)(env, state, ACTION)
+    names = [equation.primitive.name for equation in plain.eqns]
+    inside = jax.make_jaxpr(env.step)(state, ACTION)
+    kept = [equation.primitive.name for equation in inside.eqns]
+    assert kept[kept.index(names[0], len(kept) - len(names)) :] == names
+    assert (
+        jax.jit(env.step).lower(state, ACTION).as_text().split("\n", 1)[1]
+        == (
+            jax.jit(type(env)._step.__wrapped__, static_argnums=0).lower(env, state, ACTION).as_text().split("\n", 1)[1]
+        )
+    )
+
+
+def test_eager_states_are_those_of_a_program():
+    env = probe_env(outputs=(), episode_length=2)
+    eager = compiled = env.reset(KEY)
+    step = jax.jit(env.step)
+    for _ in range(4):
+        eager, compiled = env.step(eager, ACTION), step(compiled, ACTION)
+        a, b = (jax.tree.leaves((s.obs, s.reward, s.done, s.metrics)) for s in (eager, compiled))
+        jax.tree.map(np.testing.assert_array_equal, a, b)
+
+
+def test_programs_go_with_their_environment():
+    env = probe_env(outputs=())
+    state = env.step(env.reset(KEY), ACTION)
+    kept = weakref.ref(env)
+    del env
+    gc.collect()
+    assert kept() is None
+    assert state.reward == 1
+
+
+def test_what_is_changed_or_copied_is_compiled_anew():
+    env = probe_env(outputs=(), episode_length=5)
+    state = env.step(env.reset(KEY), ACTION)
+    other = copy.copy(env)
+    other.episode_length = 1
+    assert not env.step(env.reset(KEY), ACTION).truncated
+    assert other.step(other.reset(KEY), ACTION).truncated
+    env.episode_length = 1
+    assert env.step(env.reset(KEY), ACTION).truncated
+    assert not state.truncated
