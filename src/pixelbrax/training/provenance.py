@@ -22,11 +22,15 @@ def provenance(command: str = "") -> dict[str, str]:
     device = jax.devices()[0]
     facts = {
         "command": command,
-        "pixelbrax": pixelbrax.__version__,
+        **versions(),
         "commit": commit_of(Path(pixelbrax.__file__).parent),
-        "python": platform.python_version(),
-        **{package: metadata.version(package) for package in _PACKAGES},
         "device": f"{len(jax.devices())} x {device.device_kind} ({device.platform})",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}",
     }
     return {name: fact for name, fact in facts.items() if fact}
+
+
+def versions() -> dict[str, str]:
+    """Of this package, of Python, and of what training uses."""
+    packages = {package: metadata.version(package) for package in _PACKAGES}
+    return {"pixelbrax": pixelbrax.__version__, "python": platform.python_version(), **packages}

@@ -1,8 +1,12 @@
 """Ctrl-C and SIGTERM as requests to stop at the next chance."""
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
+
+_AGAIN_SECONDS = 0.05
 
 
 class StopRequest:
@@ -29,3 +33,30 @@ def stop_requests() -> Iterator[StopRequest]:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt also while JAX's callback of the garbage collector runs.
+
+    Python ignores exceptions there, and while a program is traced that is where the signal often arrives.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if frame is not None and frame.f_code.co_name == "_xla_gc_callback":
+            main = threading.main_thread().ident
+            threading.Timer(_AGAIN_SECONDS, signal.pthread_kill, (main, number)).start()
+            return
+        signal.default_int_handler(number, frame)
+
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

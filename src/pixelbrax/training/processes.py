@@ -1,0 +1,352 @@
+"""Several processes, perhaps of several machines, that train together."""
+
+import atexit
+import contextlib
+import hashlib
+import logging
+import os
+import re
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+from rich.console import Console
+
+import pixelbrax
+from pixelbrax.errors import ConfigError, TrainingError, check_count, check_number
+from pixelbrax.training.config import TrainConfig
+from pixelbrax.training.link import End, Link
+from pixelbrax.training.progress import Progress
+from pixelbrax.training.provenance import versions
+from pixelbrax.training.rendezvous import meet, parse_address
+from pixelbrax.training.run_dir import RunDir
+from pixelbrax.training.tunnel import Tunnel
+
+_ANSWER_SECONDS = 50.0  # in which a process answers another that waits for it
+_VERDICT_SECONDS = 5.0  # in which the end of a process is known after a program has failed for it
+_DAY = 24 * 60 * 60
+# JAX's settings that change numbers or programs.
+_JAX_SETTINGS = (
+    "jax_enable_x64",
+    "jax_default_matmul_precision",
+    "jax_default_prng_impl",
+    "jax_threefry_partitionable",
+    "jax_numpy_dtype_promotion",
+)
+_HARMLESS_FLAGS = ("--xla_dump", "--xla_hlo_profile")
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Which processes train together, and which of them this is."""
+
+    coordinator: str | None = None
+    num_processes: int = 1
+    process_id: int = 0
+    join_timeout: float = 45.0
+    """Seconds within which all must have come."""
+    quiet: bool = False
+    """Process 0 does not say that it waits."""
+
+    def validate(self) -> None:
+        """Checks the description.
+
+        Raises:
+          ConfigError: it is not one of several processes, nor of one alone.
+        """
+        check_count("num_processes", self.num_processes)
+        check_number("join_timeout", self.join_timeout, most=_DAY, above=0)
+        if not 0 <= self.process_id < self.num_processes:
+            raise ConfigError(
+                f"process_id is {self.process_id}, of {self.num_processes}: it must be one of 0 to num_processes - 1"
+            )
+        if bool(self.coordinator) != (self.num_processes > 1):
+            raise ConfigError(
+                "several processes need both --coordinator HOST:PORT and --num-processes, the same for all"
+            )
+        if self.coordinator:
+            parse_address(self.coordinator)
+
+
+@dataclass
+class _Group:
+    """The processes that train together at present."""
+
+    link: Link | None = None
+    command: str = "train"
+    code: int = 0
+    remedy: str = ""
+    folders: list[Path] = field(default_factory=list)
+
+
+_group = _Group()
+
+
+@contextlib.contextmanager
+def joined(processes: Processes, facts: Callable[[], Mapping[str, Any]], command: str = "train") -> Iterator[None]:
+    """While this process is one of several; of one alone nothing changes.
+
+    The end of one process before the regular one ends all: each says why in one line and exits with the same code (2
+    after a loss), also while its main thread waits in a program for a process that is gone. Checkpoints are whole then.
+
+    Args:
+      processes: which there are.
+      facts: gives what must be the same in all, by name; it may raise ConfigError, which the others are told.
+      command: of `pixelbrax`, for messages.
+
+    Raises:
+      ConfigError: the processes are not described, do not find each other, or differ.
+    """
+    processes.validate()
+    if processes.num_processes == 1:
+        yield
+        return
+    with _among_others(processes, facts, command):
+        yield
+
+
+@contextlib.contextmanager
+def _among_others(processes: Processes, facts: Callable[[], Mapping[str, Any]], command: str) -> Iterator[None]:
+    assert processes.coordinator is not None
+    if processes.process_id == 0:
+        waiting = f"process 0 of {processes.num_processes} waits at {processes.coordinator} for the others"
+        Progress(quiet=processes.quiet).say(f"{waiting}, at most {processes.join_timeout:g} s ...")
+    else:
+        logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax warns at each checkpoint of any process but 0
+    link = meet(
+        processes.coordinator, processes.num_processes, processes.process_id, processes.join_timeout, _say_and_exit
+    )
+    _group.link, _group.command, _group.remedy, _group.code = link, command, "", 0
+    try:
+        with _departure(link):
+            link.agree({**_software(), **facts()}, _ANSWER_SECONDS)
+            _connect_jax(link, processes)
+            yield
+            if not link.left:
+                jax.distributed.shutdown()  # waits for the others
+                link.leave(None)
+    finally:
+        link.close()
+        _group.link = None
+        if jax.distributed.is_initialized():
+            # Python's own end would wait for the others in JAX's, for minutes, and then abort.
+            atexit.register(_flush_and_exit, _group.code)
+
+
+def stop_others() -> None:
+    """This process is stopped (Ctrl-C) where the others do not look for it: they stop too, and nobody waits."""
+    if _group.link:
+        _leave(_group.link, KeyboardInterrupt())
+
+
+def to_go_on(how: str) -> None:
+    """What to add from now on if the end of another process ends this one: how to go on."""
+    _group.remedy = how
+
+
+@contextlib.contextmanager
+def removed_if_lost(folder: Path) -> Iterator[None]:
+    """Removes a folder also if another process ends meanwhile and this one can only exit."""
+    _group.folders.append(folder)
+    try:
+        yield
+    finally:
+        _group.folders.remove(folder)
+
+
+@contextlib.contextmanager
+def own_folder(path: Path) -> Iterator[Path]:
+    """Where this process writes a run: the first in `path`, the others, which work along, where nobody looks."""
+    if jax.process_index() == 0:
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder, removed_if_lost(Path(folder)):
+        yield Path(folder) / "run"
+
+
+def own_progress(quiet: bool = False) -> Progress:
+    """The first process speaks for all."""
+    return Progress(Console(highlight=False, quiet=jax.process_index() > 0), quiet)
+
+
+def settings_of(configs: Mapping[str, TrainConfig]) -> dict[str, Any]:
+    """All settings of agents, by names for people; of agents after the first what is not as in the first."""
+    first, *others = configs
+    plain = {name: _flat(config) for name, config in configs.items()}
+    facts: dict[str, Any] = {"agents": ", ".join(configs) if others else 1, **plain[first]}
+    for name in others:
+        facts |= {f"{key} of {name}": value for key, value in plain[name].items() if value != plain[first].get(key)}
+    return facts
+
+
+def checkpoints_of(runs: Sequence[RunDir]) -> dict[str, str]:
+    """Checkpoints of runs, each as the checksum of its files: copies on several machines may be of different age."""
+    facts = {}
+    for run in runs:
+        steps = [p for p in run.checkpoint_dir.glob("*") if p.name.isdecimal()]
+        each = [f"after {p.name} updates ({_checksum(p)})" for p in sorted(steps, key=lambda p: int(p.name))]
+        facts[f"checkpoints of {run.path.name}"] = (
+            ", ".join([*each, *(["broken down"] if run.failure else [])]) or "none"
+        )
+    return facts
+
+
+def _flat(config: TrainConfig) -> dict[str, Any]:
+    result: dict[str, Any] = {"algorithm": config.algorithm}
+    for name, value in asdict(config).items():
+        result |= value if isinstance(value, dict) else {name: value}
+    return result
+
+
+def _software() -> dict[str, str]:
+    """Versions, the package's own files, and settings of JAX and XLA."""
+    flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(_HARMLESS_FLAGS)]
+    return {
+        **versions(),
+        "files of pixelbrax": _checksum(Path(pixelbrax.__file__).parent),
+        **{name: str(getattr(jax.config, name)) for name in _JAX_SETTINGS},
+        "XLA_FLAGS": " ".join(sorted(flags)) or "none",
+    }
+
+
+def _checksum(folder: Path) -> str:
+    """Of the names and bytes of all files, short; what Python compiles is left out."""
+    total = hashlib.sha256()
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and "__pycache__" not in file.parts:
+            with file.open("rb") as opened:
+                digest = hashlib.file_digest(opened, "sha256").hexdigest()
+            total.update(f"{file.relative_to(folder).as_posix()} {digest}\n".encode())
+    return total.hexdigest()[:12]
+
+
+def _connect_jax(link: Link, processes: Processes) -> None:
+    """JAX's own connections, and its devices."""
+    assert processes.coordinator is not None
+    host, _ = parse_address(processes.coordinator)
+    with contextlib.ExitStack() as stack:
+        address = ""
+        if processes.process_id == 0:
+            reserved = stack.enter_context(_reserved_port())
+            address = f"127.0.0.1:{link.give(reserved, _ANSWER_SECONDS)}"
+        else:
+            address = Tunnel(host, link.give(None, _ANSWER_SECONDS)).address
+        late = End(
+            f"JAX has not connected the processes after {processes.join_timeout:g} s: they must reach each other at "
+            "all ports, and have the same kind of device"
+        )
+        timer = threading.Timer(processes.join_timeout, link.force, (late,))
+        timer.daemon = True
+        timer.start()
+        with contextlib.suppress(AttributeError):  # it would swallow SIGTERM
+            jax.config.update("jax_enable_preemption_service", False)
+        try:
+            jax.distributed.initialize(
+                address,
+                processes.num_processes,
+                processes.process_id,
+                initialization_timeout=int(processes.join_timeout) + 60,  # past its own it aborts
+                shutdown_timeout_seconds=_DAY,  # the others may be busy; if they are gone, the link tells
+            )
+            device = jax.devices()[0]  # makes them, for which the processes need each other
+        except (RuntimeError, ValueError) as e:
+            end = link.wait_for_end(_VERDICT_SECONDS)
+            raise ConfigError(end.reason if end else f"JAX cannot connect the processes: {_first_line(e)}") from e
+        finally:
+            timer.cancel()
+    facts = {"platform": device.platform, "device": device.device_kind, "devices": jax.local_device_count()}
+    link.agree(facts, processes.join_timeout)
+
+
+@contextlib.contextmanager
+def _reserved_port() -> Iterator[int]:
+    """A free port that nobody else is given before JAX's coordinator has it (which on a busy one crashes)."""
+    both = socket.has_dualstack_ipv6()
+    with socket.socket(socket.AF_INET6 if both else socket.AF_INET) as holder:
+        if both:
+            holder.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        shared = hasattr(socket, "SO_REUSEPORT")
+        if shared:
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        holder.bind(("", 0))
+        port = holder.getsockname()[1]
+        if not shared:
+            holder.close()
+        yield port
+
+
+@contextlib.contextmanager
+def _departure(link: Link) -> Iterator[None]:
+    """Turns an exception into the end of all processes, or into the end of another that has caused it."""
+    me = f"process {link.process_id}"
+    try:
+        yield
+    except BaseException as e:
+        own = isinstance(e, ConfigError | TrainingError | KeyboardInterrupt | OSError)
+        # A collective fails at once when a process is gone, and before it is known why.
+        other = None if own else link.wait_for_end(_VERDICT_SECONDS)
+        if other and link.leave(other):
+            _say_and_exit(other)
+        _leave(link, e)
+        if re.search("gloo|nccl|rccl", str(e), re.IGNORECASE):
+            raise ConfigError(f"{me} has lost touch with the others: {_first_line(e)}") from e
+        raise
+
+
+def _leave(link: Link, error: BaseException) -> None:
+    """Tells the other processes of an error in this one."""
+    end = _end(f"process {link.process_id}", error)
+    _group.code = end.code
+    if not link.leave(end):
+        threading.Event().wait()  # the other thread is exiting
+
+
+def _end(me: str, error: BaseException) -> End:
+    if isinstance(error, KeyboardInterrupt):
+        return End(f"{me} was stopped", 130)
+    if isinstance(error, ConfigError):
+        return End(f"{me} stopped: {error}")
+    if isinstance(error, TrainingError):
+        return End(f"{me} stopped: {error}", 1)
+    return End(f"{me} failed: {type(error).__name__}: {_first_line(error)}", 2 if isinstance(error, OSError) else 1)
+
+
+def _say_and_exit(end: End) -> None:
+    """Ends this process at once; its main thread may wait for ever in a program that needs the others."""
+    for folder in list(_group.folders):
+        shutil.rmtree(folder, ignore_errors=True)
+    what = "" if end.code == 130 else "error: "
+    remedy = f". {_group.remedy}" if _group.remedy and end.code != 1 else ""
+
+    def say() -> None:
+        if sys.stdout.isatty():
+            sys.stdout.write("\x1b[?25h\n")  # a status line hides the cursor
+        print(f"pixelbrax {_group.command}: {what}{end.reason}{remedy}", file=sys.stderr)
+        _flush()
+
+    saying = threading.Thread(target=say, daemon=True)  # the main thread may hold the streams' locks
+    saying.start()
+    saying.join(2)
+    os._exit(end.code)
+
+
+def _flush_and_exit(code: int) -> None:
+    _flush()
+    os._exit(code)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
