@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from pixelbrax.cli.main import main
+from pixelbrax.training import RunDir, TrainConfig
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,24 @@ def test_mistakes_end_with_one_line_that_can_be_read(argv, message, capsys, tmp_
     assert err.count("\n") == 1
     assert len(err) < 400
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        (b"updates,steps,seconds,return\n1,10,1,words\n2,20,2,3\n", "line 2, is damaged: return is 'words'"),
+        (b"updates,steps,seconds,score\n1,10,1,2\n", "there is no column return"),
+        (b"\xff\xfe\x00\n", "it is no text"),
+        (b"updates,steps,seconds,return\n1,10,1,3\n2,2", None),  # the last row is being written
+    ],
+)
+def test_a_damaged_metrics_file_is_told(metrics, message, tmp_path, capsys):
+    run = RunDir.create(tmp_path / "run", TrainConfig())
+    run.metrics_file.write_bytes(metrics)
+    assert main(["plot", str(run.path), "--out", str(tmp_path / "curves.png")]) == (2 if message else 0)
+    err = capsys.readouterr().err
+    assert message is None or (message in err and err.count("\n") == 1)
+    assert (tmp_path / "curves.png").exists() == (message is None)
 
 
 def test_a_reader_who_leaves_ends_a_command_without_a_word():

@@ -53,9 +53,12 @@ def test_legends_cover_no_data(drawn, tmp_path):
     rows = [_row(steps) for steps in range(0, 50_000, 1_000)]
     write_curve(tmp_path / "curve.png", rows, _EVALUATIONS, "title")
     write_curves(tmp_path / "curves.png", {"a": [rows], "b": [rows]}, "title")
+    write_curves(tmp_path / "long.png", {"learning_rate 0.001, " * 20: [rows], "b " * 50: [rows]}, "title")
     for figure in drawn:
         (legend,) = figure.legends
         box = legend.get_window_extent()
+        assert 0 <= box.x0 < box.x1 <= figure.bbox.width
+        assert box.y0 >= 0
         assert all(axes.get_legend() is None for axes in figure.axes)
         assert not any(box.overlaps(axes.get_window_extent()) for axes in figure.axes)
 

@@ -1,7 +1,9 @@
 """What learning curves have in common."""
 
+import textwrap
 from typing import Any
 
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 
@@ -23,3 +25,15 @@ def short(count: float) -> str:
 def lone_marker(count: int) -> str | None:
     """A curve of a single point is no line: it needs a marker."""
     return "o" if count == 1 else None
+
+
+def legend_below(figure: Figure, most_columns: int = 3) -> None:
+    """A legend under the axes, where it covers no data; long names in lines of their own."""
+    found = [axes.get_legend_handles_labels() for axes in figure.axes]
+    handles, labels = ([entry for pair in found for entry in pair[k]] for k in (0, 1))
+    width = int(16 * figure.get_figwidth())  # characters of small type
+    columns = max(1, min(most_columns, len(labels), width // (6 + max(map(len, labels)))))
+    wrapped = [textwrap.fill(label, width // columns - 6) for label in labels]
+    figure.legend(handles, wrapped, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
+    rows = sum(label.count("\n") + 1 for label in wrapped) / columns
+    figure.set_figheight(figure.get_figheight() + 0.2 * max(0, rows - 2))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from pixelbrax.report.axes import lone_marker, steps_axis
+from pixelbrax.report.axes import legend_below, lone_marker, steps_axis
 from pixelbrax.training.run_dir import HELD_OUT
 
 _SAMPLED, _MODE, _DIVERGED = "#2a6f97", "#bb3e03", "#9b2226"
@@ -45,7 +45,7 @@ def write_curve(path: Path, rows: list[dict[str, float]], evaluations: dict[str,
     axes.set(xlabel="steps (actions)", ylabel="return of an episode", title=title)
     steps_axis(axes, max((point["steps"] for point in (*rows, *results)), default=0))
     axes.grid(alpha=0.3)
-    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize="small")
+    legend_below(figure, most_columns=2)
     figure.savefig(path)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from pixelbrax.report.axes import lone_marker, steps_axis
+from pixelbrax.report.axes import legend_below, lone_marker, steps_axis
 from pixelbrax.training.statistics import interval, iqm
 
 Rows = Sequence[Mapping[str, float]]
@@ -40,7 +40,7 @@ def write_curves(path: Path, groups: Mapping[str, Sequence[Rows]], title: str) -
     panels[1].set(xlabel="minutes", xlim=(0, 1.03 * max(ends["seconds"], 1e-3)))
     for axes in panels:
         axes.grid(alpha=0.3)
-    figure.legend(loc="outside lower center", ncols=min(3, len(groups)), frameon=False, fontsize="small")
+    legend_below(figure)
     figure.suptitle(title)
     figure.savefig(path)
 
