@@ -12,11 +12,13 @@ from typing import Any, cast
 import jax
 import jax.numpy as jnp
 import mujoco
+import numpy as np
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError, check_keywords
 from pixelbrax.physics.base import PhysicsState, checked_action, exact, raw_key
 from pixelbrax.physics.componentwise import by_component
+from pixelbrax.physics.foreign import observation_vector, refuse_wrappers, state_spec
 from pixelbrax.physics.mjx import quiet_mujoco
 from pixelbrax.precision import check_float32, in_float32
 
@@ -111,6 +113,34 @@ def _with_system(env: Any, sys: Any) -> Any:
     return env
 
 
+_NUMERICS = {
+    "constraint_stiffness": 8000,
+    "constraint_limit_stiffness": 2500,
+    "constraint_vel_damping": 50,
+    "constraint_ang_damping": 10,
+    "spring_mass_scale": 0.5,
+    "spring_inertia_scale": 1,
+}
+"""Of Brax's `<custom>` numerics those that its "spring" and "positional" engines need most, and values to begin with:
+between those of Brax's own models (ant, halfcheetah, humanoid, ...)."""
+_DEFAULTS = (2000, 1000, 0, 0, 0, 0)  # what `brax.io.mjcf` takes for those, in this order
+
+
+def _warn_of_missing_numerics(env: PipelineEnv) -> None:
+    if env.backend not in _OF_VECTORS:
+        return
+    link, sys = env.sys.link, env.sys
+    values = [getattr(link if name.startswith("constraint") else sys, name) for name in _NUMERICS]
+    if all(np.all(np.asarray(value) == default) for value, default in zip(values, _DEFAULTS, strict=True)):
+        numerics = "".join(f'<numeric name="{name}" data="{value}"/>' for name, value in _NUMERICS.items())
+        warnings.warn(
+            f"{type(env).__name__}'s model has none of the <custom> numerics that Brax's {env.backend!r} engine needs: "
+            f"without them its bodies may fly apart. Begin with <custom>{numerics}</custom> in its MJCF and tune them, "
+            'or use backend="mjx" or "generalized"',
+            stacklevel=4,
+        )
+
+
 class BraxPhysics:
     """A Brax environment as `Physics`."""
 
@@ -118,7 +148,10 @@ class BraxPhysics:
 
     @in_float32
     def __init__(self, env: Any, componentwise: bool | None = None):
-        """Takes a `brax.envs.Env`, wrapped or not.
+        """Takes a `brax.envs.Env`, also inside wrappers that do not reset, time or vectorize it.
+
+        On "spring" and "positional" it warns of a system that has none of Brax's own `<custom>` numerics: without them
+        joints are loose, and bodies fly apart.
 
         Args:
           env: the environment.
@@ -126,14 +159,18 @@ class BraxPhysics:
             computes with small vectors.
 
         Raises:
-          ConfigError: it is no Brax environment whose bodies have poses, or was made in double precision.
+          ConfigError: it is no Brax environment whose bodies have poses; it was made in double precision; it fails;
+            or it resets, times or vectorizes itself.
         """
-        if not isinstance(env.unwrapped, PipelineEnv) or env.unwrapped.sys.mj_model is None:
+        refuse_wrappers(env)
+        base = getattr(env, "unwrapped", env)
+        if not isinstance(base, PipelineEnv) or base.sys.mj_model is None:
             raise ConfigError(
-                f"{type(env.unwrapped).__name__} cannot be drawn: its physics must be a brax.envs.base.PipelineEnv "
+                f"{type(base).__name__} cannot be drawn: its physics must be a brax.envs.base.PipelineEnv "
                 "whose system was loaded from MJCF"
             )
-        check_float32(type(env.unwrapped).__name__, env.unwrapped.sys)
+        check_float32(type(base).__name__, base.sys)
+        _warn_of_missing_numerics(base)
         if componentwise is None:
             componentwise = jax.default_backend() == "gpu" and env.unwrapped.backend in _OF_VECTORS
         self._componentwise = componentwise
@@ -142,10 +179,8 @@ class BraxPhysics:
         self.action_size: int = env.action_size
         self.dt = float(self._base.dt)
         # Brax's reset and step states differ in dtypes and shapes in places; everything is cast to the step's.
-        key = jax.ShapeDtypeStruct((2,), jnp.uint32)
-        action = jax.ShapeDtypeStruct((self.action_size,), jnp.float32)
         with _fluids_on_current_jax(self._base):
-            self._spec = jax.eval_shape(env.step, jax.eval_shape(env.reset, key), action)
+            self._spec = state_spec(env, self.action_size)
 
     @property
     def model(self) -> Any:
@@ -193,7 +228,7 @@ class BraxPhysics:
         state = jax.tree.map(lambda x, spec: jnp.broadcast_to(x, spec.shape).astype(spec.dtype), state, self._spec)
         return PhysicsState(
             data=state,
-            obs=state.obs.astype(jnp.float32),
+            obs=observation_vector(state.obs),
             reward=state.reward.astype(jnp.float32),
             terminated=state.done > 0,
             metrics={name: value.astype(jnp.float32) for name, value in state.metrics.items()},

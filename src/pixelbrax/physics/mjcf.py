@@ -1,8 +1,9 @@
 """Anyone's own creature: an MJCF model stepped by MJX, with a reward in JAX."""
 
+import contextlib
 import copy
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from jaxtyping import Array, Bool, Float
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics.base import PhysicsState, checked_action, exact
+from pixelbrax.physics.functions import array, called, check_like
 from pixelbrax.physics.mjx import body_pose, check_implementation, mjx
 from pixelbrax.precision import in_float32
 
@@ -23,6 +25,11 @@ RewardFn = Callable[[mjx.Data, Float[Array, " action_size"], mjx.Data], Float[Ar
 TerminateFn = Callable[[mjx.Data], Bool[Array, ""]]
 ResetFn = Callable[[Array, mjx.Data], mjx.Data]
 ObserveFn = Callable[[mjx.Data], Float[Array, " obs_size"]]
+
+_REWARD = "reward_fn(data before, action, data after) -> () number"
+_TERMINATE = "terminate_fn(data) -> () bool"
+_RESET = "reset_fn(key, data) -> mjx.Data"
+_OBSERVE = "observe_fn(data) -> (obs_size,) numbers"
 
 _NOISE = 0.01  # radians or metres, and a second: so much initial states differ unless `reset_fn` says otherwise
 
@@ -73,7 +80,7 @@ class MjcfPhysics:
         Args:
           source: MJCF file, `mujoco.MjSpec` or `mujoco.MjModel`.
           reward_fn: data before, action, data after -> () reward of the step.
-          terminate_fn: data -> () whether the task ends there; by default never.
+          terminate_fn: data -> () bool, whether the task ends there; by default never.
           reset_fn: key, data in the first keyframe (or the model's reference pose) -> data of an initial state; by
             default a little noise is added to positions and velocities.
           observe_fn: data -> (obs_size,); by default qpos and qvel.
@@ -81,7 +88,8 @@ class MjcfPhysics:
           implementation: MJX's "jax", or "warp" on an NVIDIA GPU.
 
         Raises:
-          ConfigError: the model or a number cannot be used, or a function returns something of another shape.
+          ConfigError: the model or a number cannot be used; or a function cannot be called so, fails, or returns
+            something else.
         """
         check_implementation(implementation)
         self.mj_model = load_model(source)
@@ -95,10 +103,8 @@ class MjcfPhysics:
         self.action_size: int = self.mj_model.nu
         if self.action_size == 0:
             raise ConfigError("the model has no actuators: give it at least one")
-        try:
+        with _what_mjx_lacks():
             self.model = mjx.put_model(self.mj_model, impl=implementation)
-        except NotImplementedError as e:
-            raise ConfigError(f"MJX cannot simulate the model: {e}") from e
         self._reward_fn = reward_fn
         self._terminate_fn = terminate_fn or (lambda data: jnp.array(False))
         self._reset_fn = reset_fn or self._add_noise
@@ -106,12 +112,13 @@ class MjcfPhysics:
         start = mujoco.MjData(self.mj_model)
         if self.mj_model.nkey:
             mujoco.mj_resetDataKeyframe(self.mj_model, start, 0)
-        self._start = mjx.put_data(self.mj_model, start, impl=implementation)
+        with _what_mjx_lacks():
+            self._start = mjx.put_data(self.mj_model, start, impl=implementation)
         limited = self.mj_model.actuator_ctrllimited.astype(bool)
         low, high = self.mj_model.actuator_ctrlrange.T
         self._middle = jnp.asarray(np.where(limited, (low + high) / 2, 0.0), jnp.float32)
         self._reach = jnp.asarray(np.where(limited, (high - low) / 2, 1.0), jnp.float32)
-        self._check_shapes()
+        self._check_functions()
 
     def with_model(self, model: Any) -> "MjcfPhysics":
         """See `Physics.with_model`."""
@@ -165,15 +172,20 @@ class MjcfPhysics:
         qvel = data.qvel + _NOISE * jax.random.normal(velocity_key, (model.nv,))
         return data.replace(qpos=qpos, qvel=qvel)
 
-    def _check_shapes(self) -> None:
-        key, action = jax.random.key(0), jnp.zeros(self.action_size)
-        data = jax.eval_shape(lambda: mjx.forward(self.model, self._reset_fn(key, self._start)))
-        for name, function, args, ndim in (
-            ("reward_fn", self._reward_fn, (data, action, data), 0),
-            ("terminate_fn", self._terminate_fn, (data,), 0),
-            ("observe_fn", self._observe_fn, (data,), 1),
-        ):
-            shape = jax.eval_shape(function, *args).shape
-            if len(shape) != ndim:
-                wanted = "a scalar" if ndim == 0 else "a vector"
-                raise ConfigError(f"{name} returns an array of shape {shape}: it must return {wanted}")
+    def _check_functions(self) -> None:
+        with _what_mjx_lacks():
+            data = jax.eval_shape(mjx.step, self.model, self._start)
+        key = jax.eval_shape(lambda: jax.random.key(0))
+        action = jax.ShapeDtypeStruct((self.action_size,), jnp.float32)
+        array(_REWARD, called(_REWARD, self._reward_fn, data, action, data), ndim=0)
+        array(_TERMINATE, called(_TERMINATE, self._terminate_fn, data), ndim=0, boolean=True)
+        array(_OBSERVE, called(_OBSERVE, self._observe_fn, data), ndim=1)
+        check_like(_RESET, called(_RESET, self._reset_fn, key, self._start), self._start)
+
+
+@contextlib.contextmanager
+def _what_mjx_lacks() -> Iterator[None]:
+    try:
+        yield
+    except NotImplementedError as e:
+        raise ConfigError(f"MJX cannot simulate the model: {e}") from e

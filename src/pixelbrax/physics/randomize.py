@@ -1,5 +1,6 @@
 """Models that differ from episode to episode: domain randomization in the form that Brax and Playground have."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,10 +10,13 @@ from jaxtyping import Array
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics.base import Physics, raw_key
+from pixelbrax.physics.functions import called
 
 RandomizationFn = Callable[[Any, Array], tuple[Any, Any]]
 """(model, (n, 2) uint32 keys) -> model, in_axes: a model of n environments, whose leaves have a leading axis of n where
 `in_axes`, a tree like the model (or a prefix of one), has 0, and are shared where it has None."""
+
+_FORM = "randomization_fn(model, keys) -> model, in_axes"
 
 
 class Randomizer:
@@ -36,7 +40,7 @@ class Randomizer:
         paths, self._structure = jax.tree_util.tree_flatten_with_path(model)
         self._leaves = [leaf for _, leaf in paths]
         names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in paths]
-        self._drawn = {names[i]: (i, axis) for i, axis in enumerate(self._axes()) if axis is not None}
+        self._drawn = {names[i]: (i, axis) for i, axis in enumerate(self._axes(names)) if axis is not None}
         if not self._drawn:
             raise ConfigError("randomization_fn changes nothing: its in_axes must have a 0 for each leaf that it draws")
         drawn = jax.eval_shape(self.draw, jax.random.key(0))
@@ -69,28 +73,58 @@ class Randomizer:
             leaves[i] = drawn[name]
         return self._physics.with_model(jax.tree.unflatten(self._structure, leaves))
 
-    def _axes(self) -> list[int | None]:
+    def _axes(self, names: list[str]) -> list[int | None]:
         """The batch axis of each leaf of the model."""
         returned = []
 
-        def trace(keys: Array) -> Any:
-            result = self._function(self._model, keys)  # pyright: ignore[reportOptionalCall]
+        @functools.wraps(self._function)  # pyright: ignore[reportArgumentType]
+        def trace(model: Any, keys: Array) -> Any:
+            result = self._function(model, keys)  # pyright: ignore[reportOptionalCall]
             if not isinstance(result, tuple) or len(result) != 2:
                 raise ConfigError(f"randomization_fn returns a {type(result).__name__}: it must return model, in_axes")
-            returned.append(result[1])
+            computed = [isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(result[0])]
+            returned.append((result[1], computed))
             return result[0]
 
-        model = jax.eval_shape(trace, jax.ShapeDtypeStruct((1, 2), jnp.uint32))
+        model = called(_FORM, trace, self._model, jax.ShapeDtypeStruct((1, 2), jnp.uint32))
+        in_axes, computed = returned[0]
         if jax.tree.structure(model) != self._structure:
             raise ConfigError("randomization_fn returns a model of another structure than the one it was given")
         try:
             shared = -1
             axes = jax.tree.map(
                 lambda axis, part: jax.tree.map(lambda _: shared if axis is None else axis, part),
-                returned[0],
+                in_axes,
                 model,
                 is_leaf=lambda x: x is None,
             )
         except ValueError as e:
             raise ConfigError(f"randomization_fn returns in_axes that do not fit the model: {e}") from e
-        return [None if axis == shared else axis for axis in jax.tree.leaves(axes)]
+        axes = [None if axis == shared else axis for axis in jax.tree.leaves(axes)]
+        for name, axis, leaf, own, changed in zip(
+            names, axes, jax.tree.leaves(model), self._leaves, computed, strict=True
+        ):
+            _check_axis(name, axis, leaf.shape, jnp.shape(own), changed)
+        return axes
+
+
+def _check_axis(name: str, axis: Any, shape: tuple[int, ...], own: tuple[int, ...], changed: bool) -> None:
+    """Refuses a leaf of one environment whose batch axis is not as in_axes says.
+
+    Args:
+      name: of the leaf.
+      axis: what in_axes has for it.
+      shape: as it was returned for one key.
+      own: as the model has it.
+      changed: whether it was computed.
+    """
+    if axis is None:
+        if changed or shape != own:
+            raise ConfigError(f"randomization_fn changes {name!r}, for which its in_axes has None: it must have 0")
+    elif isinstance(axis, bool) or not isinstance(axis, int):
+        raise ConfigError(f"randomization_fn's in_axes has {axis!r} for {name!r}: it must have 0 or None")
+    elif not -len(shape) <= axis < len(shape) or shape[axis] != 1:
+        raise ConfigError(
+            f"randomization_fn returns {name!r} of shape {shape} for one key: its in_axes has {axis}, so there must "
+            "be an axis of one environment for each key"
+        )

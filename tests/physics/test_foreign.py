@@ -1,0 +1,209 @@
+"""Environments of Brax and Playground that reset, time or vectorize themselves, fail, or lack what an engine needs."""
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from brax import envs as brax_envs
+from brax.envs.base import PipelineEnv, State, Wrapper
+from brax.envs.wrappers import training
+from brax.io import mjcf
+
+import pixelbrax
+from pixelbrax.errors import ConfigError
+from pixelbrax.physics.brax import BraxPhysics
+from pixelbrax.physics.foreign import observation_vector, state_spec
+from pixelbrax.physics.mjx import mjx
+
+_XML = """
+<mujoco>
+  <option timestep="0.01"/>
+  {custom}
+  <worldbody>
+    <body name="b" pos="0 0 1"><joint name="j" type="hinge" axis="0 1 0"/><geom type="capsule" size=".1 .3"/></body>
+  </worldbody>
+  <actuator><motor joint="j"/></actuator>
+</mujoco>
+"""
+_CUSTOM = '<custom><numeric name="constraint_stiffness" data="5000"/></custom>'
+
+
+class Swing(PipelineEnv):
+    """The least that Brax simulates; nothing is ever compiled of it."""
+
+    def __init__(self, custom=_CUSTOM, backend="spring"):
+        super().__init__(mjcf.loads(_XML.format(custom=custom)), backend=backend)
+
+    def reset(self, rng):
+        state = self.pipeline_init(jax.random.normal(rng, (1,)), jnp.zeros(1))
+        return State(state, state.q, jnp.zeros(()), jnp.zeros(()), {"height": jnp.zeros(())})
+
+    def step(self, state, action):
+        following = self.pipeline_step(state.pipeline_state, action)
+        return state.replace(pipeline_state=following, obs=following.q, reward=action[0])
+
+
+@pytest.fixture(scope="module")
+def swing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Brax, about its own upkeep
+        return Swing()
+
+
+class _Plain(Wrapper):
+    """A user's wrapper that changes nothing of episodes."""
+
+    def step(self, state, action):
+        return self.env.step(state, 0.5 * action)
+
+
+class _Timed(training.EpisodeWrapper):
+    """A user's subclass."""
+
+
+def _tuned(sys):
+    return sys, jax.tree.map(lambda _: None, sys)
+
+
+WRAPPED = {
+    "AutoResetWrapper resets itself": lambda env: training.AutoResetWrapper(env),
+    r"EpisodeWrapper ends by time.*episode_length=77, action_repeat=2\)": lambda env: training.EpisodeWrapper(
+        env, 77, 2
+    ),
+    "VmapWrapper is vectorized": lambda env: training.VmapWrapper(env),
+    "VmapWrapper is vectorized.*": lambda env: training.VmapWrapper(env, 4),
+    "EvalWrapper counts episodes": lambda env: training.EvalWrapper(env),
+    "DomainRandomizationVmapWrapper is vectorized.*randomization_fn=": (
+        lambda env: training.DomainRandomizationVmapWrapper(env, _tuned)
+    ),
+    "AutoResetWrapper resets itself.*episode_length=50": lambda env: training.wrap(env, episode_length=50),
+    r"EpisodeWrapper ends by time": lambda env: _Plain(training.EpisodeWrapper(env, 10, 1)),
+    r"_Timed \(a EpisodeWrapper\) ends by time": lambda env: _Timed(_Plain(env), 10, 1),
+}
+
+
+@pytest.mark.parametrize("message", WRAPPED)
+def test_environments_that_reset_time_or_vectorize_themselves_are_refused(message, swing):
+    with pytest.raises(ConfigError, match=f"^{message}") as told:
+        pixelbrax.wrap(WRAPPED[message](swing))
+    assert "pixelbrax.wrap(env.unwrapped" in str(told.value)
+
+
+def test_what_brax_creates_is_refused_with_its_own_remedy():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        env = brax_envs.create("inverted_pendulum", backend="spring", episode_length=30)
+    match = r"AutoResetWrapper resets itself.*env\.unwrapped, episode_length=30, action_repeat=1\).*get_environment"
+    with pytest.raises(ConfigError, match=match):
+        pixelbrax.wrap(env)
+
+
+def test_what_playground_wraps_for_training_is_refused():
+    playground = pytest.importorskip("mujoco_playground")
+    wrapper = pytest.importorskip("mujoco_playground._src.wrapper")
+
+    class Balance(playground.MjxEnv):
+        """Never stepped."""
+
+        def __init__(self):
+            self._mj_model = mujoco.MjModel.from_xml_string(_XML.format(custom=""))
+            self._mjx_model = mjx.put_model(self._mj_model)
+
+        mj_model = property(lambda self: self._mj_model)
+        mjx_model = property(lambda self: self._mjx_model)
+        xml_path = property(lambda self: "")
+        action_size = property(lambda self: 1)
+        reset = step = None
+
+    for wrap, message in (
+        (lambda env: wrapper.wrap_for_brax_training(env, 40), "BraxAutoResetWrapper resets itself.*episode_length=40"),
+        (lambda env: training.VmapWrapper(env), "VmapWrapper is vectorized"),
+        (lambda env: wrapper.BraxDomainRandomizationVmapWrapper(env, _tuned), "BraxDomainRandomizationVmapWrapper is"),
+        (lambda env: wrapper.Wrapper(wrapper.BraxAutoResetWrapper(env)), "BraxAutoResetWrapper resets itself"),
+    ):
+        with pytest.raises(ConfigError, match=f"^{message}"):
+            pixelbrax.wrap(wrap(Balance()))
+
+
+class _Clocked(Wrapper):
+    """A copy of what a library does, under another name."""
+
+    def reset(self, rng):
+        state = self.env.reset(rng)
+        state.info["truncation"] = jnp.zeros(())
+        return state
+
+
+class _Many(Wrapper):
+    def reset(self, rng):
+        return jax.vmap(self.env.reset)(jax.random.split(rng, 4))
+
+
+class _Branches(Wrapper):
+    def step(self, state, action):
+        return self.env.step(state, action if state.obs[0] > 0 else -action)
+
+
+class _Grows(Wrapper):
+    def step(self, state, action):
+        state = self.env.step(state, action)
+        return state.replace(metrics=state.metrics | {"speed": jnp.zeros(())})
+
+
+class _Widens(Wrapper):
+    def step(self, state, action):
+        state = self.env.step(state, action)
+        return state.replace(obs=jnp.concatenate([state.obs, action]))
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "message"),
+    [
+        (_Clocked, "_Clocked ends by time"),
+        (_Many, r"_Many is vectorized: its 'reward' has shape \(4,\)"),
+        (_Branches, r"_Branches\.step fails \(.*test_foreign\.py:\d+\): .*jnp\.where"),
+        (_Grows, "_Grows's states differ in structure after reset and step: metrics.speed only after step"),
+        (_Widens, r"_Widens's 'obs' has shape \(1,\) after reset, and \(2,\) after step"),
+    ],
+)
+def test_states_are_looked_at_whatever_a_wrapper_is_called(wrapper, message, swing):
+    with pytest.raises(ConfigError, match=message):
+        BraxPhysics(wrapper(swing))
+
+
+def test_harmless_wrappers_pass(swing):
+    assert BraxPhysics(_Plain(swing)).action_size == 1
+    assert state_spec(_Plain(swing), 1).reward.shape == ()
+
+
+@pytest.mark.parametrize(("env", "message"), [(Swing, "the class Swing: make"), (3, "cannot wrap a int")])
+def test_what_is_no_environment_is_told(env, message):
+    with pytest.raises(ConfigError, match=message):
+        pixelbrax.wrap(env)
+
+
+def test_observations_of_several_entries_become_one_vector():
+    entries = {"b": jnp.ones((2, 2)), "a": jnp.zeros(1)}
+    np.testing.assert_array_equal(observation_vector(entries), [0, 1, 1, 1, 1])
+    np.testing.assert_array_equal(observation_vector(entries | {"state": jnp.arange(3)}), [0, 1, 2])
+    np.testing.assert_array_equal(observation_vector(jnp.ones((2, 1))), [1, 1])
+
+
+@pytest.mark.parametrize("backend", ["spring", "positional"])
+def test_a_model_without_brax_numerics_is_warned_of(backend):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain, tuned = Swing("", backend), Swing(_CUSTOM, backend)
+    with pytest.warns(UserWarning, match=f'Swing.*{backend}.*numeric name="constraint_stiffness".*backend="mjx"'):
+        BraxPhysics(plain)
+    BraxPhysics(tuned)  # a warning would be an error
+
+
+def test_other_engines_need_no_numerics():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        env = Swing("", "generalized")
+    BraxPhysics(env)
