@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from looks import Stagehand
 from PIL import Image, ImageDraw
@@ -15,8 +16,9 @@ from PIL import Image, ImageDraw
 import pixelbrax
 from pixelbrax.cli.policy import policy_actor
 from pixelbrax.distractors import preset_names
+from pixelbrax.envs import State
 from pixelbrax.report import record_episode, write_video
-from pixelbrax.report.motion import FRAMES_A_SECOND, recorded_frames
+from pixelbrax.report.motion import FRAMES_A_SECOND
 from pixelbrax.training import RunDir, Trainer
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -28,8 +30,8 @@ SHOWN = (
 
 
 def contact_sheet() -> None:
-    """Moments of every task under random controls, stepped by MuJoCo, which needs no compilation; two tasks a row."""
-    strips = [_titled(name, _moments(name)) for name in pixelbrax.list_envs()]
+    """Moments of every task under random actions, on its own engine; two tasks a row. Compiling takes half an hour."""
+    strips = [_titled(name, moments(name)) for name in pixelbrax.list_envs()]
     if len(strips) % 2:
         strips.append(np.zeros_like(strips[0]))
     half = len(strips) // 2
@@ -65,11 +67,27 @@ def distractor_videos(task: str, names: Sequence[str], folder: Path) -> None:
         print(f"{task} {name}", flush=True)
 
 
-def _moments(task: str) -> np.ndarray:
-    """Of an undisturbed episode, side by side."""
-    every = round(APART * FRAMES_A_SECOND)
-    keys = jax.random.key(0)[None]
-    return _strip(recorded_frames(task, (MOMENTS - 1) * every + 1, keys, image_size=SIDE, samples=4)[:, ::every])
+def moments(task: str) -> np.ndarray:
+    """Of an undisturbed episode, side by side: (side, moments * side, 3) uint8."""
+    env = pixelbrax.make(task, outputs=(), samples=4)
+    every = max(round(APART / env.dt), 1)
+
+    def act(carry: tuple[State, jax.Array], key: jax.Array) -> tuple[tuple[State, jax.Array], None]:
+        state, action = carry  # actions change smoothly, or else they would cancel each other
+        action = jnp.clip(0.9 * action + 0.3 * jax.random.normal(key, action.shape), -1.0, 1.0)
+        return (env.step(state, action), action), None
+
+    def moment(carry: tuple[State, jax.Array], key: jax.Array) -> tuple[tuple[State, jax.Array], jax.Array]:
+        image = env.render(carry[0], SIDE, SIDE)
+        return jax.lax.scan(act, carry, jax.random.split(key, every))[0], image
+
+    @jax.jit
+    def play(key: jax.Array) -> jax.Array:
+        reset_key, act_key = jax.random.split(key)
+        carry = (env.reset(reset_key), jnp.zeros(env.action_size))
+        return jax.lax.scan(moment, carry, jax.random.split(act_key, MOMENTS))[1]
+
+    return _strip(play(jax.random.key(0))[None])
 
 
 def _strip(frames: np.ndarray | jax.Array) -> np.ndarray:

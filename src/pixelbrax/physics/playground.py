@@ -2,7 +2,7 @@
 
 import contextlib
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -10,18 +10,21 @@ import jax.numpy as jnp
 import mujoco
 from jaxtyping import Array, Float
 
-from pixelbrax.errors import ConfigError, check_keywords
+from pixelbrax.errors import ConfigError, check_flag, check_keywords
 from pixelbrax.physics.base import PhysicsState, checked_action, exact, raw_key
+from pixelbrax.physics.foreign import observation_vector, refuse_wrappers, state_spec
 from pixelbrax.physics.mjx import body_pose, check_implementation, quiet_mujoco
+from pixelbrax.physics.suite import suite_options, use_suite_options
 from pixelbrax.precision import check_float32, in_float32
 
 
-def make_playground_physics(name: str, implementation: str, **config: Any) -> "PlaygroundPhysics":
+def make_playground_physics(name: str, implementation: str, suite: bool = False, **config: Any) -> "PlaygroundPhysics":
     """A task of the DeepMind Control Suite in MuJoCo Playground.
 
     Args:
       name: Playground's name, such as "CheetahRun".
       implementation: MJX's "jax", or "warp" on an NVIDIA GPU.
+      suite: simulate as the suite does: its integrator, time step, solver's iterations and so on (`suite.py`).
       **config: overrides of the task's configuration.
 
     Raises:
@@ -35,9 +38,36 @@ def make_playground_physics(name: str, implementation: str, **config: Any) -> "P
     if name not in dm_control_suite.ALL_ENVS:  # pyright: ignore
         raise ConfigError(f"MuJoCo Playground has no environment {name!r} in its control suite")
     known = _flat_names(dm_control_suite.get_default_config(name))
-    check_keywords(f"the physics of Playground's {name!r}", config, [key for key in known if key != "impl"])
+    known = ["suite", *(key for key in known if key != "impl")]
+    check_keywords(f"the physics of Playground's {name!r}", config, known)
+    options = suite_options(name) if check_flag("the physics' suite", suite) else None
+    if options is not None:
+        if implementation != "jax":
+            raise ConfigError(f"physics='suite' runs on the backend 'jax', not on {implementation!r}")
+        if "sim_dt" in config:
+            raise ConfigError("physics='suite' sets sim_dt: leave out one of the two")
+        config["sim_dt"] = options.timestep
     with quiet_mujoco(), _old_names_of_mujoco():
-        return PlaygroundPhysics(dm_control_suite.load(name, config_overrides={"impl": implementation, **config}))
+        env = dm_control_suite.load(name, config_overrides={"impl": implementation, **config})
+        if options is not None:
+            use_suite_options(env, options)
+        physics = PlaygroundPhysics(env)
+        physics.mj_model = _with_weightless_targets(physics.mj_model)
+    return physics
+
+
+def _with_weightless_targets(model: mujoco.MjModel) -> mujoco.MjModel:
+    """A copy for drawing, whose cameras that follow a center of mass are where the suite's are.
+
+    The suite's targets belong to the world, and have no mass. Playground makes them bodies, whose mass changes nothing
+    but that center: the fish was out of sight in every eighth episode.
+    """
+    model = copy.copy(model)
+    targets = model.body_mocapid >= 0
+    if targets.any():
+        model.body_mass[targets] = 0.0
+        mujoco.mj_setConst(model, mujoco.MjData(model))
+    return model
 
 
 def _flat_names(config: Any) -> list[str]:
@@ -81,8 +111,10 @@ class PlaygroundPhysics:
         """Takes a `mujoco_playground.MjxEnv`.
 
         Raises:
-          ConfigError: it runs on Warp, and this machine has no NVIDIA GPU; or it was made in double precision.
+          ConfigError: it runs on Warp, and this machine has no NVIDIA GPU; it was made in double precision; it fails;
+            or it resets, times or vectorizes itself.
         """
+        refuse_wrappers(env)
         if env.mjx_model.impl.value == "warp" and jax.default_backend() != "gpu":
             raise ConfigError(
                 "this environment's MJX runs on Warp, which needs an NVIDIA GPU: "
@@ -93,9 +125,7 @@ class PlaygroundPhysics:
         self.mj_model: mujoco.MjModel = env.mj_model
         self.action_size: int = env.action_size
         self.dt = float(env.dt)
-        key = jax.ShapeDtypeStruct((2,), jnp.uint32)
-        action = jax.ShapeDtypeStruct((self.action_size,), jnp.float32)
-        self._spec = jax.eval_shape(env.step, jax.eval_shape(env.reset, key), action)
+        self._spec = state_spec(env, self.action_size)
 
     @property
     def model(self) -> Any:
@@ -129,12 +159,9 @@ class PlaygroundPhysics:
 
     def _wrap(self, state: Any) -> PhysicsState:
         state = jax.tree.map(lambda x, spec: jnp.broadcast_to(x, spec.shape).astype(spec.dtype), state, self._spec)
-        obs = state.obs
-        if isinstance(obs, Mapping):
-            obs = obs["state"] if "state" in obs else jnp.concatenate([jnp.ravel(obs[key]) for key in sorted(obs)])
         return PhysicsState(
             data=state,
-            obs=obs.astype(jnp.float32),
+            obs=observation_vector(state.obs),
             reward=state.reward.astype(jnp.float32),
             terminated=state.done > 0,
             metrics={name: value.astype(jnp.float32) for name, value in state.metrics.items()},

@@ -1,5 +1,6 @@
 """The tasks of `brax.envs`, and those two of Brax's paper that it no longer has."""
 
+import copy
 import functools
 
 from pixelbrax.physics.base import Physics
@@ -11,7 +12,9 @@ from pixelbrax.tasks.registry import Sizes, Task, register
 def _load(name: str, backend: str, **settings) -> Physics:
     from pixelbrax.physics.brax import make_brax_physics  # the engine is loaded when it is needed
 
-    return make_brax_physics(name, backend, **settings)
+    physics = make_brax_physics(name, backend, **settings)
+    physics.mj_model = copy.copy(physics.mj_model)  # `Look` changes what is drawn, not what the engine simulates
+    return physics
 
 
 def _register(
@@ -75,8 +78,10 @@ _register(
 _register(
     "reacher",
     "reach a target with a two-jointed arm",
-    CameraSpec((0.0, -0.2), 0.65, 0.0, 50.0, body=None),
-    Look(accents=(("target", _RED),)),
+    # From 60 degrees above, over the disc of 0.22 m that target and arm reach. The target's own sphere is smaller
+    # than a pixel of small images, and lies inside of the arm where the two cross.
+    CameraSpec((0.0, -0.65), 1.13, 0.0, 20.5, body=None),
+    Look(accents=(("target", _RED),), discs=(("target", 0.025),)),
     (2, 11, 0.02),
     *("generalized", "spring", "positional", "mjx"),
 )
@@ -97,7 +102,8 @@ register(
         "run to a target with a boxy dog, and on to the next",
         _PURSUIT,
         functools.partial(_load_of_paper, "fetch"),
-        CameraSpec((0.0, -9.0), 9.0, 0.0, 80.0, target=(0.0, 3.0)),
+        # The target may be 17 m away, and 34 m after the first hit: the closest view that has it and the dog.
+        CameraSpec((0.0, -7.0), 8.5, 0.8, 40.0, also="target"),
         Look(accents=(("target", _RED),)),
         Sizes(10, 101, 0.02),
     )
@@ -108,7 +114,8 @@ register(
         "carry an object to a target with a four-fingered hand, and on to the next",
         _PURSUIT,
         functools.partial(_load_of_paper, "grasp"),
-        CameraSpec((0.0, -21.0), 13.0, 3.0, 52.0, body=None),
+        # Between two fingers, which would hide the object.
+        CameraSpec((17.6, -17.6), 25.8, 3.4, 40.0, body=None),
         Look(accents=(("object", _BLUE), ("target", _RED))),
         Sizes(19, 132, 0.02),
     )

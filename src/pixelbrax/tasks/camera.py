@@ -47,7 +47,9 @@ class CameraSpec:
         if self.body is not None and not isinstance(self.body, str):
             raise ConfigError(f"the camera's body is {self.body!r}: it must be the name of a body, or None")
         if self.also is not None and (self.body is None or not isinstance(self.also, str)):
-            raise ConfigError(f"the camera's also is {self.also!r}: it must be a second body's name beside body, or None")
+            raise ConfigError(
+                f"the camera's also is {self.also!r}: it must be a second body's name beside body, or None"
+            )
         if (*self.offset, self.height) == (*self.target, self.target_height):
             raise ConfigError(
                 f"the camera is where it looks: offset {self.offset} and height {self.height:g} must differ from "

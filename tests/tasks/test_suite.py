@@ -1,0 +1,88 @@
+"""`physics="suite"`: the numbers of the DeepMind Control Suite, against MuJoCo's own engine."""
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from mujoco import mjx
+
+import pixelbrax
+from pixelbrax.errors import ConfigError
+from pixelbrax.tasks import get_task
+
+pytest.importorskip("mujoco_playground")
+STEPS = 20
+# Largest difference of a position after 20 steps; contacts make it grow.
+TASKS = {"cartpole_swingup": 1e-4, "pendulum_swingup": 1e-4, "swimmer_swimmer6": 1e-4, "walker_walk": 1e-3}
+TASKS |= {"cheetah_run": 1e-3, "reacher_easy": 1e-4, "fish_swim": 1e-4, "acrobot_swingup": 1e-4, "hopper_hop": 1e-3}
+CASES = [pytest.param(task, marks=[] if task == "cartpole_swingup" else [pytest.mark.full]) for task in TASKS]
+
+
+def _suites_own_options(task, option):
+    """Of dm_control 1.0.50, in words."""
+    domain = task.split("_")[0]
+    steps = {"fish": 0.004, "hopper": 0.005, "humanoid": 0.005, "swimmer": 0.002, "walker": 0.0025, "ball": 0.002}
+    steps |= {"pendulum": 0.02, "point": 0.02, "reacher": 0.02}
+    rk4 = domain in ("acrobot", "cartpole")
+    assert option.timestep == steps.get(domain, 0.01)
+    assert option.integrator == (mujoco.mjtIntegrator.mjINT_RK4 if rk4 else mujoco.mjtIntegrator.mjINT_EULER)
+    assert (option.iterations, option.ls_iterations) == (200 if domain == "finger" else 100, 50)
+    assert option.cone == int(domain == "finger")
+    assert not option.disableflags & int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
+
+
+@pytest.mark.parametrize("task", CASES)
+def test_it_moves_as_mujoco_does_with_the_suites_numbers(task):
+    physics = pixelbrax.make(f"dmc/{task}", physics="suite", outputs=()).physics
+    model = physics._env.mj_model  # pyright: ignore[reportAttributeAccessIssue]
+    _suites_own_options(task, model.opt)
+    substeps = round(physics.dt / model.opt.timestep)
+    actions = np.random.default_rng(0).uniform(-1, 1, (STEPS, model.nu))
+
+    @jax.jit
+    def play(actions):
+        def step(state, action):
+            state = physics.step(state, action)
+            return state, state.data.data.qpos
+
+        state = physics.reset(jax.random.key(0))
+        return state.data.data, jax.lax.scan(step, state, actions)[1]
+
+    start, qpos = play(jnp.asarray(actions, jnp.float32))
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = start.qpos, start.qvel
+    data.mocap_pos[:], data.mocap_quat[:] = start.mocap_pos, start.mocap_quat
+    for action, expected in zip(actions, np.asarray(qpos), strict=True):
+        data.ctrl[:] = action.astype(np.float32)
+        for _ in range(substeps):
+            mujoco.mj_step(model, data)
+        np.testing.assert_allclose(expected, data.qpos, atol=TASKS[task])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("task", sorted(name for name in pixelbrax.list_envs() if name.startswith("dmc/")))
+def test_every_model_takes_the_suites_numbers(task):
+    physics = get_task(task).physics(suite=True)
+    _suites_own_options(task.removeprefix("dmc/"), physics._env.mj_model.opt)  # pyright: ignore
+    assert isinstance(physics.model, mjx.Model)
+
+
+def test_without_it_the_numbers_are_playgrounds():
+    option = pixelbrax.make("dmc/cartpole_swingup", outputs=()).physics._env.mj_model.opt  # pyright: ignore
+    assert (option.iterations, option.ls_iterations, option.integrator) == (1, 4, mujoco.mjtIntegrator.mjINT_EULER)
+
+
+@pytest.mark.parametrize(
+    ("task", "settings", "message"),
+    [
+        ("dmc/walker_walk", {"physics": "sweet"}, "physics is 'sweet': it must be one of suite"),
+        ("dmc/walker_walk", {"physics": {"suite": 1}}, "the physics' suite is 1: it must be True or False"),
+        ("dmc/walker_walk", {"physics": {"suite": True, "sim_dt": 0.1}}, "sets sim_dt: leave out one"),
+        ("ant", {"physics": "suite"}, "no settings*.*'suite'"),
+        ("fetch", {"physics": "suite"}, "no settings*.*'suite'"),
+    ],
+)
+def test_what_cannot_be_is_told(task, settings, message):
+    with pytest.raises(ConfigError, match=message):
+        pixelbrax.make(task, outputs=(), **settings)
