@@ -9,7 +9,14 @@ import pytest
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig
-from pixelbrax.training.checkpoint import last_checkpoint, load_checkpoint, save_checkpoint
+from pixelbrax.training.checkpoint import (
+    all_checkpoints,
+    last_checkpoint,
+    load_checkpoint,
+    load_last,
+    load_newest,
+    save_checkpoint,
+)
 from pixelbrax.training.config import dump_config, load_config, load_preset, preset_names
 from pixelbrax.training.run_dir import unused_path
 
@@ -37,6 +44,20 @@ def test_presets_can_be_used(name):
         ("eval_interval = 'no'", "config.toml: .*eval_interval"),
         ("[network]\nencoder = 'resnet'", "config.toml: .*encoder"),
         ('num_steps = "many"', "config.toml: .*num_steps"),
+        ("num_steps = true", "config.toml: num_steps is true: it must be a number or text"),
+        ("[ppo]\nlearning_rate = true", "config.toml: learning_rate is true"),
+        ("[network]\nconv_features = [8, false]", r"config.toml: conv_features is \[8, false\]"),
+        ("[environment]\nimage_size = 64.0", "config.toml: .*image_size.*int"),
+        ("num_steps = 1e6", "config.toml: .*num_steps.*int"),
+        ('[ppo]\nlearning_rate = "3e-4"', "config.toml: .*learning_rate.*float"),
+        (f"checkpoint_interval = 1{'0' * 400}", "config.toml: .*too large"),
+        ("ppo = [1]", r"config.toml: ppo is \[1\]: it must be a table, \[ppo\]"),
+        ("network = 3", r"config.toml: network is 3: it must be a table, \[network\]"),
+        ("environment = [[[1]]]", r"config.toml: environment is \[\[\[1\]\]\]: it must be a table"),
+        (f"x = {'[' * 100_000}", "config.toml: its brackets are nested too deeply"),
+        (f"num_steps = {'[' * 400}{']' * 400}", "config.toml: .*num_steps"),
+        ("[network]\nwidth = 3", "config.toml: network has no setting 'width': there are "),
+        ('warp = 9\n[provenance]\npixelbrax = "99.1"', r"'warp'.*written by pixelbrax 99.1, and this is [0-9.]+"),
     ],
 )
 def test_bad_settings_files_are_told(tmp_path, text, message):
@@ -241,3 +262,92 @@ def test_missing_and_damaged_checkpoints_are_told(tmp_path):
             file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     with pytest.raises(ConfigError, match="damaged or of another version"):
         load_checkpoint(folder, _state(0), 5)
+
+
+def _bits(state):
+    leaves = jax.tree.leaves(replace(state, key=jax.random.key_data(state.key)))
+    return [(str(x.dtype), np.asarray(x)) for x in leaves]
+
+
+def test_no_flipped_bit_gives_other_weights(tmp_path):
+    """In every file of a checkpoint: either nothing changes, or the checkpoint is refused. Most are in the largest."""
+    folder, key = tmp_path / "checkpoint", jax.random.key(0)
+    state = _State({"kernel": jax.random.normal(key, (50, 30)), "bias": jnp.arange(30.0)}, key)
+    save_checkpoint(folder, 5, state)
+    files = [file for file in sorted((folder / "5").rglob("*")) if file.is_file()]
+    largest, refused = max(files, key=lambda file: file.stat().st_size), 0
+    for file in files:
+        whole = file.read_bytes()
+        for bit in np.linspace(0, 8 * len(whole) - 1, 40 if file == largest else 4).astype(int):
+            damaged = bytearray(whole)
+            damaged[bit // 8] ^= 1 << bit % 8
+            file.write_bytes(damaged)
+            try:
+                found = load_checkpoint(folder, state, 5)
+            except ConfigError:
+                refused += 1
+                continue
+            for (dtype, x), (other, y) in zip(_bits(found), _bits(state), strict=True):
+                assert dtype == other
+                np.testing.assert_array_equal(x, y, err_msg=f"bit {bit} of {file}")
+        file.write_bytes(whole)
+    assert refused > 20
+    assert _bits(load_checkpoint(folder, state, 5))[0][0] == "float32"
+
+
+def test_a_checkpoint_without_checksums_is_loaded_with_a_note(tmp_path):
+    import orbax.checkpoint as ocp
+
+    from pixelbrax.training.checkpoint import _flat, _manager
+
+    folder, notes = tmp_path / "checkpoint", []
+    folder.mkdir()
+    with _manager(folder) as manager:  # as earlier versions wrote it
+        manager.save(5, args=ocp.args.StandardSave(jax.device_get(_flat(_state(5)))))
+    found = load_checkpoint(folder, _state(0), 5, notes.append)
+    np.testing.assert_array_equal(found.params["layers"][0], _state(5).params["layers"][0])
+    assert len(notes) == 1
+    assert "has no checksums" in notes[0]
+    save_checkpoint(folder, 10, _state(10))
+    load_checkpoint(folder, _state(0), 10, notes.append)
+    assert len(notes) == 1
+
+
+def test_a_checkpoint_that_is_removed_while_it_is_read_gives_way_to_a_newer(tmp_path):
+    """As a trainer removes it that is at work in the same folder."""
+    folder = tmp_path / "checkpoint"
+    save_checkpoint(folder, 5, _state(5))
+    tried = []
+
+    def load(updates):
+        tried.append(updates)
+        if updates == 5:
+            for newer in (10, 15):
+                save_checkpoint(folder, newer, _state(newer))
+        return load_checkpoint(folder, _state(0), updates)
+
+    found = load_last(folder, load)
+    assert tried == [5, 15]
+    np.testing.assert_array_equal(found.params["layers"][0], _state(15).params["layers"][0])
+
+
+def test_a_damaged_checkpoint_names_the_one_before(tmp_path):
+    folder, notes = tmp_path / "checkpoint", []
+    for updates in (5, 10):
+        save_checkpoint(folder, updates, _state(updates))
+    for file in (folder / "10").rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"")
+
+    def load(updates):
+        return load_checkpoint(folder, _state(0), updates)
+
+    with pytest.raises(ConfigError, match=r"checkpoint/10 is damaged .*remove that folder to use the one of update 5"):
+        load_last(folder, load)
+    found = load_newest({5, 10}, load, notes.append)
+    np.testing.assert_array_equal(found.params["layers"][0], _state(5).params["layers"][0])
+    assert "checkpoint/10 is damaged" in notes[0]
+    assert notes[0].endswith("going on from update 5 instead")
+    with pytest.raises(ConfigError, match="checkpoint/10 is damaged"):
+        load_newest({10}, load, notes.append)
+    assert all_checkpoints(folder) == {5, 10}

@@ -1,7 +1,17 @@
-"""Checkpoints of a whole training state, by Orbax: written aside and renamed, so that none is ever half there."""
+"""Checkpoints of a whole training state, by Orbax: written aside and renamed, so that none is ever half there.
 
+With each goes a checksum of every array, which is compared when it is loaded: no storage that Orbax writes to notices
+every bit that has changed since.
+"""
+
+import errno
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -9,10 +19,16 @@ import numpy as np
 import orbax.checkpoint as ocp
 
 from pixelbrax.errors import ConfigError
+from pixelbrax.training.files import writing
 
 T = TypeVar("T")
 
 _KEPT = 2  # the last, and the one before in case the last is damaged
+_CHECKSUMS = "sha256"  # in the metadata that Orbax writes with the arrays
+
+
+class DamagedCheckpointError(ConfigError):
+    """A checkpoint that is not what was written, or is not there."""
 
 
 def save_checkpoint(folder: Path, updates: int, state: object) -> None:
@@ -22,9 +38,20 @@ def save_checkpoint(folder: Path, updates: int, state: object) -> None:
     """
     drop_checkpoints(folder, updates)
     folder.mkdir(parents=True, exist_ok=True)
-    with _manager(folder) as manager:
-        manager.save(updates, args=ocp.args.StandardSave(jax.device_get(_flat(state))))
-        manager.wait_until_finished()
+    arrays = jax.device_get(_flat(state))
+    with writing(folder / str(updates)), _manager(folder) as manager:
+        try:
+            checksums = {_CHECKSUMS: {name: _checksum(x) for name, x in arrays.items()}}
+            manager.save(updates, args=ocp.args.StandardSave(arrays), custom_metadata=checksums)
+            manager.wait_until_finished()
+        except (OSError, ValueError) as e:  # storage layers below Orbax raise theirs
+            for half in folder.glob(f"{updates}.orbax-checkpoint-tmp*"):
+                shutil.rmtree(half, ignore_errors=True)  # or a full disk stays full
+            if isinstance(e, OSError):
+                raise
+            full = os.strerror(errno.ENOSPC)
+            number, text = (errno.ENOSPC, full) if full in str(e) else (errno.EIO, _first_line(e))
+            raise OSError(number, text, str(folder / str(updates))) from e
 
 
 def drop_checkpoints(folder: Path, first: int) -> None:
@@ -55,26 +82,114 @@ def last_checkpoint(folder: Path) -> int:
     raise ConfigError(f"{folder} holds no checkpoint: the run was stopped before its first")
 
 
-def load_checkpoint(folder: Path, like: T, updates: int) -> T:
-    """The checkpoint at a number of updates.
+def load_checkpoint(folder: Path, like: T, updates: int, note: Callable[[str], None] = lambda text: None) -> T:
+    """The checkpoint at a number of updates, whose arrays are the bits that were written.
 
     Args:
       folder: the run's checkpoint folder.
       like: a state, or its `jax.eval_shape`, of the structure, shapes and dtypes expected.
       updates: which, such as `last_checkpoint` says.
+      note: is told if the checkpoint has no checksums, being of a version that wrote none.
 
     Raises:
-      ConfigError: there is none, it is damaged, or it is of another kind of run.
+      DamagedCheckpointError: there is none, it is damaged, or it is of another kind of run.
     """
+    where = folder / str(updates)
     with _manager(folder) as manager:
         try:
             leaves = manager.restore(updates, args=ocp.args.StandardRestore(_target(like)))
+            kept = (manager.metadata(updates).custom_metadata or {}).get(_CHECKSUMS)
         except Exception as e:  # Orbax raises whatever its storage layers do
-            raise ConfigError(
-                f"the checkpoint {folder / str(updates)} is damaged or of another version; remove that folder to use "
-                f"the one before it, if there is one ({_first_line(e)})"
-            ) from e
+            _silence_late_callbacks()
+            raise _damaged(where, _first_line(e), all_checkpoints(folder)) from e
+    if kept is None:
+        note(f"{where} has no checksums (an earlier version wrote it): damage to it would go unnoticed")
+    elif wrong := _changed(leaves, kept):
+        raise _damaged(where, f"the checksum of {wrong} is not that of what was written", all_checkpoints(folder))
     return _unflat(leaves, like)
+
+
+def load_last(folder: Path, load: Callable[[int], T]) -> T:
+    """The last checkpoint of a run that may be under way: one that is removed while it is read gives way to a newer.
+
+    Args:
+      folder: the run's checkpoint folder.
+      load: gives the checkpoint of a number of updates.
+
+    Raises:
+      ConfigError: there is none, or the last is damaged.
+    """
+    while True:
+        updates = last_checkpoint(folder)
+        try:
+            return load(updates)
+        except DamagedCheckpointError:
+            if last_checkpoint(folder) == updates:
+                raise
+
+
+def load_newest(candidates: Iterable[int], load: Callable[[int], T], note: Callable[[str], None]) -> T:
+    """The newest checkpoint that can be loaded: a damaged one costs no more than what was learnt since the one before.
+
+    Args:
+      candidates: numbers of updates, one at least.
+      load: gives the checkpoint of a number of updates.
+      note: is told of every one that is passed over.
+
+    Raises:
+      DamagedCheckpointError: none can be loaded; that of the newest.
+    """
+    problems: list[DamagedCheckpointError] = []
+    for updates in sorted(candidates, reverse=True):
+        try:
+            state = load(updates)
+        except DamagedCheckpointError as e:
+            problems.append(e)
+            continue
+        for problem in problems:
+            note(f"{problem}: going on from update {updates:,} instead")
+        return state
+    raise problems[0]
+
+
+def _damaged(where: Path, why: str, known: set[int]) -> DamagedCheckpointError:
+    older = [updates for updates in sorted(known) if str(updates) != where.name]
+    remedy = f"remove that folder to use the one of update {older[-1]:,}" if older else "there is no other"
+    return DamagedCheckpointError(f"the checkpoint {where} is damaged or of another version ({why}); {remedy}")
+
+
+def _checksum(array: Any) -> str:
+    """SHA-256 of an array's dtype, shape and bytes."""
+    array = np.asarray(array)
+    text = f"{array.dtype.name}{array.shape}".encode()
+    return hashlib.sha256(text + np.ascontiguousarray(array).tobytes()).hexdigest()
+
+
+def _changed(leaves: Mapping[str, Any], kept: object) -> str | None:
+    """The name of an array that is not what was written, if there is one."""
+    known = kept if isinstance(kept, dict) else {}
+    return next((name for name, x in leaves.items() if known.get(name) != _checksum(x)), None)
+
+
+class _WithoutLateCallbacks:
+    """A hook for what nobody can catch.
+
+    After one array could not be read, TensorStore reports the end of the other reads to an event loop that Orbax has
+    closed.
+    """
+
+    def __init__(self, hook: Callable[[Any], object]):
+        self._hook = hook
+
+    def __call__(self, unraisable: Any) -> None:
+        late = isinstance(unraisable.exc_value, RuntimeError) and "loop is closed" in str(unraisable.exc_value)
+        if not late:
+            self._hook(unraisable)
+
+
+def _silence_late_callbacks() -> None:
+    if not isinstance(sys.unraisablehook, _WithoutLateCallbacks):
+        sys.unraisablehook = _WithoutLateCallbacks(sys.unraisablehook)
 
 
 def _manager(folder: Path) -> ocp.CheckpointManager:

@@ -11,7 +11,7 @@ from jaxtyping import PyTree
 from pixelbrax.algorithms import AgentState
 from pixelbrax.envs import PixelEnv
 from pixelbrax.precision import check_single
-from pixelbrax.training.checkpoint import last_checkpoint, load_checkpoint, save_checkpoint
+from pixelbrax.training.checkpoint import load_checkpoint, load_last, save_checkpoint
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.evaluation import Evaluation, Evaluator
 from pixelbrax.training.progress import Progress
@@ -64,11 +64,12 @@ class Trainer:
         Raises:
           ConfigError: there is none that can be read.
         """
-        like = jax.eval_shape(self.agent.init, jax.random.key(0))
-        updates = last_checkpoint(run.checkpoint_dir) if updates is None else updates
+        if updates is None:
+            return load_last(run.checkpoint_dir, lambda updates: self.restore(run, updates))
+        like, say = jax.eval_shape(self.agent.init, jax.random.key(0)), self.progress.say
         if self.config.agent.needs_memory(updates):
-            return load_checkpoint(run.checkpoint_dir, like, updates)
-        state = load_checkpoint(run.checkpoint_dir, replace(like, memory=()), updates)
+            return load_checkpoint(run.checkpoint_dir, like, updates, say)
+        state = load_checkpoint(run.checkpoint_dir, replace(like, memory=()), updates, say)
         return replace(state, memory=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like.memory))
 
     def save(self, run: RunDir, state: AgentState) -> None:
@@ -127,5 +128,6 @@ class Trainer:
         Raises:
           ConfigError: there is none that can be read.
         """
-        like, updates = jax.eval_shape(self.agent.init, jax.random.key(0)).params, last_checkpoint(run.best_dir)
-        return load_checkpoint(run.best_dir, {"params": like}, updates)["params"], updates
+        like, folder = {"params": jax.eval_shape(self.agent.init, jax.random.key(0)).params}, run.best_dir
+        say = self.progress.say
+        return load_last(folder, lambda updates: (load_checkpoint(folder, like, updates, say)["params"], updates))
