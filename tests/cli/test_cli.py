@@ -100,8 +100,23 @@ def _leaves(run):
         ("sweep", "--vary says what differs"),
         ("sweep --vary image_size=32,64", "'image_size' cannot vary within a program"),
         ("sweep --vary discount=0.9,high", "'high' is no number"),
-        ("sweep --vary discount=0.9,1.9", "discount is 1.9: it must lie between 0 and 1"),
-        ("sweep --vary clip=0.1,0.1", "a value is there twice"),
+        ("sweep --vary discount=0.9,1.9", "discount is 1.9: it must be at most 1"),
+        ("sweep --vary clip=0.1,0.1", "--vary clip=0.1,0.1: 0.1 and 0.1 are the same value"),
+        ("sweep --vary learning_rate=3e-4,1e-3,0.0003", "3e-4 and 0.0003 are the same value, which is there twice"),
+        ("sweep --vary learning_rate=1e-3,1e39", "learning_rate is 1e+39: it must be finite"),
+        ("sweep --vary clip=0.1,0.2 --num-seeds 3000", "number of agents is 6000: it must be at least 1"),
+        ("train --num-seeds 20000", "num_seeds is 20000: it must be at least 1 and at most 4096"),
+        ("train --seed 2147483647 --num-seeds 2", "seed is 2147483648: it must be"),
+        ("train --learning-rate inf", "learning_rate is inf: it must be finite"),
+        ("train --final-learning-rate 1e39", "final_learning_rate is 1e+39: it must be finite"),
+        ("train --entropy-coef nan", "entropy_coef is nan: it must be finite"),
+        ("train --checkpoint-interval nan", "checkpoint_interval is nan: it must be finite"),
+        ("train --checkpoint-interval -1", "checkpoint_interval is -1.0: it must be at least 0"),
+        ("train --env inverted_pendulum --image-size 16 --shift 100", "shift is 100: it must be at most half"),
+        ("train --eval-episodes 1000000000", "eval_episodes is 1000000000: it must be at least 1 and at most 1000000"),
+        ("train --features 1000000000", "features is 1000000000: it must be at least 1 and at most 1000000"),
+        ("train --env inverted_pendulum --obs state --features 900000 --state-layers 900000", "the networks take at"),
+        ("train --num-steps 9999999999999999", "the number of updates, is"),
         ("sweep --vary clip=0.1 clip=0.2", "--vary names a setting twice"),
         ("sweep --vary clip=0.1 --resume r", "go on with a sweep by `pixelbrax train --resume FOLDER`"),
         ("plot", "name at least one run"),
@@ -271,7 +286,7 @@ def test_plot_draws_seeds_as_one_curve(tmp_path, capsys, monkeypatch):
     configs = [TrainConfig(seed=seed) for seed in range(3)] + [TrainConfig(agent=PPGConfig()), TrainConfig(num_steps=7)]
     for i, config in enumerate(configs):
         run = RunDir.create(tmp_path / str(i), config)
-        run.append_metrics({"steps": 10, "seconds": 1.0, "return": 5.0 + i})
+        run.append_metrics({"updates": 1, "steps": 10, "seconds": 1.0, "return": 5.0 + i})
     empty = RunDir.create(tmp_path / "empty", TrainConfig())
     assert main(["plot", *(str(tmp_path / str(i)) for i in range(5)), "--out", str(tmp_path / "curves.png")]) == 0
     assert {name: len(runs) for name, runs in drawn.items()} == {

@@ -10,9 +10,11 @@ import jax
 import numpy as np
 import pytest
 
+from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
-from pixelbrax.training import RunDir, Trainer
+from pixelbrax.training import EnvConfig, RunDir, Trainer
 from pixelbrax.training.checkpoint import last_checkpoint, load_checkpoint, save_checkpoint
+from tests.probe import probe_env
 
 _TRAIN = """
 -m pixelbrax train --env inverted_pendulum --backend spring --obs state --episode-length 50 --num-envs 8 --features 8
@@ -52,6 +54,24 @@ def test_a_run_killed_ten_times_learns_the_same_bits(tmp_path):
     for a, b in zip(*(jax.tree.leaves(end.params) for end in ends), strict=True):
         np.testing.assert_array_equal(a, b)
     log.close()
+
+
+@pytest.mark.parametrize("place", ["pixelbrax.training.Cohort.init", "pixelbrax.cli.train._train"])
+@pytest.mark.parametrize("num_seeds", ["1", "2"])
+def test_a_new_run_on_a_full_disk_does_not_block_its_name(place, num_seeds, tmp_path, capsys, monkeypatch):
+    """While it is made, and before anything was learnt."""
+
+    def full(*args):
+        raise OSError(28, "No space left on device", str(tmp_path / "run"))
+
+    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(outputs=()))
+    monkeypatch.setattr("pixelbrax.training.Cohort.init", lambda self: None)
+    monkeypatch.setattr("pixelbrax.training.Cohort.save", lambda *args: None)
+    monkeypatch.setattr(place, full)
+    argv = ["train", "--runs", str(tmp_path), "--name", "run", "--num-seeds", num_seeds]
+    assert main(argv) == 2
+    assert f"{tmp_path / 'run'}: No space left on device" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ import optax
 from jaxtyping import Array, Float, PyTree
 from typing_extensions import override
 
-from pixelbrax.algorithms.agent import AgentState, Metrics, started_envs
+from pixelbrax.algorithms.agent import AgentState, Metrics, check_env, learner_bytes, started_envs
 from pixelbrax.algorithms.auxiliary import (
     AuxiliaryBatch,
     Memory,
@@ -69,12 +69,14 @@ class DCPG:
           total_updates: number of updates over which learning rates fall.
 
         Raises:
-          ConfigError: the network's critic does not share the policy's features.
+          ConfigError: the network's critic does not share the policy's features, or the environment is of a form that
+            the agent would misunderstand.
         """
         if network.is_privileged:
             raise ConfigError(
                 "dcpg is about a critic that shares the policy's features: leave --critic shared, or use ppo"
             )
+        check_env(env, network.reads, config.shift)
         self.env = env
         self.network = network
         self.config = config
@@ -84,6 +86,11 @@ class DCPG:
             "auxiliary": config.auxiliary_steps(total_updates),
         }
         self._optimizers = {name: make_optimizer(config, count, name == "policy") for name, count in steps.items()}
+
+    @property
+    def learner_bytes(self) -> int:
+        """What an update needs at least of the device's memory for parameters, their gradients and the optimizer."""
+        return learner_bytes(self._fresh, 2)
 
     @property
     def bytes_per_env(self) -> int:
@@ -97,13 +104,17 @@ class DCPG:
     def init(self, key: Array) -> AgentState:
         """Fresh parameters and environments, the latter at random times of their first episodes."""
         params_key, dynamics_key, reset_key, clock_key, key = jax.random.split(key, 5)
-        params = {"network": self.network.init(params_key)}
-        if self._dynamics:
-            params["dynamics"] = self._dynamics.init(dynamics_key)
-        optimizer = {name: optimizer.init(params) for name, optimizer in self._optimizers.items()}
+        params, optimizer = self._fresh(params_key, dynamics_key)
         envs = started_envs(self.env, self.config.num_envs, reset_key, clock_key)
         memory = Memory.empty(self.env, self.network.reads, self.config)
         return AgentState(params, optimizer, envs, key, jnp.zeros((), jnp.int32), memory)
+
+    def _fresh(self, params_key: Array, dynamics_key: Array) -> tuple[PyTree, PyTree]:
+        """Parameters and the states of their optimizers."""
+        params = {"network": self.network.init(params_key)}
+        if self._dynamics:
+            params["dynamics"] = self._dynamics.init(dynamics_key)
+        return params, {name: optimizer.init(params) for name, optimizer in self._optimizers.items()}
 
     def update(self, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals]:
         """Acts for one rollout and learns from it; at the end of a policy phase, learns from all of its rollouts."""

@@ -7,6 +7,7 @@ import optax
 from jaxtyping import Array, Float, PyTree
 
 from pixelbrax.algorithms.settings import OnPolicyConfig
+from pixelbrax.errors import check_count
 
 # Of the rate that follows the divergence: what it is multiplied or divided by, and its bounds.
 _FACTOR, _LEAST, _MOST = 1.5, 1e-5, 1e-2
@@ -26,6 +27,7 @@ def make_optimizer(config: OnPolicyConfig, num_steps: int, follows_kl: bool = Fa
       num_steps: gradient steps in which the step size falls from `learning_rate` to `final_learning_rate`.
       follows_kl: whether it is rather set by `with_rate_for`, if the settings have a `target_kl`.
     """
+    check_count("number of gradient steps in the run", num_steps, most=2**31 - 1)  # optax counts with int32
     if follows_kl and config.target_kl:
         rate = _scale_by_rate(config.learning_rate)
     else:

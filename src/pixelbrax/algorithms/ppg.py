@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 from typing_extensions import override
 
-from pixelbrax.algorithms.agent import AgentState, Metrics, started_envs
+from pixelbrax.algorithms.agent import AgentState, Metrics, check_env, learner_bytes, started_envs
 from pixelbrax.algorithms.auxiliary import (
     AuxiliaryBatch,
     Memory,
@@ -60,7 +60,11 @@ class PPG:
           network: actor and critic; of two such networks one is the policy's, one the value's.
           config: settings, validated.
           total_updates: number of updates over which learning rates fall.
+
+        Raises:
+          ConfigError: the environment is of a form that the agent would misunderstand.
         """
+        check_env(env, network.reads, config.shift)
         self.env = env
         self.network = network
         self._policy_network, self._value_network = network.apart()
@@ -71,6 +75,11 @@ class PPG:
             "auxiliary": config.auxiliary_steps(total_updates),
         }
         self._optimizers = {name: make_optimizer(config, count, name == "policy") for name, count in steps.items()}
+
+    @property
+    def learner_bytes(self) -> int:
+        """What an update needs at least of the device's memory for parameters, their gradients and the optimizer."""
+        return learner_bytes(self._fresh, 2)
 
     @property
     def bytes_per_env(self) -> int:
@@ -84,15 +93,19 @@ class PPG:
     def init(self, key: Array) -> AgentState:
         """Fresh parameters and environments, the latter at random times of their first episodes."""
         policy_key, value_key, reset_key, clock_key, key = jax.random.split(key, 5)
+        params, optimizer = self._fresh(policy_key, value_key)
+        envs = started_envs(self.env, self.config.num_envs, reset_key, clock_key)
+        memory = Memory.empty(self.env, self.network.reads, self.config)
+        return AgentState(params, optimizer, envs, key, jnp.zeros((), jnp.int32), memory)
+
+    def _fresh(self, policy_key: Array, value_key: Array) -> tuple[PyTree, PyTree]:
+        """Parameters and the states of their optimizers."""
         params = {"policy": self._policy_network.init(policy_key), "value": self._value_network.init(value_key)}
-        optimizer = {
+        return params, {
             "policy": self._optimizers["policy"].init(params["policy"]),
             "value": self._optimizers["value"].init(params["value"]),
             "auxiliary": self._optimizers["auxiliary"].init(params),
         }
-        envs = started_envs(self.env, self.config.num_envs, reset_key, clock_key)
-        memory = Memory.empty(self.env, self.network.reads, self.config)
-        return AgentState(params, optimizer, envs, key, jnp.zeros((), jnp.int32), memory)
 
     def update(self, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals]:
         """Acts for one rollout and learns from it; at the end of a policy phase, learns from all of its rollouts."""

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 from typing_extensions import override
 
-from pixelbrax.algorithms.agent import AgentState, Metrics, started_envs
+from pixelbrax.algorithms.agent import AgentState, Metrics, check_env, learner_bytes, started_envs
 from pixelbrax.algorithms.losses import (
     Batch,
     clipped_surrogate,
@@ -55,11 +55,20 @@ class PPO:
           network: actor and critic for its observations.
           config: settings, validated.
           total_updates: number of updates over which the learning rate falls.
+
+        Raises:
+          ConfigError: the environment is of a form that the agent would misunderstand.
         """
+        check_env(env, network.reads, config.shift)
         self.env = env
         self.network = network
         self.config = config
         self._optimizer = make_optimizer(config, total_updates * config.num_epochs * config.num_minibatches, True)
+
+    @property
+    def learner_bytes(self) -> int:
+        """What an update needs at least of the device's memory for parameters, their gradients and the optimizer."""
+        return learner_bytes(self._fresh, 1)
 
     @property
     def bytes_per_env(self) -> int:
@@ -73,9 +82,14 @@ class PPO:
     def init(self, key: Array) -> AgentState:
         """Fresh parameters and environments, the latter at random times of their first episodes."""
         params_key, reset_key, clock_key, key = jax.random.split(key, 4)
-        params = self.network.init(params_key)
+        params, optimizer = self._fresh(params_key)
         envs = started_envs(self.env, self.config.num_envs, reset_key, clock_key)
-        return AgentState(params, self._optimizer.init(params), envs, key, jnp.zeros((), jnp.int32))
+        return AgentState(params, optimizer, envs, key, jnp.zeros((), jnp.int32))
+
+    def _fresh(self, key: Array) -> tuple[PyTree, PyTree]:
+        """Parameters and the state of their optimizer."""
+        params = self.network.init(key)
+        return params, self._optimizer.init(params)
 
     def update(self, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals]:
         """Acts for one rollout, then learns from it."""

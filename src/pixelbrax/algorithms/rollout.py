@@ -122,17 +122,21 @@ class Rollout:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class EpisodeTotals:
-    """Sums over the whole episodes that ended in a rollout.
+    """Sums over the episodes that ended in a rollout.
 
     Attributes:
-      count: () int32, number of episodes.
+      count: () int32, number of whole episodes, which began at time 0.
       episode_return: () float32, sum of their returns.
       episode_length: () int32, sum of their lengths in frames.
+      ended: () int32, number of all episodes, the short first ones too.
+      diverged: () int32, those of all that ended because physics or reward was no longer finite.
     """
 
     count: Array
     episode_return: Array
     episode_length: Array
+    ended: Array
+    diverged: Array
 
 
 def collect(
@@ -219,4 +223,6 @@ def _episode_totals(state: State) -> EpisodeTotals:
         count=jnp.sum(whole.astype(jnp.int32)),
         episode_return=jnp.sum(jnp.where(whole, state.metrics["episode_return"], 0.0)),
         episode_length=jnp.sum(jnp.where(whole, state.metrics["episode_length"], 0)),
+        ended=jnp.sum(state.done.astype(jnp.int32)),
+        diverged=jnp.sum((state.done & state.metrics["diverged"]).astype(jnp.int32)),
     )

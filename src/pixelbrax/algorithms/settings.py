@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_count, check_number
+
+_MOST = 2**31 - 1  # compiled programs count with int32
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,12 @@ class OnPolicyConfig:
           ConfigError: a number is out of range, or the minibatches do not divide the environments.
         """
         self._at_least_one("num_envs", "unroll_length", "num_minibatches")
+        check_count("shift", self.shift, least=0, most=_MOST)
         for name in ("learning_rate", "max_grad_norm", "clip", "reward_scale"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must be positive")
+            check_number(name, getattr(self, name), above=0)
         for name in ("discount", "gae_lambda"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must lie between 0 and 1")
-        self._not_negative("final_learning_rate", "target_kl", "entropy_coef", "shift")
+            check_number(name, getattr(self, name), least=0, most=1)
+        self._not_negative("final_learning_rate", "target_kl", "entropy_coef")
         if self.num_envs % self.num_minibatches:
             raise ConfigError(
                 f"num_minibatches {self.num_minibatches} does not divide num_envs {self.num_envs}: "
@@ -76,13 +77,11 @@ class OnPolicyConfig:
 
     def _at_least_one(self, *names: str) -> None:
         for name in names:
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
+            check_count(name, getattr(self, name), most=_MOST)
 
     def _not_negative(self, *names: str) -> None:
         for name in names:
-            if not getattr(self, name) >= 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must not be negative")
+            check_number(name, getattr(self, name), least=0)
 
 
 @dataclass(frozen=True)
@@ -100,6 +99,11 @@ class PhasicConfig(OnPolicyConfig):
     clone_coef: float = 1.0
     """Weight of the divergence from the policy before the auxiliary phase (beta_clone)."""
 
+    @property
+    def phase_size(self) -> int:
+        """Steps in the rollouts of a policy phase."""
+        return self.policy_iterations * self.batch_size
+
     def auxiliary_steps(self, num_updates: int) -> int:
         """Gradient steps of the auxiliary phases in so many updates; those of one phase at least."""
         return max(num_updates // self.policy_iterations, 1) * self.auxiliary_epochs * self.auxiliary_minibatches
@@ -108,7 +112,7 @@ class PhasicConfig(OnPolicyConfig):
     @override
     def minibatch_sizes(self) -> list[int]:
         """Samples of a gradient step, of each kind of step."""
-        return [*super().minibatch_sizes, self.policy_iterations * self.batch_size // self.auxiliary_minibatches]
+        return [*super().minibatch_sizes, self.phase_size // self.auxiliary_minibatches]
 
     @override
     def needs_memory(self, num_updates: int) -> bool:
@@ -125,7 +129,7 @@ class PhasicConfig(OnPolicyConfig):
         super().validate()
         self._at_least_one("policy_iterations", "policy_epochs", "auxiliary_epochs", "auxiliary_minibatches")
         self._not_negative("clone_coef")
-        steps = self.policy_iterations * self.batch_size
+        steps = check_count("policy_iterations x num_envs x unroll_length", self.phase_size, most=_MOST)
         if steps % self.auxiliary_minibatches:
             raise ConfigError(
                 f"auxiliary_minibatches {self.auxiliary_minibatches} does not divide the {steps:,} steps of a phase "

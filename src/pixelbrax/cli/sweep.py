@@ -1,16 +1,22 @@
 """`pixelbrax sweep`: agents of different settings, side by side in one program."""
 
 import itertools
+import math
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from pixelbrax.cache import enable_compilation_cache
-from pixelbrax.cli.processes import joined
+from pixelbrax.cli.settings import read
 from pixelbrax.cli.train import Args as TrainArgs
-from pixelbrax.cli.train import read, seeds, start
-from pixelbrax.errors import ConfigError
+from pixelbrax.cli.train import resolved, seeds, start
+from pixelbrax.errors import ConfigError, check_count, check_number
 from pixelbrax.training import TrainConfig
-from pixelbrax.training.cohort import VARIABLE
+from pixelbrax.training.cohort import MAX_AGENTS, VARIABLE
+from pixelbrax.training.processes import joined, settings_of
+from pixelbrax.training.signals import interruptible
 
 
 @dataclass(frozen=True)
@@ -26,14 +32,16 @@ def main(argv: list[str]) -> int:
     args = read(Args, argv, "sweep", "Trains agents of different settings side by side in one program.")
     if args.resume:
         raise ConfigError("go on with a sweep by `pixelbrax train --resume FOLDER`")
+    varieties = combinations(args.config, args.vary)
+    check_count("number of agents", len(varieties) * check_count("num_seeds", args.num_seeds), most=MAX_AGENTS)
     configs = {
         ",".join([*names, name]): config
-        for names, varied in combinations(args.config, args.vary)
+        for names, varied in varieties
         for name, config in seeds(varied, args.num_seeds).items()
     }
     enable_compilation_cache()
-    with joined(args.coordinator, args.num_processes, args.process_id):
-        return start(args, configs)
+    with interruptible(), joined(args.processes, lambda: settings_of(resolved(configs)), "sweep"):
+        return start(args, configs, shlex.join(["pixelbrax", "sweep", *argv]))
 
 
 def combinations(config: TrainConfig, vary: Sequence[str]) -> list[tuple[list[str], TrainConfig]]:
@@ -47,6 +55,7 @@ def combinations(config: TrainConfig, vary: Sequence[str]) -> list[tuple[list[st
     axes = [_values(text) for text in vary]
     if len({name for name, _ in axes}) < len(axes):
         raise ConfigError("--vary names a setting twice: give all its values at once, separated by commas")
+    check_count("number of combinations", math.prod(len(values) for _, values in axes), most=MAX_AGENTS)
     result = []
     for values in itertools.product(*(values for _, values in axes)):
         chosen = dict(zip((name for name, _ in axes), values, strict=True))
@@ -61,11 +70,15 @@ def _values(text: str) -> tuple[str, list[str]]:
     name, texts = name.replace("-", "_"), values.split(",")
     if name not in VARIABLE:
         raise ConfigError(f"{name!r} cannot vary within a program: it can be {', '.join(VARIABLE)}")
+    numbers: dict[np.float32, list[str]] = {}
     for value in texts:
         try:
-            float(value)
+            number = float(value)
         except ValueError as e:
             raise ConfigError(f"--vary {text}: {value!r} is no number") from e
-    if len(set(texts)) < len(texts):
-        raise ConfigError(f"--vary {text}: a value is there twice")
+        # Programs know no more digits than a float32 has.
+        numbers.setdefault(np.float32(check_number(name, number)), []).append(value)
+    for same in numbers.values():
+        if len(same) > 1:
+            raise ConfigError(f"--vary {text}: {' and '.join(same)} are the same value, which is there twice")
     return name, texts

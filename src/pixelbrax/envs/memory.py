@@ -1,11 +1,11 @@
 """Whether a batch of environments fits into a device's memory, before anything is compiled for it."""
 
 import math
-import os
 from typing import Any
 
 import jax
 
+from pixelbrax.distractors.host import host_memory
 from pixelbrax.errors import ConfigError
 
 _GB = 1e9
@@ -21,9 +21,7 @@ def device_memory(device: Any = None) -> int | None:
     device = device or jax.local_devices()[0]
     if stats := device.memory_stats():
         return stats.get("bytes_limit")
-    if device.platform == "cpu" and hasattr(os, "sysconf"):
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return None
+    return host_memory() if device.platform == "cpu" else None
 
 
 def check_videos(num_bytes: int, device: Any = None) -> None:
@@ -41,6 +39,26 @@ def check_videos(num_bytes: int, device: Any = None) -> None:
         raise ConfigError(
             f"the distractors' videos take {num_bytes / _GB:,.1f} GB, and the device has {available / _GB:,.1f} GB: "
             "take fewer clips (Video(clips=...)) or a smaller image_size"
+        )
+
+
+def check_networks(num_agents: int, bytes_per_agent: int, device: Any = None) -> None:
+    """Refuses networks that cannot fit.
+
+    Args:
+      num_agents: agents that a device has.
+      bytes_per_agent: of an agent's parameters, gradients and optimizers.
+      device: a `jax.Device`, by default the first.
+
+    Raises:
+      ConfigError: they are larger than the device's memory.
+    """
+    available, needed = device_memory(device), num_agents * bytes_per_agent
+    if available is not None and needed > available:
+        each = f" ({bytes_per_agent / _GB:,.3f} GB for each of {num_agents:,} agents)" if num_agents > 1 else ""
+        raise ConfigError(
+            f"the networks take at least {needed / _GB:,.1f} GB to be trained{each}, and the device has "
+            f"{available / _GB:,.1f} GB: take fewer features, narrower layers or fewer agents"
         )
 
 

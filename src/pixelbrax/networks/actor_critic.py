@@ -10,9 +10,11 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool, Float
 
+from pixelbrax.errors import ConfigError
 from pixelbrax.networks.config import NetworkConfig
 from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
 from pixelbrax.networks.encoder import StateEncoder, make_encoder
+from pixelbrax.networks.initializers import orthogonal
 from pixelbrax.networks.normalization import Statistics, no_statistics, normalized, std, with_numbers
 
 Params = dict[str, Any]
@@ -51,7 +53,15 @@ class ActorCritic:
           frame_stack: number of frames in its "pixels".
           action_size: length of the action vector.
           config: form and sizes.
+
+        Raises:
+          ConfigError: the observation has images, but none that the network reads.
         """
+        if _PIXELS not in observation and (others := [name for name in observation if name != _STATE]):
+            raise ConfigError(
+                f'the observation has no "pixels" but {", ".join(others)}, which the network does not read: take one '
+                'camera and outputs=("pixels",), or outputs=() to learn from states'
+            )
         actor = _PIXELS if _PIXELS in observation else _STATE
         self.reads = (actor,) if config.critic == "shared" or actor == _STATE else (_PIXELS, _STATE)
         """The entries of an observation that it needs."""
@@ -158,7 +168,7 @@ class _Module(nnx.Module):
             self.encoder = StateEncoder(shapes[_STATE][0], config, rngs=rngs)
 
         def head(size: int, scale: float) -> nnx.Linear:
-            return nnx.Linear(config.features, size, kernel_init=nnx.initializers.orthogonal(scale), rngs=rngs)
+            return nnx.Linear(config.features, size, kernel_init=orthogonal(scale), rngs=rngs)
 
         self.policy = head(action_size, 0.01)
         self.value = head(1, 1.0)

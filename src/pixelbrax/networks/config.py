@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import check_count, check_number
+
+_WIDEST = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,6 @@ class NetworkConfig:
         """
         sizes = {name: (getattr(self, name),) for name in ("patch_size", "patch_features", "features")}
         for name, values in (sizes | {"conv_features": self.conv_features, "state_layers": self.state_layers}).items():
-            if min(values, default=1) < 1:
-                raise ConfigError(f"{name} is {min(values)}: it must be at least 1")
-        if not self.initial_std > 0:
-            raise ConfigError(f"initial_std is {self.initial_std}: it must be positive")
+            for value in values:
+                check_count(name, value, most=_WIDEST)
+        check_number("initial_std", self.initial_std, above=0)

@@ -17,11 +17,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from pixelbrax.algorithms import AUXILIARY, Agent, AgentState, EpisodeTotals, Metrics
-from pixelbrax.errors import ConfigError, TrainingError
-from pixelbrax.training.checkpoint import all_checkpoints
+from pixelbrax.errors import ConfigError, TrainingError, check_count
+from pixelbrax.training.checkpoint import all_checkpoints, load_newest
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.devices import Layout
+from pixelbrax.training.divergence import Divergence
 from pixelbrax.training.hooks import LOGGERS, Hook
+from pixelbrax.training.lock import locked
 from pixelbrax.training.progress import Progress, progress_line
 from pixelbrax.training.run_dir import RunDir
 from pixelbrax.training.signals import stop_requests
@@ -38,6 +40,9 @@ VARIABLE = (
     "reward_scale",
 )
 """Settings of the algorithm in which the agents of a cohort may differ, besides their seeds."""
+
+MAX_AGENTS = 4096
+"""Agents in one cohort at most: each is a run of its own, with its files."""
 
 # Agents side by side have their own of everything but the number of updates.
 _AXES: Any = AgentState(params=0, optimizer=0, envs=0, key=0, num_updates=None, memory=0)  # pyright: ignore[reportArgumentType]
@@ -60,6 +65,7 @@ class Cohort:
         self._told: list[tuple[Hook, RunDir]] = []  # that a run began, and not yet that it ended
         tells = jax.process_index() == 0  # of several processes, which all do the same
         self.hooks = [*(LOGGERS[name]() for name in configs[0].loggers), *hooks] if tells else []
+        check_count("number of agents", len(configs), most=MAX_AGENTS)
         first = Trainer(configs[0], progress, len(configs))
         self.config = configs[0]
         self.progress = first.progress
@@ -107,16 +113,19 @@ class Cohort:
                 raise ConfigError(f"{runs[0].path} holds no checkpoint: the run was stopped before its first")
             where = ", ".join(f"{name} at {updates}" for name, updates in last.items())
             raise ConfigError(f"the runs stand at different updates, {where}: go on with each by itself")
-        updates = max(common)
-        states = [t.restore(run, updates) for t, run in zip(self.trainers, runs, strict=True)]
+
+        def load(updates: int) -> list[AgentState]:
+            return [t.restore(run, updates) for t, run in zip(self.trainers, runs, strict=True)]
+
+        states = load_newest(common, load, lambda text: self.progress.say(text, always=True))
         return self._layout.place(states[0] if len(states) == 1 else _mapped(lambda *x: jnp.stack(x), *states))
 
     def evaluate(self, runs: Sequence[RunDir], name: str, state: AgentState) -> None:
-        """The deterministic return of each agent, kept in its run."""
+        """The deterministic return of each agent, kept in its run; not again where that evaluation is written."""
         self._begin(runs)
         steps = int(state.num_updates) * self.config.agent.batch_size
         for index, (trainer, run) in enumerate(zip(self.trainers, runs, strict=True)):
-            if not run.failure:
+            if not run.failure and not _is_written(run, name, steps):
                 result = trainer.evaluate(run, name, self.one(state, index))
                 self._tell(lambda hook, run=run, result=result: hook.on_evaluation(run, name, steps, result))
 
@@ -127,20 +136,25 @@ class Cohort:
           The last state, and whether the end was reached.
 
         Raises:
+          ConfigError: another process trains in one of the runs.
           TrainingError: numbers of every agent are no longer finite. One of several that breaks down goes no further,
             and its run says why.
         """
-        self._begin(runs)
+        with locked([run.path for run in runs], lambda text: self.progress.say(text, always=True)):
+            self._begin(runs)
+            return self._train(runs, state)
+
+    def _train(self, runs: Sequence[RunDir], state: AgentState) -> tuple[AgentState, bool]:
         interval = self._compiled_interval(state)
         config, clock = self.config, _Clock(runs[0], int(state.num_updates))
-        stopping = False
+        stopping, divergence = False, Divergence()
         with stop_requests() as stop:
             while (done := int(state.num_updates)) < config.num_updates and not stopping:
                 started = time.perf_counter()
                 state, *results = jax.block_until_ready(interval(state))
                 done = int(state.num_updates)
                 speed = config.log_interval * config.agent.batch_size / (time.perf_counter() - started)
-                row = self._record(runs, done, results, clock, speed)
+                row = self._record(runs, done, results, clock, speed, divergence)
                 finished = done >= config.num_updates
                 total, left = config.num_updates * config.agent.batch_size, clock.seconds_left(done, config.num_updates)
                 self.progress.training(progress_line(row, total, left), last=finished or stop.requested)
@@ -153,6 +167,8 @@ class Cohort:
                     clock.saved(done)
             if int(state.num_updates) > clock.saved_updates:
                 self.save(runs, state)
+        for warning in divergence.warnings():
+            self.progress.say(warning, always=True)
         return state, int(state.num_updates) >= config.num_updates
 
     def end(self, runs: Sequence[RunDir]) -> None:
@@ -208,7 +224,13 @@ class Cohort:
         return state, means, jax.tree.map(jnp.sum, episodes), finite
 
     def _record(
-        self, runs: Sequence[RunDir], updates: int, results: Sequence[Any], clock: "_Clock", speed: float
+        self,
+        runs: Sequence[RunDir],
+        updates: int,
+        results: Sequence[Any],
+        clock: "_Clock",
+        speed: float,
+        divergence: Divergence,
     ) -> dict[str, float]:
         """Adds a row to each run's metrics; returns the mean row of those that have not broken down.
 
@@ -220,7 +242,10 @@ class Cohort:
         for index, run in enumerate(runs):
             if run.failure:
                 continue
-            row = self._row(updates, *jax.tree.map(lambda x, k=index: x[k], (metrics, episodes)))
+            own_metrics, own_episodes = jax.tree.map(lambda x, k=index: x[k], (metrics, episodes))
+            row = self._row(updates, own_metrics, own_episodes)
+            if warning := divergence.warning(run, own_episodes):
+                self.progress.say(warning, always=True)
             row |= {"seconds": round(clock.seconds, 3), "steps_per_second": round(speed, 1)}
             run.append_metrics(row)
             self._tell(lambda hook, run=run, row=row: hook.on_update(run, row))
@@ -234,7 +259,8 @@ class Cohort:
             raise TrainingError("all agents have broken down" if len(runs) > 1 else runs[0].failure)
         returns = [row["return"] for row in good if math.isfinite(row["return"])]
         mean = sum(returns) / len(returns) if returns else math.nan
-        return good[0] | {"return": mean, "steps_per_second": speed * len(runs)}
+        diverged = sum(row["diverged"] for row in good)
+        return good[0] | {"return": mean, "steps_per_second": speed * len(runs), "diverged": diverged}
 
     def _row(self, updates: int, metrics: Metrics, episodes: EpisodeTotals) -> dict[str, float]:
         """One row of metrics.csv. The return is NaN where no whole episode ended."""
@@ -246,6 +272,7 @@ class Cohort:
             "return": float(episodes.episode_return) / count if count else math.nan,
             "episode_length": float(episodes.episode_length) / count if count else math.nan,
             "episodes": count,
+            "diverged": int(episodes.diverged),
             **{name: float(value) for name, value in sorted(metrics.items())},
         }
 
@@ -297,6 +324,12 @@ def _problem(row: dict[str, float], finite: bool, run: RunDir, saved_updates: in
         f"training broke down by update {row['updates']:,.0f}: {what}. The last good checkpoint, of update "
         f"{saved_updates:,}, is in {run.path}; try a smaller learning_rate, max_grad_norm or reward_scale"
     )
+
+
+def _is_written(run: RunDir, name: str, steps: int) -> bool:
+    """Whether a run that goes on has that evaluation."""
+    # Of several processes only the first can know it, and all must do the same.
+    return jax.process_count() == 1 and run.read_evaluations().get(name, {}).get("steps") == steps
 
 
 def _common(config: TrainConfig) -> TrainConfig:

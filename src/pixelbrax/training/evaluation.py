@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Bool, Float, PyTree
 
 from pixelbrax.envs import PixelEnv, State
 from pixelbrax.errors import check_count
@@ -27,11 +27,13 @@ class Evaluation:
       returns: (num_episodes,) float32.
       lengths: (num_episodes,) int32, frames.
       held_out: of the same policy and episodes under looks held out, if there are any.
+      diverged: (num_episodes,) bool, which ended because physics or reward was no longer finite; empty counts as none.
     """
 
     returns: np.ndarray
     lengths: np.ndarray
     held_out: "Evaluation | None" = None
+    diverged: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
 
     @property
     def mean(self) -> float:
@@ -51,10 +53,11 @@ class Evaluation:
 
     def __str__(self) -> str:
         low, high = interval(self.returns)
+        diverged = f"; WARNING: {self.diverged.sum()} episodes diverged" if self.diverged.any() else ""
         return (
             f"{self.mean:,.0f} ± {self.standard_error:,.0f} (mean return ± standard error, {len(self.returns)} "
             f"episodes of {self.lengths.mean():,.0f} frames on average; interquartile mean {self.iqm:,.0f}, "
-            f"95 % interval {low:,.0f} to {high:,.0f})"
+            f"95 % interval {low:,.0f} to {high:,.0f}{diverged})"
         )
 
     def as_dict(self) -> dict[str, float]:
@@ -68,6 +71,7 @@ class Evaluation:
             "iqm_high": high,
             "episodes": len(self.returns),
             "mean_length": float(self.lengths.mean()),
+            "diverged": int(self.diverged.sum()),
         }
 
 
@@ -123,11 +127,14 @@ class Evaluator:
         run = self._compiled
         with self._progress.busy(f"{self._num_episodes:,} episodes") if count > 1 else nullcontext():
             results = [jax.tree.map(np.asarray, run(params, batch)) for batch in batches]
-        returns, lengths = (np.concatenate(parts)[: self._num_episodes] for parts in zip(*results, strict=True))
-        return Evaluation(returns, lengths)
+        parts = (np.concatenate(parts)[: self._num_episodes] for parts in zip(*results, strict=True))
+        returns, lengths, diverged = parts
+        return Evaluation(returns, lengths, diverged=diverged)
 
-    def _run(self, params: PyTree, keys: Array) -> tuple[Float[Array, " episode"], Float[Array, " episode"]]:
-        """Returns and lengths (frames) of a batch of episodes, of (episode, 2) keys: to reset, and to act."""
+    def _run(
+        self, params: PyTree, keys: Array
+    ) -> tuple[Float[Array, " episode"], Float[Array, " episode"], Bool[Array, " episode"]]:
+        """Returns, lengths (frames), divergence of a batch of episodes, of (episode, 2) keys: to reset, and to act."""
 
         def step(state: State, number: Array) -> tuple[State, None]:
             policy = self._policy(params, state.obs)
@@ -142,4 +149,5 @@ class Evaluator:
         initial = jax.vmap(self._env.reset)(keys[:, 0])
         num_steps = -(-self._env.episode_length // self._env.action_repeat)
         final, _ = jax.lax.scan(step, initial, jnp.arange(num_steps))
-        return final.metrics["episode_return"], final.metrics["episode_length"].astype(jnp.float32)
+        metrics = final.metrics
+        return metrics["episode_return"], metrics["episode_length"].astype(jnp.float32), metrics["diverged"]

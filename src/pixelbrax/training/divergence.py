@@ -1,0 +1,39 @@
+"""Episodes that ended because physics or reward was no longer finite: how many, and when that is worth a warning."""
+
+from pixelbrax.algorithms import EpisodeTotals
+from pixelbrax.training.run_dir import RunDir
+
+_SHARE = 0.01  # of the episodes, above which a run is warned of
+
+
+class Divergence:
+    """Counts the episodes of each run since training began or went on."""
+
+    def __init__(self):
+        self._ended: dict[RunDir, int] = {}
+        self._diverged: dict[RunDir, int] = {}
+        self._warned: set[RunDir] = set()
+
+    def warning(self, run: RunDir, episodes: EpisodeTotals) -> str:
+        """Counts the episodes of an interval; what to say of the run if more than 1 % have diverged, once."""
+        self._ended[run] = self._ended.get(run, 0) + int(episodes.ended)
+        self._diverged[run] = self._diverged.get(run, 0) + int(episodes.diverged)
+        if run in self._warned or not self._is_much(run):
+            return ""
+        self._warned.add(run)
+        return self._text(run)
+
+    def warnings(self) -> list[str]:
+        """The same once more at the end, for every run of which more than 1 % have diverged by then."""
+        return [self._text(run) for run in self._ended if self._is_much(run)]
+
+    def _is_much(self, run: RunDir) -> bool:
+        return self._diverged[run] > _SHARE * self._ended[run]
+
+    def _text(self, run: RunDir) -> str:
+        ended, diverged = self._ended[run], self._diverged[run]
+        return (
+            f"WARNING: {run.path}: {diverged:,} of {ended:,} episodes ({diverged / ended:.1%}) diverged: their physics "
+            "or reward was no longer finite, which truncates them. Give the physics a smaller time step or another "
+            "--backend, and look for a division by 0 or a logarithm in the reward; see `diverged` in metrics.csv"
+        )

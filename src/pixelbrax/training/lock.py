@@ -1,0 +1,149 @@
+"""One trainer at a time in a run's directory, by a lock that ends with its process however that ends.
+
+The lock is the operating system's (`flock`), on a file in the directory that stays there. Over NFS it holds between
+machines too; some other shared file systems have none, which is said. What the file holds is only for the message.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from pixelbrax.errors import ConfigError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+_FILE = ".lock"
+_HELD = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}
+_held: dict[str, int] = {}  # folders that this process holds, and how often
+
+
+@contextlib.contextmanager
+def locked(folders: Sequence[Path], note: Callable[[str], None] = lambda text: None) -> Iterator[None]:
+    """While nobody else trains in these folders. A process may take the same ones again.
+
+    Args:
+      folders: those of runs; they exist.
+      note: is told if the file system has no locks.
+
+    Raises:
+      ConfigError: another process trains in one of them; the message has its number, machine and time.
+    """
+    with contextlib.ExitStack() as stack:
+        for folder in folders:
+            stack.enter_context(_locked(folder, note))
+        yield
+
+
+@contextlib.contextmanager
+def _locked(folder: Path, note: Callable[[str], None]) -> Iterator[None]:
+    name = os.path.realpath(folder)
+    if name not in _held:
+        descriptor = _opened(folder)
+        try:
+            _take(descriptor, folder, note)
+        except BaseException:
+            os.close(descriptor)
+            raise
+    else:
+        descriptor = None
+    _held[name] = _held.get(name, 0) + 1
+    try:
+        yield
+    finally:
+        _held[name] -= 1
+        if not _held[name]:
+            del _held[name]
+        if descriptor is not None:
+            with contextlib.suppress(OSError):
+                os.ftruncate(descriptor, 0)
+            os.close(descriptor)
+
+
+def _opened(folder: Path) -> int:
+    """The lock's file; of many at once, as many as the system lets this process have."""
+    for again in (True, False):
+        try:
+            return os.open(folder / _FILE, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        except OSError as e:
+            if e.errno != errno.EMFILE or not again or not _allow_more_files():
+                raise
+    raise AssertionError("the second time returns or raises")
+
+
+def _allow_more_files() -> bool:
+    try:
+        import resource
+    except ImportError:
+        return False
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return soft != hard
+
+
+def _take(descriptor: int, folder: Path, note: Callable[[str], None]) -> None:
+    try:
+        if fcntl is None:
+            raise OSError(errno.ENOLCK, "no locks")
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as e:
+        if e.errno in _HELD:
+            raise _refusal(folder, _holder(folder)) from None
+        _without_locks(folder, note)
+    facts = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S %z")}
+    with contextlib.suppress(OSError):  # a full disk; the lock holds all the same
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(facts).encode(), 0)
+
+
+def _without_locks(folder: Path, note: Callable[[str], None]) -> None:
+    """Where the file system has no locks, what the file says must do: a holder on this machine is alive or not."""
+    holder = _holder(folder)
+    if holder.get("host") == socket.gethostname() and _is_alive(holder.get("pid")):
+        raise _refusal(folder, holder)
+    elsewhere = f"; the last was {_described(holder)}" if holder else ""
+    note(f"{folder}: this file system has no locks, so nothing keeps a second trainer out of the run{elsewhere}")
+
+
+def _holder(folder: Path) -> dict[str, object]:
+    """What the lock's file says of who holds it; nothing if it cannot be read."""
+    try:
+        facts = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _is_alive(pid: object) -> bool:
+    if not isinstance(pid, int) or pid <= 0 or pid == os.getpid():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _described(holder: dict[str, object]) -> str:
+    facts = [
+        f"{what} {holder[key]}"
+        for key, what in (("pid", "process"), ("host", "on"), ("since", "since"))
+        if key in holder
+    ]
+    return " ".join(facts) or "another process"
+
+
+def _refusal(folder: Path, holder: dict[str, object]) -> ConfigError:
+    return ConfigError(
+        f"{folder} is being trained by {_described(holder)}: wait until it ends, or stop it; one trainer at a time can "
+        "write a run"
+    )

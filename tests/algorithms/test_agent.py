@@ -1,0 +1,52 @@
+"""Environments that an agent would misunderstand are refused when it is made."""
+
+import jax
+import numpy as np
+import pytest
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.networks import ActorCritic, NetworkConfig
+from tests.algorithms.agents import CONFIGS, make_agent
+from tests.probe import CAMERA, probe_env
+
+_TWO = {"front": CAMERA, "side": CAMERA}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"autoreset": "same_step"}, 'autoreset="same_step", with which .* agents need autoreset="next_step"'),
+        ({"autoreset": "disabled", "outputs": ()}, 'autoreset="disabled"'),
+        ({"channels_first": True}, "channels_first=True: agents need channels last"),
+        ({"outputs": ("pixels", "depth")}, 'the environment draws "depth", which no network reads'),
+        ({"outputs": ("depth",)}, 'the observation has no "pixels" but depth'),
+        ({"camera": _TWO}, 'the observation has no "pixels" but pixels/front, pixels/side, .* take one camera'),
+    ],
+)
+def test_an_environment_of_another_form_is_refused(name, settings, message):
+    with pytest.raises(ConfigError, match=message):
+        make_agent(name, probe_env(**settings))
+
+
+def test_a_shift_beyond_the_image_is_refused():
+    with pytest.raises(ConfigError, match="shift is 100: it must be at most half the image_size of 16"):
+        make_agent("ppo", probe_env(), shift=100)
+    make_agent("ppo", probe_env(), shift=8)
+
+
+@pytest.mark.parametrize("settings", [{"outputs": ()}, {}])
+def test_what_agents_understand_is_taken(settings):
+    env = probe_env(**settings)
+    for name in CONFIGS:
+        assert make_agent(name, env).learner_bytes > 0
+
+
+def test_the_bytes_of_a_learner_are_those_of_its_arrays():
+    """PPO keeps parameters, gradients, and Adam's two moments."""
+    env = probe_env(outputs=())
+    agent = make_agent("ppo", env)
+    network = ActorCritic(env.observation_spec, 3, 1, NetworkConfig(features=32, state_layers=(), conv_features=(8,)))
+    params = jax.eval_shape(network.init, jax.random.key(0))
+    size = sum(np.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(params))
+    assert 4 * size <= agent.learner_bytes <= 4.1 * size + 100
