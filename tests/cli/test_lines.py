@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from pixelbrax.cli.main import main
+from pixelbrax.cli.parse import _first_sentence
 from pixelbrax.training import RunDir, TrainConfig
 
 
@@ -13,11 +14,11 @@ from pixelbrax.training import RunDir, TrainConfig
     ("argv", "message"),
     [
         ("train --num-step 5", "Unrecognized options: --num-step, 5: did you mean --num-steps"),
-        ("train --learning-rat 5", "did you mean --learning-rate"),
+        ("train --learning-rat 5", "did you mean --final-learning-rate or --learning-rate"),
         ("eval r --episode 3", "did you mean --episodes"),
         ("render ant --backen mjx", "did you mean --backend"),
         ("trian", "unknown command 'trian': did you mean train"),
-        ("train --env nope", "unknown environment 'nope': there are ant, "),
+        ("train --env qqqq", "unknown environment 'qqqq': there are "),
         ("train --distractors nope", "unknown distractor 'nope': "),
         ("eval r --episodes 1000000000", "episodes is 1000000000: it must be at least 1 and at most 1000000"),
         ("render ant --size 100000", "size is 100000: it must be at least 1 and at most 2048"),
@@ -50,6 +51,37 @@ def test_mistakes_end_with_one_line_that_can_be_read(argv, message, capsys, tmp_
     assert err.count("\n") == 1
     assert len(err) < 400
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        """
+╭─ Unrecognized options ──────────────╮
+│ Unrecognized options: --num-step, 5 │
+│ ─────────────────────────────────── │
+│ Perhaps you meant:                  │
+│     --num-steps INT                 │
+│         Steps. See --seed.          │
+│ ─────────────────────────────────── │
+│ For full helptext, run x --help     │
+╰─────────────────────────────────────╯
+""",
+        """
+ Unrecognized options
+ -----------------------------------
+  Unrecognized options: --num-step, 5
+  ----------------------------------
+  Perhaps you meant:
+      --num-steps INT
+          Steps. See --seed.
+  ----------------------------------
+  For full helptext, run x --help
+""",
+    ],
+)
+def test_a_terminal_without_utf8_reads_the_same(box):
+    assert _first_sentence(box) == "Unrecognized options: --num-step, 5: did you mean --num-steps?"
 
 
 @pytest.mark.parametrize(

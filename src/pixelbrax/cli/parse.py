@@ -50,9 +50,11 @@ def _first_sentence(box: str) -> str:
     """What tyro's box of error messages says, on one line, with the flags that it takes for meant."""
     lines = [line.strip("│ \t") for line in box.splitlines()]
     text = [line for line in lines if line and line[0] not in "╭╰"]
-    ends = [i for i, line in enumerate(text) if set(line) <= {"─"} or line.startswith(("Perhaps", "For full helptext"))]
-    said, advice = (text[: ends[0]], text[ends[0] :]) if ends else (text, [])
-    meant = dict.fromkeys(flag for line in advice for flag in re.findall(r"^(--[a-z][\w-]*)", line))
+    if "╭" not in box:  # where the output is not UTF-8, the title is a line of the text, with a rule under it
+        text = text[2:]
+    ends = [i for i, line in enumerate(text) if set(line) <= {"─", "-"} or line.startswith("For full helptext")]
+    said, advice = (text[: ends[0]], " ".join(text[ends[0] :])) if ends else (text, "")
+    meant = dict.fromkeys(re.findall(r"(?<= )--[a-z][\w-]*(?= )", advice.partition("Perhaps you meant")[2]))
     return " ".join(said) + (f": did you mean {' or '.join(list(meant)[:2])}?" if meant else "")
 
 

@@ -1,0 +1,83 @@
+"""A run done again by its own settings, gone on with, and told briefly; all from states of the probe."""
+
+import csv
+import tomllib
+
+import pytest
+
+from pixelbrax.cli.main import main
+from pixelbrax.training import Cohort, EnvConfig, RunDir
+from tests.probe import probe_env
+
+TINY = """
+train --env inverted_pendulum --obs state --critic state --num-envs 4 --unroll-length 4 --num-minibatches 2
+--num-epochs 1 --features 8 --num-steps 96 --log-interval 2 --eval-episodes 2
+""".split()  # 6 updates
+TIMES = {"seconds", "steps_per_second"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _probe():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EnvConfig, "build", lambda self: probe_env(pays_side=True, outputs=()))
+        yield
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """A finished tiny run."""
+    root = tmp_path_factory.mktemp("runs")
+    assert main([*TINY, "--runs", str(root), "--name", "first"]) == 0
+    return RunDir.open(root / "first")
+
+
+def _rows(run):
+    with run.metrics_file.open() as file:
+        return [{k: v for k, v in row.items() if k not in TIMES} for row in csv.DictReader(file)]
+
+
+def test_a_run_is_done_again_by_its_own_settings(first, capsys):
+    again = ["train", "--config", str(first.config_file), "--runs", str(first.path.parent), "--quiet"]
+    assert main(again) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["deterministic return", "video", "curve"]
+    second = RunDir.open(first.path.parent / "first-2")
+    assert second.load_config() == first.load_config()
+    assert _rows(second) == _rows(first)
+    assert second.read_evaluations() == first.read_evaluations()
+    facts = tomllib.loads(second.config_file.read_text())["provenance"]
+    assert facts["command"] == " ".join(["pixelbrax", *again])
+
+
+def test_the_untrained_policy_need_not_be_evaluated(first, capsys):
+    again = ["train", "--config", str(first.path), "--runs", str(first.path.parent), "--no-initial-eval"]
+    assert main([*again, "--name", "trained-only"]) == 0
+    run = RunDir.open(first.path.parent / "trained-only")
+    assert set(run.read_evaluations()) == {"trained"}
+    assert _rows(run) == _rows(first)
+    assert "before training" not in capsys.readouterr().out
+    assert not run.load_config().initial_eval
+
+
+def test_what_is_evaluated_is_not_evaluated_again(first, capsys, monkeypatch):
+    """Neither of a run that had ended, nor the untrained policy of one that was stopped in its first interval."""
+    video, evaluations = first.video_file.stat().st_mtime_ns, first.read_evaluations()
+    assert main(["train", "--resume", str(first.path), "--quiet"]) == 0
+    assert "deterministic return" in capsys.readouterr().out
+    assert first.video_file.stat().st_mtime_ns == video
+    assert first.read_evaluations() == evaluations
+
+    def stop(*args):
+        raise KeyboardInterrupt
+
+    runs = first.path.parent
+    with monkeypatch.context() as patch:
+        patch.setattr(Cohort, "train", stop)
+        assert main([*TINY, "--runs", str(runs), "--name", "stopped", "--quiet"]) == 130
+    assert "To go on: pixelbrax train --resume" in capsys.readouterr().out
+    stopped = RunDir.open(runs / "stopped")
+    before = stopped.read_evaluations()["untrained"]
+    assert main(["train", "--resume", str(stopped.path)]) == 0
+    assert "untrained policy" not in capsys.readouterr().out
+    assert stopped.read_evaluations()["untrained"] == before
+    assert _rows(stopped) == _rows(first)
