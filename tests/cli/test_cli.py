@@ -126,7 +126,7 @@ def _leaves(run):
         ("eval", "eval"),
         ("render", "name either a task or --run"),
         ("render nope", "unknown environment 'nope'"),
-        ("render ant --out ant.gif", "must end in .png or .mp4"),
+        ("render ant --out ant.jpg", "must end in .png, .mp4 or .gif"),
         ("render ant --out nowhere/ant.png", "there is no folder"),
         ("render ant --size 0", "size is 0"),
     ],
