@@ -30,7 +30,8 @@ def lone_marker(count: int) -> str | None:
 def legend_below(figure: Figure, most_columns: int = 3) -> None:
     """A legend under the axes, where it covers no data; long names in lines of their own."""
     found = [axes.get_legend_handles_labels() for axes in figure.axes]
-    handles, labels = ([entry for pair in found for entry in pair[k]] for k in (0, 1))
+    handles = [handle for pair in found for handle in pair[0]]
+    labels = [str(label) for pair in found for label in pair[1]]
     width = int(16 * figure.get_figwidth())  # characters of small type
     columns = max(1, min(most_columns, len(labels), width // (6 + max(map(len, labels)))))
     wrapped = [textwrap.fill(label, width // columns - 6) for label in labels]
