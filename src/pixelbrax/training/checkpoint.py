@@ -153,8 +153,8 @@ def load_newest(candidates: Iterable[int], load: Callable[[int], T], note: Calla
 
 
 def _damaged(where: Path, why: str, known: set[int]) -> DamagedCheckpointError:
-    older = [updates for updates in sorted(known) if str(updates) != where.name]
-    remedy = f"remove that folder to use the one of update {older[-1]:,}" if older else "there is no other"
+    older = sorted(updates for updates in known if updates < int(where.name))
+    remedy = f"remove that folder to use the one of update {older[-1]:,}" if older else "there is none before it"
     return DamagedCheckpointError(f"the checkpoint {where} is damaged or of another version ({why}); {remedy}")
 
 
