@@ -12,13 +12,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from pixelbrax.cli import main
+from pixelbrax.distractors.bank import ClipBank
+from pixelbrax.distractors.video import Video
 from pixelbrax.errors import ConfigError
 from pixelbrax.training import RunDir, TrainConfig
 from pixelbrax.training.link import Channel, End, Link
-from pixelbrax.training.processes import Processes, checkpoints_of, settings_of
+from pixelbrax.training.processes import Processes, checkpoints_of, clips_of, settings_of
 from pixelbrax.training.rendezvous import meet, parse_address
 from pixelbrax.training.signals import interruptible
 from pixelbrax.training.tunnel import Tunnel
@@ -61,6 +64,7 @@ def _linked(count):
 
 def _die(link):
     """As the kernel does it for a process that is killed."""
+    link._left.set()  # the dead say nothing
     for channel in link._channels.values():
         channel.socket.shutdown(socket.SHUT_RDWR)
 
@@ -298,6 +302,13 @@ def test_copies_of_checkpoints_are_told_apart(tmp_path):
     assert one == other
     (runs[1].checkpoint_dir / "4" / "default" / "array").write_bytes(b"Weights")
     assert checkpoints_of([runs[1]]) != one
+
+
+def test_other_videos_are_told_apart():
+    frames = np.zeros((4, 3, 8, 8), np.uint8)
+    one, same, other = (ClipBank.of({"clip": each}) for each in (frames, frames.copy(), frames + 1))
+    assert clips_of((Video(bank=one),)) == clips_of((Video(bank=same),))
+    assert clips_of((Video(bank=one),)) != clips_of((Video(bank=other),))
 
 
 def test_interrupts_are_not_lost_in_jax_garbage_collection():

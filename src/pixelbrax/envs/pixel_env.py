@@ -117,8 +117,8 @@ class PixelEnv(CompilesOnce):
         Args:
           physics: the engine's environment.
           camera: from where it is seen: a name or number of a camera of the model, a `CameraSpec`, a `Camera` that
-            stands still, or several of them by names of your own; by default the model's first, or where MuJoCo's
-            viewer first looks from.
+            stands still, or several of them by names of your own; by default the model's first, or one that frames its
+            bodies (see `default_camera`).
           image_size: height and width of the observation in pixels, 8 to 512; one number for both.
           frame_stack: number of successive frames in one observation of pixels.
           action_repeat: physics steps ("frames") an action lasts. Only the last is rendered; rewards are summed.
@@ -169,7 +169,8 @@ class PixelEnv(CompilesOnce):
         self._randomizer = Randomizer(physics, randomization_fn)
         stage = Stage.of(physics.mj_model, self.scene, *self.images.shape)
         distraction = Distraction(resolve(distractors), stage)
-        self.video_bytes = distraction.several.num_bytes
+        self.distractors = distraction.several
+        self.video_bytes = self.distractors.num_bytes
         check_videos(self.video_bytes)
         self._observer = Observer(self._randomizer, physics.mj_model, self.scene, cameras, self.images, distraction)
 

@@ -12,11 +12,12 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 from rich.console import Console
 
 import pixelbrax
@@ -184,6 +185,34 @@ def settings_of(configs: Mapping[str, TrainConfig]) -> dict[str, Any]:
     for name in others:
         facts |= {f"{key} of {name}": value for key, value in plain[name].items() if value != plain[first].get(key)}
     return facts
+
+
+def agree_on(name: str, value: Callable[[], object]) -> None:
+    """Compares one more fact, if there are several processes.
+
+    Raises:
+      ConfigError: it differs.
+    """
+    if _group.link:
+        _group.link.agree({name: value()}, _ANSWER_SECONDS)
+
+
+def clips_of(distractor: object) -> str:
+    """Checksum of the images that a distractor keeps: folders of one name may hold other videos elsewhere."""
+    total = hashlib.sha256()
+
+    def add(part: object) -> None:
+        if isinstance(part, np.ndarray | jax.Array):
+            total.update(np.ascontiguousarray(part).view(np.uint8).data if part.size else b"")
+        elif isinstance(part, tuple):
+            for each in part:
+                add(each)
+        elif is_dataclass(part):
+            for each in fields(part):
+                add(getattr(part, each.name))
+
+    add(distractor)
+    return total.hexdigest()[:12]
 
 
 def checkpoints_of(runs: Sequence[RunDir]) -> dict[str, str]:
