@@ -43,7 +43,7 @@ def test_divergence_is_in_every_file_and_line(tmp_path, monkeypatch):
     assert "3 episodes diverged" in said
 
 
-@pytest.mark.parametrize("diverges_at", [None, 5])
+@pytest.mark.parametrize("diverges_at", [pytest.param(None, marks=pytest.mark.full), 5])
 def test_totals_count_short_first_episodes_too(diverges_at):
     """Of four environments over 24 steps; the clock of the first episodes begins anywhere in 0..9."""
     env = probe_env(diverges_at=diverges_at, outputs=())
