@@ -4,12 +4,14 @@ With each goes a checksum of every array, which is compared when it is loaded: n
 every bit that has changed since.
 """
 
+import contextlib
 import errno
 import hashlib
+import logging
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,7 +41,7 @@ def save_checkpoint(folder: Path, updates: int, state: object) -> None:
     drop_checkpoints(folder, updates)
     folder.mkdir(parents=True, exist_ok=True)
     arrays = jax.device_get(_flat(state))
-    with writing(folder / str(updates)), _manager(folder) as manager:
+    with writing(folder / str(updates)), _without_orbax_log(), _manager(folder) as manager:
         try:
             checksums = {_CHECKSUMS: {name: _checksum(x) for name, x in arrays.items()}}
             manager.save(updates, args=ocp.args.StandardSave(arrays), custom_metadata=checksums)
@@ -95,7 +97,7 @@ def load_checkpoint(folder: Path, like: T, updates: int, note: Callable[[str], N
       DamagedCheckpointError: there is none, it is damaged, or it is of another kind of run.
     """
     where = folder / str(updates)
-    with _manager(folder) as manager:
+    with _without_orbax_log(), _manager(folder) as manager:
         try:
             leaves = manager.restore(updates, args=ocp.args.StandardRestore(_target(like)))
             kept = (manager.metadata(updates).custom_metadata or {}).get(_CHECKSUMS)
@@ -169,6 +171,18 @@ def _changed(leaves: Mapping[str, Any], kept: object) -> str | None:
     """The name of an array that is not what was written, if there is one."""
     known = kept if isinstance(kept, dict) else {}
     return next((name for name, x in leaves.items() if known.get(name) != _checksum(x)), None)
+
+
+@contextlib.contextmanager
+def _without_orbax_log() -> Iterator[None]:
+    """Orbax logs with a traceback what it raises too, and what is told here in one line."""
+    logger = logging.getLogger("absl")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 class _WithoutLateCallbacks:
