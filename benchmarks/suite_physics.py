@@ -115,7 +115,7 @@ def main() -> None:
     if args.reference:
         reference(args.reference)
         return
-    from pixelbrax.cli.main import use_compilation_cache
+    from pixelbrax.cache import enable_compilation_cache
     from pixelbrax.cli.measure import write_rows
 
     with tempfile.TemporaryDirectory() as folder:
@@ -123,7 +123,7 @@ def main() -> None:
         command = [args.python, __file__, "--reference", str(file)]
         subprocess.run(command, check=True, env=os.environ | {"MUJOCO_GL": "disabled", "PYTHONPATH": ""})
         kept = dict(np.load(file))
-    use_compilation_cache()
+    enable_compilation_cache()
     rows: list[dict[str, Any]] = []
     for task in args.env:
         there = {key: kept[f"{task}/{key}"] for key in ("qpos", "qvel", "action", "settings")}

@@ -1,4 +1,4 @@
-"""Writes the tables of the README from `benchmarks/results`, or with --check fails if they are out of date.
+"""Writes the README's and the docs' tables from `benchmarks/results`, or with --check fails if they are out of date.
 
 Usage: python benchmarks/tables.py [--check]
 """
@@ -9,6 +9,8 @@ import json
 import re
 import sys
 from pathlib import Path
+
+import task_tables
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -240,21 +242,21 @@ for _name, _stem in ALSO_ON_GPUS.items():  # what gpu.py has brought home
 
 
 def main() -> int:
-    """Rewrites the README between its markers."""
+    """Rewrites the documents between their markers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
-    text = before = README.read_text()
-    for name, table in TABLES.items():
-        pattern = re.compile(f"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        if not pattern.search(text):
-            sys.exit(f"README.md has no table {name}")
-        text = pattern.sub(lambda match, table=table: f"{match[1]}{table()}\n{match[2]}", text)
-    if check:
-        if text != before:
-            sys.exit("README.md's tables are out of date: run python benchmarks/tables.py")
-        return 0
-    README.write_text(text)
+    for document, tables in ((README, TABLES), (ROOT / "docs" / "tasks.md", task_tables.TABLES)):
+        text = before = document.read_text()
+        for name, table in tables.items():
+            pattern = re.compile(f"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+            if not pattern.search(text):
+                sys.exit(f"{document.name} has no table {name}")
+            text = pattern.sub(lambda match, table=table: f"{match[1]}{table()}\n{match[2]}", text)
+        if not check:
+            document.write_text(text)
+        elif text != before:
+            sys.exit(f"{document.name}'s tables are out of date: run python benchmarks/tables.py")
     return 0
 
 
