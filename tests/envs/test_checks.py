@@ -79,7 +79,7 @@ def test_numbers_of_numpy_lists_and_single_outputs_are_as_good():
 
 def test_what_is_no_physics_is_refused():
     with pytest.raises(ConfigError, match=r"physics is 'ant': it must be a Physics; pixelbrax.make takes names"):
-        PixelEnv("ant")
+        PixelEnv("ant")  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("size", [1, 6])
@@ -91,7 +91,7 @@ def test_an_action_of_another_shape_is_refused_and_never_broadcast(monkeypatch, 
     written = ", ".join(map(str, shape))
     message = rf"the action of an environment has shape \({written},?\): it must have shape \({size},\)"
     with pytest.raises(ConfigError, match=message) as e:
-        env.step(STATE, np.zeros(shape))
+        env.step(STATE, np.zeros(shape))  # pyright: ignore[reportArgumentType]
     assert ("for a batch of environments use jax.vmap" in str(e.value)) == (len(shape) == 2)
     with pytest.raises(ConfigError, match=message):
         jax.eval_shape(jax.vmap(env.step), STATES, jnp.zeros((3, *shape)))
@@ -176,7 +176,7 @@ def test_pictures_name_the_cameras_and_sizes_are_whole_numbers():
         ENV.picture(STATE, "nope")
     for size, message in ((0, "height is 0: it must be at least 1"), (8.0, "height is 8.0: it must be a whole number")):
         with pytest.raises(ConfigError, match=message):
-            ENV.render(STATE, size, 8)
+            ENV.render(STATE, size, 8)  # pyright: ignore[reportArgumentType]
     for function in (ENV.picture, lambda state: ENV.render(state, 8, 8)):
         with pytest.raises(ConfigError, match="is a batch of shape"):
             function(STATES)

@@ -26,7 +26,7 @@ def _compilations(function):
     """How many programs a call compiles, and what it returns."""
     compiled = []
 
-    def count(event, duration, **kwargs):
+    def count(event, duration_secs, **kwargs):
         compiled.extend([event] * (event == "/jax/core/compile/backend_compile_duration"))
 
     jax.monitoring.register_event_duration_secs_listener(count)

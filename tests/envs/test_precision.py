@@ -1,5 +1,6 @@
 """Where JAX computes in double precision, environments compute in float32 what they compute without."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -85,7 +86,8 @@ def test_the_renderer_alone_draws_the_same():
     picture = env.picture(env.reset(KEY))
     single = render(*picture, 16, 16, ("rgb", "depth"), shadows=True)
     with jax.enable_x64(True):
-        double = jax.jit(lambda *args: render(*args, 16, 16, ("rgb", "depth"), shadows=True))(*picture)
+        draw = functools.partial(render, height=16, width=16, outputs=("rgb", "depth"), shadows=True)
+        double = jax.jit(draw)(*picture)
         assert Scene.from_mujoco(ProbePhysics.mj_model).geom_rgb.dtype == jnp.float32
     assert double.depth.dtype == jnp.float32
     assert np.abs(double.rgb.astype(int) - single.rgb.astype(int)).max() <= 1
