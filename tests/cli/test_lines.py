@@ -35,7 +35,7 @@ from pixelbrax.training import RunDir, TrainConfig
         ("train --samples 3", "samples is 3"),
         ("bench render --seconds inf", "seconds is inf"),
         ("bench render --seconds 1e9", "seconds is 1000000000.0: it must be at most 3600"),
-        ("bench env --num-envs 99999999999", "num-envs is '99999999999'"),
+        ("bench env --num-envs 99999999999999999999", "num-envs is '99999999999999999999'"),
         ("bench render --num-envs 100000000 --env inverted_pendulum", "at most"),
         ("bench render --size 100000 --env inverted_pendulum", "size is 100000"),
         ("plot r --out folder/x.png", "there is no folder"),

@@ -35,7 +35,7 @@ def numbers(name: str, text: str) -> list[int]:
       ConfigError: they are no such numbers; the message names the flag.
     """
     parts = text.split(",")
-    if not all(part.isdecimal() and len(part) < 10 and int(part) > 0 for part in parts):
+    if not all(part.isdecimal() and len(part) < 16 and int(part) > 0 for part in parts):
         raise ConfigError(f"{name} is {text!r}: it must be positive whole numbers separated by commas, such as 1,256")
     return [int(part) for part in parts]
 
