@@ -409,7 +409,6 @@ def test_the_death_of_one_process_ends_the_other_in_one_line(when, dead, tmp_pat
     assert f"process {dead} is gone" in line
     if when == "steps/s":
         assert "start all processes with --resume" in line
-        assert main(["eval", str(tmp_path / "run"), "--help"]) == 0
         assert RunDir.open(tmp_path / "run").read_metrics()
     elif dead == 1:
         assert not (tmp_path / "run").exists(), "there is nothing to go on from, and the name is free"
