@@ -95,7 +95,9 @@ def test_eager_states_are_those_of_a_program():
         jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
-def test_programs_go_with_their_environment():
+@pytest.mark.parametrize("cheap_reset", [True, False])
+def test_programs_go_with_their_environment(monkeypatch, cheap_reset):
+    monkeypatch.setattr(ProbePhysics, "cheap_reset", cheap_reset)
     env = probe_env(outputs=())
     state = env.step(env.reset(KEY), ACTION)
     kept = weakref.ref(env)

@@ -1,5 +1,6 @@
 """Calls from outside of any compiled program: each method is compiled once for each environment."""
 
+import copy
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -37,7 +38,8 @@ def compiled_once(*static: str) -> Callable[[Method], Method]:
             programs = vars(self).setdefault(_PROGRAMS, {})
             name = method.__name__
             if name not in programs:
-                programs[name] = jax.jit(functools.partial(method, self), static_argnames=static)
+                # Of a twin: what JAX keeps of a program must not keep the object that owns it alive.
+                programs[name] = jax.jit(functools.partial(method, copy.copy(self)), static_argnames=static)
             return programs[name](*args, **kwargs)
 
         return call  # pyright: ignore[reportReturnType]

@@ -113,7 +113,7 @@ def _outputs(outputs: Any) -> tuple[ImageOutput, ...]:
         raise ConfigError(f"unknown output {unknown[0]!r}: an environment gives {', '.join(IMAGE_OUTPUTS)}")
     if twice := [name for name in names if names.count(name) > 1]:
         raise ConfigError(f"outputs has {twice[0]!r} twice: name each once")
-    return names
+    return names  # pyright: ignore[reportReturnType]
 
 
 def _key(output: str, camera: str, cameras: Collection[str]) -> str:

@@ -69,7 +69,7 @@ class Task:
             ("look", (Look, NoneType), "a Look or None"),
             ("sizes", (Sizes, NoneType), "Sizes or None"),
         ):
-            if not isinstance(getattr(self, field), kinds):
+            if not isinstance(getattr(self, field), kinds):  # pyright: ignore[reportArgumentType]
                 raise ConfigError(f"task {self.name!r} has {field} {getattr(self, field)!r:.80}: it must be {rule}")
 
     @property
