@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from pixelbrax.errors import ConfigError
+from pixelbrax.physics.linear import without_lapack
 from pixelbrax.precision import in_float32
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -20,13 +21,14 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 def exact(method: Method) -> Method:
     """Lets matrix products keep all of float32's bits; GPUs and TPUs else keep 10 or 7, too few for positions.
 
-    Where JAX computes in double precision (`jax_enable_x64`), this stays in float32.
+    Where JAX computes in double precision (`jax_enable_x64`), this stays in float32. Linear systems are solved without
+    LAPACK where that may hang (`linear.py`).
     """
 
     @in_float32
     @functools.wraps(method)
     def exactly(*args: Any, **kwargs: Any) -> Any:
-        with jax.default_matmul_precision("highest"):
+        with jax.default_matmul_precision("highest"), without_lapack():
             return method(*args, **kwargs)
 
     return exactly  # pyright: ignore[reportReturnType]
