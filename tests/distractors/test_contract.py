@@ -70,7 +70,7 @@ WRONG = [
         lambda state, seen, stage: seen if seen.rgb.mean() > 0 else None,
         "Mine.apply_frame must know an array's numbers",
     ),
-    ("apply_frame", lambda state, seen, stage: Picture(np.asarray(seen.rgb), None), "Mine.apply_frame must know"),
+    ("apply_frame", lambda state, seen, stage: Picture(np.asarray(seen.rgb), None), "Mine.apply_frame must know"),  # pyright: ignore
     ("apply_scene", lambda state, view, stage: view.scene, "Mine.apply_scene gives a Scene: it must give a View"),
     (
         "apply_scene",

@@ -1,4 +1,6 @@
 """Numbers of distractors that make no sense are refused when they are given, not seen as odd pictures."""
+# Wrong kinds are given on purpose.
+# pyright: reportArgumentType=false, reportCallIssue=false
 
 import dataclasses
 import math

@@ -144,7 +144,7 @@ class _Many(Wrapper):
 
 class _Branches(Wrapper):
     def step(self, state, action):
-        return self.env.step(state, action if state.obs[0] > 0 else -action)
+        return self.env.step(state, action if state.obs[0] > 0 else -action)  # pyright: ignore
 
 
 class _Grows(Wrapper):
@@ -156,7 +156,7 @@ class _Grows(Wrapper):
 class _Widens(Wrapper):
     def step(self, state, action):
         state = self.env.step(state, action)
-        return state.replace(obs=jnp.concatenate([state.obs, action]))
+        return state.replace(obs=jnp.concatenate([state.obs, action]))  # pyright: ignore
 
 
 @pytest.mark.parametrize(

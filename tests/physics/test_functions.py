@@ -152,7 +152,7 @@ def test_what_mjx_lacks_is_told():
     spec = mujoco.MjSpec.from_string(CREATURE.read_text())
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICIT
     with pytest.raises(ConfigError, match=r"^MJX cannot simulate the model: .*IMPLICIT"):
-        MjcfPhysics(spec, lambda before, action, after: 0.0)
+        MjcfPhysics(spec, lambda before, action, after: 0.0)  # pyright: ignore
 
 
 class _Modelled(ProbePhysics):

@@ -1,4 +1,6 @@
 """Cameras from everywhere, also from straight above, against MuJoCo's; and those that could only draw nothing."""
+# Wrong kinds are given on purpose.
+# pyright: reportArgumentType=false
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,6 @@
 """Physics and rewards that are no longer finite are seen wherever a run is looked at."""
+# NumPy stands for JAX here.
+# pyright: reportArgumentType=false
 
 import io
 from dataclasses import replace
