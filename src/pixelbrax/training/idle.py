@@ -22,24 +22,37 @@ def idle_watch(
       seconds: without processor time until then.
       tick: seconds between two looks.
     """
+    wall, cpu = time.perf_counter(), time.process_time()
+    active = wall
+
+    def look() -> bool:
+        nonlocal wall, cpu, active
+        now, used = time.perf_counter(), time.process_time()
+        if used - cpu > _BUSY_SHARE * (now - wall):
+            active = now
+        wall, cpu = now, used
+        if now - active < seconds:
+            return True
+        say(
+            f"{what}: no progress, the processor has been idle for {now - active:.0f} s. This process waits "
+            "for another one or for itself; Ctrl-C (twice, if need be) stops it, `py-spy dump` shows where"
+        )
+        return False
+
+    with ticking(tick, look):
+        yield
+
+
+@contextlib.contextmanager
+def ticking(seconds: float, tick: Callable[[], bool]) -> Iterator[None]:
+    """Calls `tick` every so many seconds while it returns True, from a thread of its own: the main one may be busy."""
     done = threading.Event()
 
-    def watch() -> None:
-        wall, cpu = time.perf_counter(), time.process_time()
-        active = wall
-        while not done.wait(tick):
-            now, used = time.perf_counter(), time.process_time()
-            if used - cpu > _BUSY_SHARE * (now - wall):
-                active = now
-            wall, cpu = now, used
-            if now - active >= seconds:
-                say(
-                    f"{what}: no progress, the processor has been idle for {now - active:.0f} s. This process waits "
-                    "for another one or for itself; Ctrl-C (twice, if need be) stops it, `py-spy dump` shows where"
-                )
-                return
+    def run() -> None:
+        while not done.wait(seconds) and tick():
+            pass
 
-    thread = threading.Thread(target=watch, daemon=True)
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     try:
         yield

@@ -1,13 +1,12 @@
 """What a person sees while a run is under way."""
 
 import contextlib
-import threading
 import time
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
 
-from pixelbrax.training.idle import idle_watch
+from pixelbrax.training.idle import idle_watch, ticking
 
 _LINE_SECONDS = 10.0  # between two lines where the output is no terminal
 
@@ -63,20 +62,14 @@ class Progress:
         if not self.console.is_terminal:
             yield
             return
-        done = threading.Event()
         with self.console.status(text()) as status:
 
-            def tick() -> None:
-                while not done.wait(0.5):
-                    status.update(text())
+            def tick() -> bool:
+                status.update(text())
+                return True
 
-            thread = threading.Thread(target=tick, daemon=True)
-            thread.start()
-            try:
+            with ticking(0.5, tick):
                 yield
-            finally:
-                done.set()
-                thread.join()
 
 
 def progress_line(row: dict[str, float], total_steps: int, seconds_left: float) -> str:
