@@ -154,7 +154,7 @@ def _picture(scene, model, bodies):
         (lambda model, keys: (model, jax.tree.map(lambda x: None, model)), "changes nothing"),
         (
             lambda model, keys: (model, jax.tree.map(lambda x: None, model).tree_replace({"geom_rgba": 0})),
-            r"draws 'geom_rgba' of shape \(4,\) for an environment: the model's has",
+            r"returns 'geom_rgba' of shape \(3, 4\) for one key: its in_axes has 0",
         ),
     ],
 )

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import brax
 import mujoco
+import numpy as np
 
-import pixelbrax
+from pixelbrax.physics.brax import quiet_brax
+from pixelbrax.tasks import get_task
 
 FOLDER = Path(__file__).parent
 HEIGHT, WIDTH = 120, 160
@@ -76,7 +79,7 @@ _XML = {
         <worldbody>{_LAMP}{_FLOOR}{_WITH_MATERIAL}</worldbody>""",
     "uniform": f"""
         <asset><texture name="t" type="2d" builtin="checker" rgb1=".9 .6 .3" rgb2=".2 .3 .6" width="64" height="64"
-        colorspace="sRGB"/><material name="m" texture="t" texrepeat="11 7" texuniform="true"/></asset>
+        colorspace="sRGB"/><material name="m" texture="t" texrepeat="8 5" texuniform="true"/></asset>
         <worldbody>{_LAMP}{_FLOOR}{_WITH_MATERIAL}</worldbody>""",
     "materials": f"""
         <asset><material name="glow" emission=".6" rgba=".3 .6 .3 1"/>
@@ -98,21 +101,48 @@ _TASKS = {
     "humanoid": View((0.0, 0.0, 1.0), 3.0, 130.0, -10.0),
     "ant": View((0.0, 0.0, 0.4), 4.0, 130.0, -40.0),
 }
+_ASSETS, _FILES = Path(brax.__file__).parent / "envs" / "assets", {"halfcheetah": "half_cheetah"}
 NAMES = (*_XML, *_TASKS)
 
 
 def load(name: str) -> tuple[mujoco.MjModel, mujoco.MjData, View]:
     """A scene in its initial configuration."""
     if name in _TASKS:
-        model, view = pixelbrax.make(name).physics.mj_model, _TASKS[name]
+        model, view = _of_brax(name), _TASKS[name]
     else:
         model, view = mujoco.MjModel.from_xml_string(f"<mujoco>{_XML[name]}</mujoco>"), View()
     model.vis.quality.offsamples = 0  # one sample a pixel, as ours
     model.vis.quality.shadowsize = 4096
+    model.vis.quality.numslices, model.vis.quality.numstacks = 96, 48  # round geoms, not facets
     model.vis.map.shadowclip = 4.0 / model.stat.extent
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     return model, data, view
+
+
+def _of_brax(name: str) -> mujoco.MjModel:
+    """A task's model as it is drawn, but for what MuJoCo's renderer does not draw as described.
+
+    Brax's textures are 127 and 100 texels wide. Mesa shrinks textures of such sizes wrongly in mipmaps: limbs
+    at a distance turn white. A power of two is halved without rest. And MuJoCo's shadow maps begin where the light is,
+    which in Brax's humanoid is below its chest, though its light has but a direction.
+    """
+    with quiet_brax():
+        spec = mujoco.MjSpec.from_file(str(_ASSETS / f"{_FILES.get(name, name)}.xml"))
+        for texture in spec.textures:
+            faces = 6 if texture.height > texture.width else 1
+            texture.width, texture.height = 128, 128 * faces
+        for light in spec.lights:
+            light.pos[2] = 4
+        model = spec.compile()
+    get_task(name).look.apply(model)
+    return model
+
+
+def bodies(model: mujoco.MjModel, segmentation: np.ndarray) -> np.ndarray:
+    """(height, width) bool, where geom ids are those of anything but a plane."""
+    planes = np.append(model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE, True)  # the last is what -1, nothing, finds
+    return ~planes[segmentation]
 
 
 def picture(name: str, shadows: bool) -> Path:

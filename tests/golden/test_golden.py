@@ -11,5 +11,8 @@ from tests.images import read_image
 @pytest.mark.parametrize("shadows", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_colors_are_mujocos(name, shadows):
-    difference = np.abs(read_image(picture(name, shadows)).astype(int) - ours(name, shadows))
+    mine, body = ours(name, shadows)
+    difference = np.abs(read_image(picture(name, shadows)).astype(int) - mine)
     assert difference.mean() <= 6
+    assert body.sum() > 300
+    assert difference[body].mean() <= 3
