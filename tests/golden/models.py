@@ -135,7 +135,9 @@ def _of_brax(name: str) -> mujoco.MjModel:
         for light in spec.lights:
             light.pos[2] = 4
         model = spec.compile()
-    get_task(name).look.apply(model)
+    look = get_task(name).look
+    assert look is not None
+    look.apply(model)
     return model
 
 

@@ -137,7 +137,7 @@ def _warn_of_missing_numerics(env: PipelineEnv) -> None:
             f"{type(env).__name__}'s model has none of the <custom> numerics that Brax's {env.backend!r} engine needs: "
             f"without them its bodies may fly apart. Begin with <custom>{numerics}</custom> in its MJCF and tune them, "
             'or use backend="mjx" or "generalized"',
-            stacklevel=4,
+            stacklevel=5,  # where `wrap` is called
         )
 
 
