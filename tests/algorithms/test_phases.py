@@ -138,7 +138,7 @@ def test_the_auxiliary_loss_is_the_papers(name):
     [
         ({"auxiliary_minibatches": 7}, "auxiliary_minibatches 7 does not divide the 512 steps of a phase"),
         ({"policy_iterations": 0}, "policy_iterations is 0: it must be at least 1"),
-        ({"clone_coef": -1.0}, "clone_coef is -1.0: it must not be negative"),
+        ({"clone_coef": -1.0}, "clone_coef is -1.0: it must be at least 0"),
     ],
 )
 @pytest.mark.parametrize("name", ["ppg", "dcpg"])

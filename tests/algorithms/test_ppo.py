@@ -87,7 +87,7 @@ def test_gradients_are_clipped_by_their_global_norm():
         ({"num_minibatches": 7}, "num_minibatches 7 does not divide num_envs 16: 14 environments would do"),
         ({"num_envs": 0}, "num_envs is 0"),
         ({"learning_rate": 0.0}, "learning_rate is 0.0: it must be positive"),
-        ({"discount": 1.5}, "discount is 1.5: it must lie between 0 and 1"),
+        ({"discount": 1.5}, "discount is 1.5: it must be at most 1"),
     ],
 )
 def test_bad_settings_are_told(change, message):
