@@ -35,5 +35,6 @@ class Divergence:
         return (
             f"WARNING: {run.path}: {diverged:,} of {ended:,} episodes ({diverged / ended:.1%}) diverged: their physics "
             "or reward was no longer finite, which truncates them. Give the physics a smaller time step or another "
-            "--backend, and look for a division by 0 or a logarithm in the reward; see `diverged` in metrics.csv"
+            "--backend (on Brax's spring and positional engines a model of your own needs its <custom> numerics), and "
+            "look for a division by 0 or a logarithm in the reward; see `diverged` in metrics.csv"
         )
