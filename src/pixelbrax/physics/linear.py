@@ -1,9 +1,10 @@
 """Solving linear systems inside an engine's step without LAPACK, where LAPACK calls may wait for each other for ever.
 
-jaxlib 0.10.0 to 0.11.1 split a large batch of LAPACK calls into tasks for XLA's thread pool, and wait for them inside a
-thread of that pool (jax-ml/jax 859992407d took it back). When as many such calls run at once as the pool has threads,
-none of them ends: seen with MJX's solves on two CPU devices and two cores. For the small matrices of a body these
-functions take no longer than LAPACK. To be removed with the support of these versions.
+From 0.10.0 on, and until 0.11.2 at the latest, jaxlib splits a large batch of LAPACK calls into tasks for XLA's thread
+pool, and waits for them inside a thread of that pool (jax-ml/jax 859992407d took it back). When as many such calls run
+at once as the pool has threads, none of them ends: seen with the same solves as MJX's on two CPU devices and two
+threads. For the small matrices of a body these functions take no longer than LAPACK. To be removed with the support of
+these versions.
 """
 
 import contextlib
