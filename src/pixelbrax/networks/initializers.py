@@ -18,9 +18,8 @@ class Initializer(Protocol):
 def orthogonal(scale: float) -> Initializer:
     """Orthogonal initialization (Saxe et al. 2014) times `scale`, as `flax.nnx.initializers.orthogonal`.
 
-    Under `jax.vmap` it decomposes the matrices one after the other. jaxlib from 0.10.0 to before 0.11.2 splits a batch of
-    LAPACK calls into tasks for XLA's thread pool, and wait for them inside a thread of that pool: with as many such
-    calls at once as the pool has threads, all wait for ever (jax-ml/jax 859992407d). A single matrix is no batch.
+    Under `jax.vmap` it decomposes the matrices one after the other: batched LAPACK calls of some jaxlib versions wait for
+    each other for ever (`physics/linear.py` says which and why), and a single matrix is no batch.
     """
     sample = nnx.initializers.orthogonal(scale)
 
