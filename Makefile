@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
+# The tests of a file share what they compile, so one process runs them all; files begin in the order of their names.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
 .DEFAULT_GOAL := help
@@ -16,10 +18,10 @@ demo: $(READY)  ## train HalfCheetah from pixels (five to ten minutes on a lapto
 	$(BIN)/pixelbrax train --preset demo
 
 test: $(DEV_READY)  ## run the tests, on two cores
-	$(BIN)/python -m pytest -n 2
+	$(PYTEST)
 
-test-all: $(DEV_READY)  ## run the tests, and every task on every engine (slow)
-	$(BIN)/python -m pytest -n 2 -m ''
+test-all: $(DEV_READY)  ## run all tests: every task, engine, algorithm and length (hours)
+	$(PYTEST) -m ''
 
 lint: $(DEV_READY)  ## check style and types
 	$(BIN)/ruff check .

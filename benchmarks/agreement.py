@@ -1,6 +1,6 @@
 """Whether an accelerator shows what the CPU shows, and shows it again to the bit.
 
-Usage: python benchmarks/agreement.py [--env halfcheetah ...] [--num-envs 64] [--size 64] [--json F]
+Usage: python benchmarks/agreement.py [--task halfcheetah ...] [--num-envs 64] [--size 64] [--json F]
 
 Both take one step from the same states, some of which end an episode or begin one, and their pictures are compared:
 geoms pixel by pixel, colors where the geoms agree. Then the accelerator plays the same episodes twice. The first of the
@@ -20,7 +20,7 @@ import numpy as np
 
 import pixelbrax
 from pixelbrax.cache import enable_compilation_cache
-from pixelbrax.cli.measure import write_rows
+from pixelbrax.experiments.measure import write_rows
 from pixelbrax.training.config import load_preset
 
 TASKS = ("halfcheetah", "ant", "walker2d", "humanoid")
@@ -94,7 +94,7 @@ def _digest(tree: Any) -> str:
 def main() -> None:
     """Prints a table, and writes it if asked, row by row."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--env", nargs="+", default=list(TASKS))
+    parser.add_argument("--task", "--env", nargs="+", default=list(TASKS))
     parser.add_argument("--num-envs", type=int, default=64)
     parser.add_argument("--size", type=int, default=64)
     parser.add_argument("--json", type=Path)
@@ -102,7 +102,7 @@ def main() -> None:
     enable_compilation_cache()
     rows: list[dict[str, Any]] = []
     print(f"{'env':<14} {'distractors':<16} {'same geom':>10} {'color <= 2':>10} {'largest':>8}  replay")
-    first, *others = args.env
+    first, *others = args.task
     for task, look in [*((first, look) for look in LOOKS), *((other, ()) for other in others)]:
         row = compare(task, look, args.num_envs, args.size)
         rows.append(row)

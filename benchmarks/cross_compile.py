@@ -24,11 +24,11 @@ from typing import Any
 import jax
 from jax.experimental import topologies
 
-from pixelbrax.cli.measure import write_rows
-from pixelbrax.cli.program import computations, cost, num_bytes
 from pixelbrax.envs import make
+from pixelbrax.experiments.measure import write_rows
 from pixelbrax.render import render
 from pixelbrax.training.config import load_preset
+from pixelbrax.xla import computations, program_cost, shape_bytes
 
 # NVIDIA's data sheets of the H100 SXM and H200 and CUDA's programming guide, compute capability 9.0.
 _CARD = """gpu_device_info {
@@ -64,7 +64,7 @@ def pixel_kernels(program: Any, about: dict[str, Any]) -> list[str]:
         return []
     pixels = about["num_envs"] * about["size"] ** 2
     found = re.findall(r"%([\w.\-]+) = (\(.*?\)|\S+) fusion\(", "\n".join(computations(program)["ENTRY"]))
-    return [name.replace(".", "_").replace("-", "_") for name, shape in found if num_bytes(shape) >= pixels]
+    return [name.replace(".", "_").replace("-", "_") for name, shape in found if shape_bytes(shape) >= pixels]
 
 
 @contextlib.contextmanager
@@ -113,7 +113,7 @@ def drawing(name: str, num_envs: int, size: int, shadows: bool) -> tuple[Callabl
     """The renderer alone, as `pixelbrax bench render` runs it."""
     env = make(name)
     keys = jax.ShapeDtypeStruct((num_envs,), jax.random.key(0).dtype)
-    _, *shapes = jax.eval_shape(jax.vmap(lambda key: env.picture(env.reset(key))), keys)
+    _, *shapes = jax.eval_shape(jax.vmap(lambda key: env.render_inputs(env.reset(key))), keys)
 
     def image(pose: Any, camera: Any) -> Any:
         return render(env.scene, pose, camera, size, size, shadows=shadows).rgb
@@ -168,7 +168,7 @@ def main() -> None:
     with machine_code() if args.instructions else contextlib.nullcontext() as folder:
         for about, function, shapes in programs(args):
             program = compiled(function, args.card, *shapes)
-            rows.append(about | {"card": args.card} | cost(program))
+            rows.append(about | {"card": args.card} | program_cost(program))
             if folder:
                 rows[-1]["machine_code"] = kernels_of(folder, pixel_kernels(program, about))
             print(rows[-1], flush=True)

@@ -1,6 +1,7 @@
 """Steps a second with each distractor, as a share of those without any, measured in turns in one run.
 
-Usage: python benchmarks/distractors.py [--env halfcheetah] [--num-envs 256] [--size 64] [--only PATTERN ...] [--json F]
+Usage: python benchmarks/distractors.py [--task halfcheetah] [--num-envs 256] [--size 64] [--only PATTERN ...]
+       [--json F]
 
 Each preset is measured between two measurements of the plain environment, and divided by their mean. Of several that
 run one program with other numbers one is measured. With --only, the file's other rows stay as they are.
@@ -19,8 +20,8 @@ import jax.numpy as jnp
 
 import pixelbrax
 from pixelbrax.cache import enable_compilation_cache
-from pixelbrax.distractors import preset_names
-from pixelbrax.training.provenance import provenance
+from pixelbrax.distractors import list_distractors
+from pixelbrax.training import provenance
 
 STEPS, ROUNDS = 20, 5
 # Presets that run the same program as another, with other numbers.
@@ -30,8 +31,8 @@ _SAME = ("-medium", "-easy", "_easy", "/easy", "/medium", "-static", "dmcgb/dist
 def measured_names(patterns: list[str]) -> list[str]:
     """The presets that are measured: those asked for, or of several with one program one."""
     if patterns:
-        return [name for pattern in patterns for name in fnmatch.filter(preset_names(), pattern)]
-    return [name for name in preset_names() if not any(fnmatch.fnmatch(name, f"*{same}") for same in _SAME)]
+        return [name for pattern in patterns for name in fnmatch.filter(list_distractors(), pattern)]
+    return [name for name in list_distractors() if not any(fnmatch.fnmatch(name, f"*{same}") for same in _SAME)]
 
 
 class _Subject:
@@ -65,21 +66,21 @@ class _Subject:
 def main() -> None:
     """Prints a table, and writes it if asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--env", default="halfcheetah")
+    parser.add_argument("--task", "--env", default="halfcheetah")
     parser.add_argument("--num-envs", type=int, default=256)
     parser.add_argument("--size", type=int, default=64)
     parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     enable_compilation_cache()
-    plain = _Subject(args.env, args.size, args.num_envs, ())
+    plain = _Subject(args.task, args.size, args.num_envs, ())
     facts = provenance()
     rows = {}
     if args.only and args.json and args.json.exists():
         rows = {row["distractor"]: row for row in json.loads(args.json.read_text())["rows"]}
     print(f"{'distractor':<28} {'steps/s':>9} {'of none':>8} {'compile s':>10}")
     for name in measured_names(args.only):
-        subject = _Subject(args.env, args.size, args.num_envs, (name,))
+        subject = _Subject(args.task, args.size, args.num_envs, (name,))
         pairs = []
         for _ in range(ROUNDS):
             before, disturbed, after = plain.rate(), subject.rate(), plain.rate()
@@ -96,7 +97,7 @@ def main() -> None:
             f"{name:<28} {row['steps_per_second']:>9,} {row['of_none']:>8.2f} {row['compile_seconds']:>10}", flush=True
         )
         if args.json:
-            settings = {"env": args.env, "num_envs": args.num_envs, "size": args.size}
+            settings = {"env": args.task, "num_envs": args.num_envs, "size": args.size}
             args.json.write_text(
                 json.dumps({"provenance": facts, **settings, "rows": list(rows.values())}, indent=2) + "\n"
             )

@@ -112,7 +112,7 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", required=True, help="interpreter that has dm_control, gymnasium and shimmy")
-    parser.add_argument("--env", nargs="+", default=list(TASKS), choices=list(TASKS))
+    parser.add_argument("--task", "--env", nargs="+", default=list(TASKS), choices=list(TASKS))
     parser.add_argument("--num-envs", nargs="+", type=int, default=[1, 10, 100, 1000])
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--json", type=Path)
@@ -120,10 +120,10 @@ def main() -> None:
 
     import pixelbrax
     from pixelbrax.cli.bench_env import measure
-    from pixelbrax.training.provenance import provenance
+    from pixelbrax.training import provenance
 
     rows = []
-    for task in args.env:
+    for task in args.task:
         env = pixelbrax.make(task, image_size=SIZE, frame_stack=1)
         for num_envs in args.num_envs:
             results: dict[str, dict[str, Any]] = {"ours": measure(env, num_envs, args.seconds)}

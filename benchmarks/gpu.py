@@ -46,62 +46,62 @@ class Step(NamedTuple):
 TRAIN = "-m pixelbrax train --runs {out}/runs --eval-episodes 128 --preset"
 VIDEO = "--distractors pixelbrax/video --eval-distractors pixelbrax/video@test"
 TINY_TRAIN = (
-    "-m pixelbrax train --runs {out}/runs --env halfcheetah --backend spring --image-size 16 --num-envs 8 "
+    "-m pixelbrax train --runs {out}/runs --task halfcheetah --backend spring --image-size 16 --num-envs 8 "
     "--unroll-length 4 --num-steps 128 --log-interval 2 --episode-length 20 --eval-episodes 2"
 )
 STEPS = (
     Step(
         "agreement",
         "benchmarks/agreement.py --json {out}/agreement.json",
-        "benchmarks/agreement.py --env halfcheetah --num-envs 4 --size 16 --json {out}/agreement.json",
+        "benchmarks/agreement.py --task halfcheetah --num-envs 4 --size 16 --json {out}/agreement.json",
         0.6,
     ),
     Step(
         "render",
-        "-m pixelbrax bench render --env halfcheetah,ant,humanoid --size 64,84 --num-envs 256,1024,4096,16384 "
+        "-m pixelbrax bench render --task halfcheetah,ant,humanoid --size 64,84 --num-envs 256,1024,4096,16384 "
         "--seconds 1 --json {out}/render.json",
-        "-m pixelbrax bench render --env halfcheetah --size 16 --num-envs 2 --seconds 0.1 --json {out}/render.json",
+        "-m pixelbrax bench render --task halfcheetah --size 16 --num-envs 2 --seconds 0.1 --json {out}/render.json",
         0.4,
     ),
     Step(
         "render-shadows",
-        "-m pixelbrax bench render --env halfcheetah,humanoid --size 64 --num-envs 4096 --shadows --seconds 1 "
+        "-m pixelbrax bench render --task halfcheetah,humanoid --size 64 --num-envs 4096 --shadows --seconds 1 "
         "--json {out}/render-shadows.json",
         "",
         0.05,
     ),
     Step(
         "render-outputs",
-        "-m pixelbrax bench render --env halfcheetah,humanoid --size 64 --num-envs 4096 "
+        "-m pixelbrax bench render --task halfcheetah,humanoid --size 64 --num-envs 4096 "
         "--outputs rgb,depth,segmentation --seconds 1 --json {out}/render-outputs.json",
         "",
         0.05,
     ),
     Step(
         "render-samples",
-        "-m pixelbrax bench render --env halfcheetah,humanoid --size 64 --num-envs 4096 --samples 4 --seconds 1 "
+        "-m pixelbrax bench render --task halfcheetah,humanoid --size 64 --num-envs 4096 --samples 4 --seconds 1 "
         "--json {out}/render-samples.json",
         "",
         0.05,
     ),
     Step(  # what is not installed there is listed as missing
         "peers",
-        "benchmarks/peers.py --env halfcheetah ant humanoid --num-envs 4096 --peer warp jaxrenderer --seconds 6 "
+        "benchmarks/peers.py --task halfcheetah ant humanoid --num-envs 4096 --peer warp jaxrenderer --seconds 6 "
         "--limit 90 --json {out}/peers.json",
-        "benchmarks/peers.py --env halfcheetah --num-envs 2 --size 16 --peer warp --seconds 0.1 "
+        "benchmarks/peers.py --task halfcheetah --num-envs 2 --size 16 --peer warp --seconds 0.1 "
         "--json {out}/peers.json",
         0.1,
     ),
     Step(
         "environment",
-        "-m pixelbrax bench env --env halfcheetah --backend spring --num-envs 4096,1000,16384,100,10,1 --seconds 1 "
+        "-m pixelbrax bench env --task halfcheetah --backend spring --num-envs 4096,1000,16384,100,10,1 --seconds 1 "
         "--json {out}/environment.json",
-        "-m pixelbrax bench env --env halfcheetah --num-envs 2 --size 16 --seconds 0.1 --json {out}/environment.json",
+        "-m pixelbrax bench env --task halfcheetah --num-envs 2 --size 16 --seconds 0.1 --json {out}/environment.json",
         0.4,
     ),
     Step(
         "environment-others",
-        "-m pixelbrax bench env --env walker2d,ant,humanoid --backend spring --num-envs 4096,1000 --seconds 1 "
+        "-m pixelbrax bench env --task walker2d,ant,humanoid --backend spring --num-envs 4096,1000 --seconds 1 "
         "--json {out}/environment-others.json",
         "",
         0.3,
@@ -141,8 +141,8 @@ STEPS = (
     Step("train-bfloat16", f"{TRAIN} ppo-gpu --name bfloat16 --dtype bfloat16 --num-steps 2000000", "", 0.2),
     Step("train-dcpg", f"{TRAIN} dcpg-gpu --name dcpg {VIDEO}", "", 0.3),
     Step("train-ppg", f"{TRAIN} ppg-gpu --name ppg {VIDEO}", "", 0.3),
-    Step("train-ant", f"{TRAIN} ppo-gpu --name ant --env ant {VIDEO}", "", 0.3),
-    Step("train-walker2d", f"{TRAIN} ppo-gpu --name walker2d --env walker2d {VIDEO}", "", 0.3),
+    Step("train-ant", f"{TRAIN} ppo-gpu --name ant --task ant {VIDEO}", "", 0.3),
+    Step("train-walker2d", f"{TRAIN} ppo-gpu --name walker2d --task walker2d {VIDEO}", "", 0.3),
 )
 
 

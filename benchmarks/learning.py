@@ -21,7 +21,7 @@ def summarize(run: RunDir) -> dict:
     return {
         "run": run.path.name,
         "algorithm": config.algorithm,
-        "env": environment.env,
+        "env": environment.task,
         "backend": environment.backend,
         "observation": "black images" if config.network.blind else environment.view,
         "distractors": list(environment.distractors),

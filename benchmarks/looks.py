@@ -7,13 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, UInt8
 
-from pixelbrax.distractors import Distraction, DistractorLike, Look, Stage, resolve
-from pixelbrax.distractors.base import View
-from pixelbrax.envs import PixelEnv
-from pixelbrax.envs.cameras import default_camera, view
-from pixelbrax.envs.observe import camera_distances
-from pixelbrax.envs.pixel_env import visual_key_of
-from pixelbrax.physics.recorded import RecordedPhysics
+from pixelbrax.distractors import Distraction, DistractorLike, DistractorState, SceneContext, SceneView, resolve
+from pixelbrax.envs import PixelEnv, camera_distances, camera_fn, default_camera, default_visual_key
+from pixelbrax.physics import RecordedPhysics
 from pixelbrax.render import Camera, Frame, GeomPose, Scene, render, unpack
 from pixelbrax.report.motion import FRAMES_A_SECOND
 from pixelbrax.tasks import get_task
@@ -28,38 +24,39 @@ class Stagehand:
         """Records it.
 
         Args:
-          task: a name of `pixelbrax.list_envs()`.
+          task: a name of `pixelbrax.list_tasks()`.
           num_frames: frames of each episode.
           image_size: height and width, pixels.
         """
         known = get_task(task)
         self._task, self._size, self._num_frames = task, image_size, num_frames
-        physics = RecordedPhysics.of_random_controls(known.physics().mj_model, num_frames, 1 / FRAMES_A_SECOND)
-        env = PixelEnv(physics, known.camera, image_size=image_size, frame_stack=1, **known.picture)
-        self._stage = Stage.of(physics.mj_model, env.scene, image_size, image_size)
-        views = {"": view(physics.mj_model, known.camera or default_camera(physics.mj_model))}
+        physics = RecordedPhysics.of_random_controls(known.load_physics().mj_model, num_frames, 1 / FRAMES_A_SECOND)
+        env = PixelEnv(physics, known.camera, image_size=image_size, frame_stack=1, **known.env_settings)
+        self._context = SceneContext.of(physics.mj_model, env.scene, image_size, image_size)
+        views = {"": camera_fn(physics.mj_model, known.camera or default_camera(physics.mj_model))}
         self._distance = jnp.float32(camera_distances(physics.mj_model, views)[""])
 
         def seen(frame: Array) -> Seen:
-            return env.picture(replace(env.reset(jax.random.key(0)), physics=physics.at(frame)))
+            return env.render_inputs(replace(env.reset(jax.random.key(0)), physics=physics.at(frame)))
 
         self._seen = jax.jit(jax.vmap(seen))(jnp.arange(num_frames))
         self._draw = jax.jit(self._drawn, static_argnums=(1, 2))
 
     def frames(self, distractors: DistractorLike, keys: Array) -> UInt8[np.ndarray, "episode frame height width 3"]:
         """The episodes of these keys."""
-        distraction = Distraction(resolve(distractors, self._task), self._stage)
-        several = distraction.several
+        distraction = Distraction(resolve(distractors, self._task), self._context)
+        several = distraction.composed
 
         @jax.jit
-        def look_at(looks: Look, frame: Array) -> Seen:
+        def look_at(looks: DistractorState, frame: Array) -> Seen:
             scene, pose, camera = jax.tree.map(lambda x: x[frame], self._seen)
-            changed = jax.vmap(lambda look: distraction.view(look, View(scene, camera, self._distance)))(looks)
+            view = SceneView(scene, camera, self._distance)
+            changed = jax.vmap(lambda state: distraction.apply_scene(state, view))(looks)
             return changed.scene, jax.vmap(lambda _: pose)(looks.count), changed.camera
 
         start, step = jax.jit(jax.vmap(distraction.init)), jax.jit(jax.vmap(distraction.step))
-        change = jax.jit(jax.vmap(distraction.frame)) if several.changes_frames else None
-        looks, result = start(jax.vmap(visual_key_of)(keys)), []
+        change = jax.jit(jax.vmap(distraction.apply_frame)) if several.changes_frames else None
+        looks, result = start(jax.vmap(default_visual_key)(keys)), []
         for k in range(self._num_frames):
             looks = step(looks) if k else looks
             frame = self._draw(look_at(looks, jnp.int32(k)), several.needs_segmentation, several.needs_shadows)

@@ -1,6 +1,6 @@
 """Frames a second of other renderers beside ours: same poses, cameras and machine, every pixel consumed.
 
-Usage: python benchmarks/peers.py [--env halfcheetah humanoid] [--num-envs 256] [--size 64] [--seconds 5] [--json FILE]
+Usage: python benchmarks/peers.py [--task halfcheetah humanoid] [--num-envs 256] [--size 64] [--seconds 5] [--json FILE]
            [--peer NAME ...] [--python PEER=PATH ...] [--pictures DIR] [--limit 300]
 
 Every renderer runs in a process of its own, warmed up first; then they take turns, ours before and after all others in
@@ -62,7 +62,7 @@ def write_states(name: str, folder: Path, num_envs: int) -> None:
     import mujoco
 
     import pixelbrax
-    from pixelbrax.tasks import Look, get_task
+    from pixelbrax.tasks import Palette, get_task
 
     env = pixelbrax.make(name)
 
@@ -72,7 +72,7 @@ def write_states(name: str, folder: Path, num_envs: int) -> None:
     def one(key):
         state = env.reset(key)
         physics, _ = jax.lax.scan(step, state.physics, jax.random.split(key, 20))
-        _, pose, camera = env.picture(replace(state, physics=physics))
+        _, pose, camera = env.render_inputs(replace(state, physics=physics))
         return {"xpos": pose.xpos, "xmat": pose.xmat, "cam_pos": camera.pos, "cam_mat": camera.mat, "fovy": camera.fovy}
 
     states = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), num_envs))
@@ -83,9 +83,9 @@ def write_states(name: str, folder: Path, num_envs: int) -> None:
     repeats = np.concatenate([model.mat_texrepeat, np.ones((1, 2))])[model.geom_matid]
     geoms = {"type": model.geom_type, "size": model.geom_size, "rgb": model.geom_rgba[:, :3]}
     geoms["period"] = 2 * model.geom_size[:, :2] / repeats
-    look = get_task(name).look or Look()
-    sky = np.mean([look.sky_up, look.sky_down], axis=0) * np.any(model.tex_type == SKYBOX)
-    checker = (look.floor, look.floor[::-1])
+    palette = get_task(name).palette or Palette()
+    sky = np.mean([palette.sky_up, palette.sky_down], axis=0) * np.any(model.tex_type == SKYBOX)
+    checker = (palette.floor, palette.floor[::-1])
     np.savez(folder / "look.npz", to_light=-model.light_dir[0], sky=sky, checker=checker, allow_pickle=False, **geoms)
 
 
@@ -322,7 +322,7 @@ class Worker:
 
     def __init__(self, peer: str, name: str, folder: Path, args: argparse.Namespace):
         self.limit, self.log = args.limit, folder / f"{peer}.log"
-        command = [args.python.get(peer, sys.executable), __file__, "--serve", peer, str(folder), "--env", name]
+        command = [args.python.get(peer, sys.executable), __file__, "--serve", peer, str(folder), "--task", name]
         command += ["--size", str(args.size), "--num-envs", str(args.num_envs)]
         # Several processes share an accelerator's memory.
         environment = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
@@ -415,7 +415,7 @@ def main() -> None:
     """Prints a table, and writes it with versions and machine if asked."""
     others = [peer for peer in PEERS if peer != "ours"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--env", nargs="+", default=["halfcheetah", "humanoid"])
+    parser.add_argument("--task", "--env", nargs="+", default=["halfcheetah", "humanoid"])
     parser.add_argument("--num-envs", type=int, default=256)
     parser.add_argument("--size", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=5.0, help=f"each is measured, in {ROUNDS} slices")
@@ -427,20 +427,20 @@ def main() -> None:
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.serve:
-        return serve(args.serve[0], args.env[0], Path(args.serve[1]), args.size, args.num_envs)
+        return serve(args.serve[0], args.task[0], Path(args.serve[1]), args.size, args.num_envs)
     args.python = dict(choice.split("=", 1) for choice in args.python)
     rows = []
     columns = "{:<18} {:<28} {:>6} {:>9} {:>10} {:>10} {:>6} {:>8}"
     print(columns.format("env", "renderer", "batch", "warm-up s", "frames/s", "times ours", "cores", "differs"))
     keys = "batch warm_up_seconds frames_per_second times_ours cores_busy mean_difference".split()
-    for name in args.env:
+    for name in args.task:
         for row in compare(name, args):
             rows.append(row)
             title = PEERS[row["renderer"]][0]
             cannot = f"{name:<18} {title:<28} cannot run: {row.get('reason')}"
             print(cannot if "reason" in row else columns.format(name, title, *(row[k] for k in keys)), flush=True)
     if args.json:
-        from pixelbrax.training.provenance import provenance
+        from pixelbrax.training import provenance
 
         facts = {"provenance": provenance(), "size": args.size, "num_envs": args.num_envs, "rows": rows}
         args.json.write_text(json.dumps(facts, indent=2) + "\n")

@@ -1,9 +1,10 @@
-"""Draws the README's pictures: sheets of all tasks and of some distractors; an animation of a trained run.
+"""Makes the pictures of README and docs: sheets of all tasks and of some distractors; curves; an animation of a run.
 
-Usage: python benchmarks/pictures.py [--run RUN | (--distractors-of TASK ... | --videos-of TASK) --out FOLDER]
+Usage: python benchmarks/pictures.py [--curves | --run RUN | (--distractors-of TASK ... | --videos-of TASK) --out DIR]
 """
 
 import argparse
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,14 +15,15 @@ from looks import Stagehand
 from PIL import Image, ImageDraw
 
 import pixelbrax
-from pixelbrax.cli.policy import policy_actor
-from pixelbrax.distractors import preset_names
+from pixelbrax.distractors import list_distractors
 from pixelbrax.envs import State
-from pixelbrax.report import record_episode, write_video
+from pixelbrax.experiments import policy_actor
+from pixelbrax.report import record_episode, write_curves, write_video
 from pixelbrax.report.motion import FRAMES_A_SECOND
-from pixelbrax.training import RunDir, Trainer
+from pixelbrax.training import RunDir, TrainingRun
 
 DOCS = Path(__file__).parent.parent / "docs"
+CURVES = Path(__file__).parent / "results" / "curves"
 SIDE, MOMENTS, APART = 96, 5, 0.25  # pixels; images of a task; simulated seconds between them
 SHOWN = (
     "pixelbrax/color pixelbrax/video dcs/easy dcs/hard dmcgb/color_hard dmcgb/video_hard dmcr/all "
@@ -31,7 +33,7 @@ SHOWN = (
 
 def contact_sheet() -> None:
     """Moments of every task under random actions, on its own engine; two tasks a row. Compiling takes half an hour."""
-    strips = [_titled(name, moments(name)) for name in pixelbrax.list_envs()]
+    strips = [_titled(name, moments(name)) for name in pixelbrax.list_tasks()]
     if len(strips) % 2:
         strips.append(np.zeros_like(strips[0]))
     half = len(strips) // 2
@@ -105,15 +107,26 @@ def _titled(title: str, strip: np.ndarray, margin: int = 0) -> np.ndarray:
 
 def animation(run: Path) -> None:
     """Four seconds of a run's policy once it has got going."""
-    trainer = Trainer(RunDir.open(run).load_config())
-    actor = policy_actor(trainer.agent.policy, trainer.restore(RunDir.open(run)).params)
-    video = record_episode(trainer.env, actor, jax.random.key(1), size=240, seconds=7.0)
+    training_run = TrainingRun(RunDir.open(run).load_config())
+    actor = policy_actor(training_run.policy, training_run.restore(RunDir.open(run)).variables)
+    video = record_episode(training_run.env, actor, jax.random.key(1), size=240, seconds=7.0)
     write_video(DOCS / "demo.gif", video.frames[len(video.frames) // 3 :], video.fps)
 
 
+def learning_curves() -> None:
+    """The runs with videos over the image, from the rows of metrics.csv in results/curves."""
+    groups = {}
+    for algorithm in ("ppo", "dcpg", "ppg"):
+        files = sorted(CURVES.glob(f"{algorithm}-video-s*.csv"))
+        runs = [[{k: float(v) for k, v in row.items()} for row in csv.DictReader(file.open())] for file in files]
+        groups[f"{algorithm.upper()} halfcheetah pixelbrax/video"] = runs
+    write_curves(DOCS / "learning.png", groups, "halfcheetah from 48x48 gray")
+
+
 def main() -> None:
-    """Draws what is asked for, by default the README's."""
+    """Makes what is asked for, by default the sheets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--curves", action="store_true", help="the learning curves")
     parser.add_argument("--run", type=Path, help="the animation of this run")
     parser.add_argument("--distractors-of", nargs="+", metavar="TASK", help="sheets of all presets on these tasks")
     parser.add_argument("--videos-of", metavar="TASK", help="a video of each preset on this task")
@@ -122,10 +135,13 @@ def main() -> None:
     if args.distractors_of:
         for task in args.distractors_of:
             path = args.out / f"distractors-{task.replace('/', '-')}.png"
-            distractor_sheet(task, preset_names(), path, columns=4, episodes=2, moments=3)
+            distractor_sheet(task, list_distractors(), path, columns=4, episodes=2, moments=3)
         return
     if args.videos_of:
-        distractor_videos(args.videos_of, preset_names(), args.out)
+        distractor_videos(args.videos_of, list_distractors(), args.out)
+        return
+    if args.curves:
+        learning_curves()
         return
     if args.run:
         animation(args.run)

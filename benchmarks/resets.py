@@ -1,9 +1,9 @@
 """What fresh initial states cost in a step, by three ways to get them, against a reset that is free.
 
-Usage: python benchmarks/resets.py [--env halfcheetah ...] [--num-envs 256] [--size 64] [--seconds 5] [--json FILE]
+Usage: python benchmarks/resets.py [--task halfcheetah ...] [--num-envs 256] [--size 64] [--seconds 5] [--json FILE]
 
   every step    a full reset of every environment in every step, mostly dropped (`Physics.cheap_reset`)
-  conditional   a full reset of those environments alone that need one, a few at a time (`pixelbrax.envs.draw`)
+  conditional   a full reset of those environments alone that need one, a few at a time (`pixelbrax.xla.batched_cond`)
   pool          one of 64 states drawn beforehand
   free          always the same state: what the others are measured against
 
@@ -27,7 +27,7 @@ import jax.numpy as jnp
 import pixelbrax
 from pixelbrax.envs import PixelEnv
 from pixelbrax.tasks import get_task
-from pixelbrax.training.provenance import provenance
+from pixelbrax.training import provenance
 
 POOL, STEPS, ROUNDS = 64, 20, 5
 _TOO_LONG = 10  # steps that a reset may take to be measured in every step
@@ -72,7 +72,7 @@ def _program(physics: Any, camera: Any, size: int, num_envs: int) -> tuple[Any, 
 def measure(name: str, size: int, num_envs: int, seconds: float) -> list[dict[str, Any]]:
     """All ways on one task, in turns; the cost is the median over rounds of the ratio within a round."""
     task = get_task(name)
-    physics: Any = task.physics()
+    physics: Any = task.load_physics()
     ways = {
         "free": _pooled(physics, 1),
         "every step": _with_cheap_reset(physics, True),
@@ -123,17 +123,17 @@ def _seconds(call: Callable[[], Any]) -> float:
 def main() -> None:
     """Prints a table, and writes it with versions and machine if asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--env", nargs="+", default=["halfcheetah", "humanoid", "fetch", "dmc/cheetah_run"])
+    parser.add_argument("--task", "--env", nargs="+", default=["halfcheetah", "humanoid", "fetch", "dmc/cheetah_run"])
     parser.add_argument("--num-envs", type=int, default=256)
     parser.add_argument("--size", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    if unknown := set(args.env) - set(pixelbrax.list_envs()):
-        parser.error(f"unknown environment {unknown.pop()!r}")
+    if unknown := set(args.task) - set(pixelbrax.list_tasks()):
+        parser.error(f"unknown task {unknown.pop()!r}")
     rows = []
     print(f"{'env':<18} {'reset':<12} {'steps/s':>9} {'cost':>8}")
-    for name in args.env:
+    for name in args.task:
         for row in measure(name, args.size, args.num_envs, args.seconds):
             rows.append(row)
             mark = "  <- ours" if row["ours"] else ""

@@ -1,6 +1,6 @@
 """Where the physics of `dmc/*` parts from the DeepMind Control Suite's: settings, and positions after the same actions.
 
-Usage: python benchmarks/suite_physics.py --python PATH [--env TASK ...] [--json FILE]
+Usage: python benchmarks/suite_physics.py --python PATH [--task TASK ...] [--json FILE]
 
 The suite lives in an interpreter of its own, named by --python (pip install dm_control==1.0.50 mujoco==3.17.0). From
 its initial states and with its actions, ours is simulated twice: by MuJoCo Playground's numbers, and with
@@ -108,7 +108,7 @@ def main() -> None:
     """Prints a line for each model, or writes the reference."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", help="interpreter that has dm_control")
-    parser.add_argument("--env", nargs="+", default=list(TASKS), choices=list(TASKS), metavar="TASK")
+    parser.add_argument("--task", "--env", nargs="+", default=list(TASKS), choices=list(TASKS), metavar="TASK")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--reference", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -116,7 +116,7 @@ def main() -> None:
         reference(args.reference)
         return
     from pixelbrax.cache import enable_compilation_cache
-    from pixelbrax.cli.measure import write_rows
+    from pixelbrax.experiments.measure import write_rows
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "suite.npz"
@@ -125,7 +125,7 @@ def main() -> None:
         kept = dict(np.load(file))
     enable_compilation_cache()
     rows: list[dict[str, Any]] = []
-    for task in args.env:
+    for task in args.task:
         there = {key: kept[f"{task}/{key}"] for key in ("qpos", "qvel", "action", "settings")}
         ours = {name: compare(task, physics, there) for name, physics in (("playground", None), ("suite", "suite"))}
         names = ours["suite"]["settings"]

@@ -1,4 +1,4 @@
-"""Writes the README's and the docs' tables from `benchmarks/results`, or with --check fails if they are out of date.
+"""Writes the tables of README.md and docs/ from `benchmarks/results`; with --check fails if they are out of date.
 
 Usage: python benchmarks/tables.py [--check]
 """
@@ -8,13 +8,13 @@ import functools
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import task_tables
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-README = ROOT / "README.md"
 
 
 def _table(heading: list[str], rows: list[list[str]]) -> str:
@@ -23,7 +23,7 @@ def _table(heading: list[str], rows: list[list[str]]) -> str:
 
 
 def _source(provenance: dict[str, str], file: str, *further: dict[str, str]) -> str:
-    """Where a table's numbers are from; `further` runs on the same machine may be of other commits."""
+    """The provenance line of a table; `further` runs on the same machine may be of other commits."""
     commits = dict.fromkeys(facts["commit"][:9] for facts in (provenance, *further))
     return (
         f"Measured on {provenance['machine']}, {provenance['device']}, Python {provenance['python']}, "
@@ -32,7 +32,7 @@ def _source(provenance: dict[str, str], file: str, *further: dict[str, str]) -> 
 
 
 def _compiler(facts: dict[str, str], file: str) -> str:
-    """Where a table's numbers are from, if nothing was run."""
+    """The provenance line of a table of programs that were compiled and not run."""
     return (
         f"Compiled by JAX {facts['jax']} for an H200, commit {facts['commit'][:9]}, and not run "
         f"(`benchmarks/results/{file}`)."
@@ -43,51 +43,93 @@ def _read(file: str) -> dict:
     return json.loads((RESULTS / file).read_text())
 
 
-def learning(machine: str = "cpu") -> str:
-    """Returns after training, the seeds of one setting in a row."""
-    finished = [row for row in _read(f"{machine}-learning.json")["rows"] if "trained" in row["evaluations"]]
+def _finished(machine: str) -> list[dict]:
+    """The rows of finished training runs."""
+    return [row for row in _read(f"{machine}-learning.json")["rows"] if "trained" in row["evaluations"]]
+
+
+def _by_setting(finished: list[dict]) -> list[tuple[tuple[str, ...], list[dict]]]:
+    """Runs that differ in their seed only, by (algorithm, task, observation, distractors, steps)."""
     groups: dict[tuple[str, ...], list[dict]] = {}
     for row in finished:
-        distracted = " + ".join(row.get("distractors", [])) or "nothing"
-        key = (row["algorithm"].upper(), row["env"], row["observation"], distracted, f"{row['steps']:,}")
+        distractors = " + ".join(row.get("distractors", [])) or "none"
+        key = (row["algorithm"].upper(), row["env"], row["observation"], distractors, f"{row['steps']:,}")
         groups.setdefault(key, []).append(row)
+    ordered = sorted(groups.items(), key=lambda item: (item[0][1], item[0][0] != "PPO", item[0]))
+    return [(key, sorted(runs, key=lambda row: row["seed"])) for key, runs in ordered]
+
+
+def _mean_return(runs: list[dict]) -> float:
+    return sum(run["evaluations"]["trained"]["mean_return"] for run in runs) / len(runs)
+
+
+def _minutes(runs: list[dict]) -> str:
+    minutes = sorted(run["training_seconds"] / 60 for run in runs)
+    return f"{minutes[0]:.0f}" if len(runs) == 1 else f"{minutes[0]:.0f} to {minutes[-1]:.0f}"
+
+
+def learning(machine: str = "cpu") -> str:
+    """Returns after training, the seeds of one setting in a row."""
+    finished = _finished(machine)
     from_states = {
         row["env"]: row["evaluations"]["trained"]["mean_return"] for row in finished if row["observation"] == "states"
     }
     rows = []
-    for key, runs in sorted(groups.items(), key=lambda item: (item[0][1], item[0][0] != "PPO", item[0])):
-        runs = sorted(runs, key=lambda row: row["seed"])
+    for key, runs in _by_setting(finished):
         trained = [run["evaluations"]["trained"] for run in runs]
         each = ", ".join(f"{result['mean_return']:,.0f} ± {result['standard_error']:,.0f}" for result in trained)
-        mean = sum(result["mean_return"] for result in trained) / len(trained)
-        minutes = sorted(run["training_seconds"] / 60 for run in runs)
-        times = f"{minutes[0]:.0f}" if len(runs) == 1 else f"{minutes[0]:.0f} to {minutes[-1]:.0f}"
-        middles = [result["iqm"] for result in trained if "iqm" in result]
-        middle = f"{sum(middles) / len(middles):,.0f}" if len(middles) == len(trained) else "-"
-        yardstick = from_states.get(key[1])
-        share = f"{mean / yardstick:.0%}" if yardstick else "-"
-        rows.append([*key, each, f"{mean:,.0f}", middle, share, times])
-    heading = ["algorithm", "task", "seen", "distracted by", "actions", "return of each seed", "mean", "IQM"]
-    heading += ["of states", "minutes"]
+        iqms = [result["iqm"] for result in trained if "iqm" in result]
+        iqm = f"{sum(iqms) / len(iqms):,.0f}" if len(iqms) == len(trained) else "-"
+        reference = from_states.get(key[1])
+        share = f"{_mean_return(runs) / reference:.0%}" if reference else "-"
+        rows.append([*key, each, f"{_mean_return(runs):,.0f}", iqm, share, _minutes(runs)])
+    heading = ["algorithm", "task", "observation", "distractors", "actions", "return, seed by seed", "mean", "IQM"]
+    heading += ["of the state policy's", "minutes"]
     first, *further = (row["provenance"] for row in finished)
     return _table(heading, rows) + "\n\n" + _source(first, f"{machine}-learning.json", *further)
 
 
+def learning_summary() -> str:
+    """Returns after training from pixels, and the baselines: mean over seeds."""
+    finished = _finished("cpu")
+    rows = [
+        [key[0], key[1], key[2], key[3], key[4], f"{len(runs)}", f"{_mean_return(runs):,.0f}", _minutes(runs)]
+        for key, runs in _by_setting(finished)
+    ]
+    heading = ["algorithm", "task", "observation", "distractors", "actions", "seeds", "mean return", "minutes"]
+    return _table(heading, rows)
+
+
+def speed_summary() -> str:
+    """Frames a second of the renderer beside others, and steps a second of whole environments."""
+    peers = {(row["env"], row["renderer"]): row for row in _read("cpu-peers.json")["rows"]}
+    steps = {row["env"]: row["steps_per_second"] for row in _read("cpu-environment.json")["rows"]}
+    rows = []
+    for task in dict.fromkeys(task for task, _ in peers):
+        ours, *others = (
+            peers[task, name]["frames_per_second"] for name in ("ours", "opengl-plain", "warp", "jaxrenderer")
+        )
+        rows.append([task, f"{ours:,.0f}", *(f"{other:,.0f}" for other in others), f"{steps[task]:,.0f}"])
+    heading = ["task", "our renderer", "MuJoCo's OpenGL", "mujoco_warp", "the paper's renderer"]
+    heading = [*(f"{name}, frames/s" for name in heading[1:]), "environment, steps/s"]
+    return _table(["task", *heading], rows)
+
+
 def generalization() -> str:
-    """Returns of a run under looks that it has not seen."""
+    """Returns of a run under distractors that it was not trained with."""
     data = _read("cpu-generalization.json")
     rows = []
     for pair in data["pairs"]:
         before, after = (pair[which]["mean_return"] for which in ("trained", "tested"))
         low, high = pair["gap_interval"]
-        look = " + ".join(pair["test"]).removesuffix("@test")
-        rows.append([f"`{look}`", f"{after:,.0f}", f"{after / before:.0%}", f"{low:,.0f} to {high:,.0f}"])
-    heading = ["look", "return", "of the return as trained", "95 % interval of the gap"]
+        distractor = " + ".join(pair["test"]).removesuffix("@test")
+        rows.append([f"`{distractor}`", f"{after:,.0f}", f"{after / before:.0%}", f"{low:,.0f} to {high:,.0f}"])
+    heading = ["test distractor", "return", "share of the training return", "95 % interval of the gap"]
     return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-generalization.json")
 
 
 def _together(pattern: str) -> tuple[list[dict], str]:
-    """The rows of several files of one machine, and where they are from."""
+    """The rows of several files of one machine, and their provenance line."""
     files = sorted(RESULTS.glob(pattern))
     data = [json.loads(file.read_text()) for file in files]
     first, *further = (part["provenance"] for part in data)
@@ -101,7 +143,7 @@ def _varied(rows: list[dict], names: dict[str, str]) -> dict[str, str]:
 
 
 def rendering(machine: str = "cpu") -> str:
-    """Frames a second of the renderer: in all that was drawn there, with shadows, several outputs, more samples."""
+    """Frames a second of the renderer, for all measured sizes, outputs, shadows and samples."""
     found, source = _together(f"{machine}-render*.json")
     names = {"size": "pixels", "num_envs": "images at once", "outputs": "outputs", "shadows": "shadows"}
     varied = _varied(found, names | {"samples": "samples"})
@@ -115,7 +157,7 @@ def rendering(machine: str = "cpu") -> str:
 
 
 def environment(machine: str = "cpu") -> str:
-    """Steps a second of whole environments, and of what a step is made."""
+    """Steps a second of whole environments, and the shares of physics and rendering."""
     found, source = _together(f"{machine}-environment*.json")
     varied = _varied(found, {"num_envs": "environments"})
     rows = []
@@ -127,7 +169,7 @@ def environment(machine: str = "cpu") -> str:
         settings = [f"{row[key]:,}" for key in varied]
         memory = f"{row['bytes_per_env'] / 1000:,.0f}"
         rows.append([row["env"], *settings, f"{row['steps_per_second']:,}", *shares, memory])
-    heading = ["task", *varied.values(), "steps/s", "physics", "rendering", "the rest", "KB an environment"]
+    heading = ["task", *varied.values(), "steps/s", "physics", "rendering", "everything else", "KB per environment"]
     return _table(heading, rows) + "\n\n" + source
 
 
@@ -149,7 +191,7 @@ def figure2() -> str:
 
 
 def distractors(machine: str = "cpu") -> str:
-    """What each distractor leaves of the rate without any."""
+    """Throughput with each distractor, relative to none."""
     data = _read(f"{machine}-distractors.json")
     rows = sorted(data["rows"], key=lambda row: -row["of_none"])
     cells = [[f"`{row['distractor']}`", f"{row['of_none']:.2f}"] for row in rows]
@@ -157,21 +199,25 @@ def distractors(machine: str = "cpu") -> str:
     length = -(-len(cells) // columns)
     cells += [["", ""]] * (length * columns - len(cells))
     together = [[cell for k in range(columns) for cell in cells[k * length + i]] for i in range(length)]
-    heading = ["distractor", "rate, of none"] * columns
+    heading = ["distractor", "relative throughput"] * columns
     return _table(heading, together) + "\n\n" + _source(data["provenance"], f"{machine}-distractors.json")
 
 
 def resets() -> str:
-    """What fresh initial states cost."""
+    """The overhead of freshly sampled initial states."""
     data = _read("cpu-resets.json")
-    ways = {"every step": "all, every step", "conditional": "those that need one", "pool": "a pool of 64"}
+    ways = {
+        "every step": "every environment, every step",
+        "conditional": "only where an episode ended",
+        "pool": "a pool of 64",
+    }
     found = {(row["env"], row["way"]): row for row in data["rows"]}
     rows = []
     for task in dict.fromkeys(row["env"] for row in data["rows"]):
         cells = []
         for way in ways:
             row = found[task, way]
-            cells.append(f"{row['cost']:.1%}" + " (ours)" * row["ours"])
+            cells.append(f"{row['cost']:.1%}" + " (used)" * row["ours"])
         rows.append([task, *cells])
     return _table(["task", *ways.values()], rows) + "\n\n" + _source(data["provenance"], "cpu-resets.json")
 
@@ -186,12 +232,12 @@ def peers(machine: str = "cpu") -> str:
         else:
             times = f"{1 / row['times_ours']:,.1f}" if row["renderer"] != "ours" else "1"
             rows.append([row["env"], row["renderer"], f"{row['frames_per_second']:,.0f}", times])
-    heading = ["task", "renderer", "frames/s", "ours is so many times as fast"]
+    heading = ["task", "renderer", "frames/s", "speedup of ours"]
     return _table(heading, rows) + "\n\n" + _source(data["provenance"], f"{machine}-peers.json")
 
 
 def compiled() -> str:
-    """What XLA makes of the renderer on a GPU, and how fast that could be by the card's data sheet."""
+    """XLA's program for the renderer on a GPU, and the upper bound of its speed by the card's data sheet."""
     data = _read("h200-compiled-render.json")
     lanes, clock, bandwidth = 132 * 128, 1.98e9, 4.8e12  # NVIDIA's data sheet of the H200
     rows = []
@@ -204,12 +250,12 @@ def compiled() -> str:
             rows.append(
                 [task, f"{row['kernels']}", f"{instructions:,.0f}", f"{moved / 1000:,.0f}", f"{most / 1e6:.1f}"]
             )
-    heading = ["task", "kernels", "instructions a pixel", "KB moved an image", "million frames/s by data sheet"]
+    heading = ["task", "kernels", "instructions per pixel", "KB moved per image", "bound, million frames/s"]
     return _table(heading, rows) + "\n\n" + _compiler(data["provenance"], "h200-compiled-render.json")
 
 
 def programs() -> str:
-    """What XLA makes of a step of many environments, and of an update, on a GPU."""
+    """XLA's programs for a step of many environments and for an update, on a GPU."""
     data = _read("h200-compiled-training.json")
     rows = []
     for row in data["rows"]:
@@ -217,7 +263,7 @@ def programs() -> str:
         name = f"a step of {row['num_envs']:,} {row['of']}" if step else f"an update of `{row['of']}`"
         gigabytes = [f"{row[key] / 1e9:,.{digits}f}" for key, digits in (("bytes_moved", 1), ("bytes_between", 2))]
         rows.append([name, f"{row['kernels']:,}", *gigabytes])
-    heading = ["program", "kernels", "GB moved", "GB in between"]
+    heading = ["program", "kernels", "GB moved", "GB of temporaries"]
     return _table(heading, rows) + "\n\n" + _compiler(data["provenance"], "h200-compiled-training.json")
 
 
@@ -235,10 +281,17 @@ TABLES = {
 }
 ALSO_ON_GPUS = {"learning": "learning", "rendering": "render", "environment": "environment"}
 ALSO_ON_GPUS |= {"distractors": "distractors", "peers": "peers"}
-for _name, _stem in ALSO_ON_GPUS.items():  # what gpu.py has brought home
+for _name, _stem in ALSO_ON_GPUS.items():  # the results of gpu.py
     for _machine in sorted(file.name.removesuffix(f"-{_stem}.json") for file in RESULTS.glob(f"*-{_stem}.json")):
         if _machine != "cpu" and "-" not in _machine:
             TABLES[f"{_name}-{_machine}"] = functools.partial(TABLES[_name], _machine)
+
+
+DOCUMENTS: dict[str, dict[str, Callable[[], str]]] = {
+    "README.md": {"learning-summary": learning_summary, "speed-summary": speed_summary},
+    "docs/results.md": TABLES,
+    "docs/tasks.md": task_tables.TABLES,
+}
 
 
 def main() -> int:
@@ -246,17 +299,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
-    for document, tables in ((README, TABLES), (ROOT / "docs" / "tasks.md", task_tables.TABLES)):
+    for name, tables in DOCUMENTS.items():
+        document = ROOT / name
         text = before = document.read_text()
-        for name, table in tables.items():
-            pattern = re.compile(f"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        for title, table in tables.items():
+            pattern = re.compile(f"(<!-- table: {title} -->\\n).*?(<!-- end -->)", re.DOTALL)
             if not pattern.search(text):
-                sys.exit(f"{document.name} has no table {name}")
+                sys.exit(f"{name} has no table {title}")
             text = pattern.sub(lambda match, table=table: f"{match[1]}{table()}\n{match[2]}", text)
         if not check:
             document.write_text(text)
         elif text != before:
-            sys.exit(f"{document.name}'s tables are out of date: run python benchmarks/tables.py")
+            sys.exit(f"the tables of {name} are out of date: run python benchmarks/tables.py")
     return 0
 
 

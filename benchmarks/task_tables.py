@@ -1,4 +1,4 @@
-"""The tables of `docs/tasks.md`, made of `benchmarks/results`; `tables.py` writes them."""
+"""The tables of `docs/tasks.md` from `benchmarks/results`; `tables.py` writes them."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def _read(file: str) -> tuple[list[dict], str]:
 
 
 def visibility() -> str:
-    """In how many first images target, object and body are all visible, by task and size, and how large they are."""
+    """The share of first images that show target, object and body, by task and size, and how many pixels each has."""
     found, source = _read("cpu-visibility.json")
     sizes = sorted({row["size"] for row in found})
     by_task = {task: {row["size"]: row for row in found if row["env"] == task} for task in {r["env"] for r in found}}
@@ -38,7 +38,7 @@ def visibility() -> str:
 
 
 def suite_physics() -> str:
-    """Settings of Playground's physics and of the suite's, and how far positions part."""
+    """Settings of Playground's physics and of the suite's, and how far their trajectories diverge."""
     found, source = _read("cpu-suite-physics.json")
     rows = []
     for row in found:
@@ -66,7 +66,7 @@ def suite_physics() -> str:
         "eulerdamp",
         "control step, s",
     ]
-    heading += [f"apart after {steps} steps", 'the same with `physics="suite"`']
+    heading += [f"difference after {steps} steps", 'with `physics="suite"`']
     return _table(heading, rows) + "\n\n" + source
 
 

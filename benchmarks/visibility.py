@@ -1,6 +1,6 @@
 """How often the first image of an episode shows what a task is about: its target, its object and the body.
 
-Usage: python benchmarks/visibility.py [--env TASK ...] [--sizes 32,48,64,84] [--resets 512] [--json F]
+Usage: python benchmarks/visibility.py [--task TASK ...] [--sizes 32,48,64,84] [--resets 512] [--json F]
 
 Something is visible if at least one pixel shows it. A target is missed if it lies outside of the image, behind the
 body, or between the centers of the pixels. `docs/tasks.md` has the table.
@@ -15,8 +15,8 @@ import numpy as np
 
 import pixelbrax
 from pixelbrax.cache import enable_compilation_cache
-from pixelbrax.cli.measure import numbers, write_rows
-from pixelbrax.distractors.roles import Role, geom_roles
+from pixelbrax.distractors import Role, geom_roles
+from pixelbrax.experiments.measure import numbers, write_rows
 from pixelbrax.render import render
 
 SIZES = (32, 48, 64, 84)
@@ -34,7 +34,7 @@ def things(task: str) -> dict[str, tuple[int, ...]]:
 
 def tasks_with_targets() -> list[str]:
     """All tasks in whose images there is something to find."""
-    return [name for name in pixelbrax.list_envs() if len(things(name)) > 1]
+    return [name for name in pixelbrax.list_tasks() if len(things(name)) > 1]
 
 
 def visible_pixels(task: str, sizes: tuple[int, ...], resets: int) -> dict[int, dict[str, np.ndarray]]:
@@ -45,7 +45,7 @@ def visible_pixels(task: str, sizes: tuple[int, ...], resets: int) -> dict[int, 
     for size in sizes:
 
         def draw(state: Any, size: int = size) -> jax.Array:
-            return render(*env.picture(state), size, size, ("segmentation",)).segmentation
+            return render(*env.render_inputs(state), size, size, ("segmentation",)).segmentation
 
         seen = np.asarray(jax.jit(jax.vmap(draw))(states))
         counts[size] = {name: np.isin(seen, geoms).sum((1, 2)) for name, geoms in looked_at.items()}
@@ -67,14 +67,14 @@ def rows_of(task: str, sizes: tuple[int, ...], resets: int) -> list[dict[str, An
 def main() -> None:
     """Prints a line for each task and size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--env", nargs="+")
+    parser.add_argument("--task", "--env", nargs="+")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
     parser.add_argument("--resets", type=int, default=RESETS)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     enable_compilation_cache()
     rows: list[dict[str, Any]] = []
-    for task in args.env or tasks_with_targets():
+    for task in args.task or tasks_with_targets():
         for row in rows_of(task, tuple(numbers("--sizes", args.sizes)), args.resets):
             rows.append(row)
             parts = (

@@ -1,4 +1,4 @@
-"""Finds where a body is from one image, by gradient descent through the renderer.
+"""Recovers the position of a body from one image, by gradient descent through the renderer.
 
 Usage: python examples/find_pose.py
 """
@@ -29,14 +29,14 @@ data = mujoco.MjData(model)
 mujoco.mj_forward(model, data)
 scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
 camera = look_at(jnp.array([0.2, -3.0, 1.3]), jnp.array([0.0, 0.0, 0.7]), 50.0)
-photo = render(scene, pose, camera, SIZE, SIZE, ("color",)).color  # what we are given
+photo = render(scene, pose, camera, SIZE, SIZE, ("color",)).color  # the image to explain
 truth = pose.xpos[1]
 
 
 def mismatch(position: jax.Array) -> jax.Array:
-    """Mean squared difference between the photo and what we would see if the capsule were at `position`."""
+    """Mean squared difference between the photo and an image with the capsule at `position`."""
     moved = replace(pose, xpos=pose.xpos.at[1].set(position))
-    # Soft outlines: a sharp image does not tell in which direction an outline should move.
+    # Soft silhouettes: the pixels of a sharp one have no derivative with respect to its position.
     return jnp.mean((render(scene, moved, camera, SIZE, SIZE, ("color",), soft=1.5).color - photo) ** 2)
 
 

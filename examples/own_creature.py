@@ -1,4 +1,4 @@
-"""A creature of one's own as a pixel environment: an MJCF file and a reward in JAX.
+"""Your own creature as a pixel environment: an MJCF file and a reward in JAX.
 
 Usage: python examples/own_creature.py
 """
@@ -14,12 +14,12 @@ CONTROL_DT = 0.02
 
 
 def reward(before, action, after):
-    """Speed along x, metres a second, less a little for effort."""
+    """Speed along x in meters per second, minus a small control cost."""
     return (after.qpos[0] - before.qpos[0]) / CONTROL_DT - 0.05 * jnp.sum(action**2)
 
 
 def fallen(data):
-    """Whether the torso (which starts at 0) has sunk or been thrown too far."""
+    """Whether the height of the torso has left its range, in meters from its start."""
     return jnp.abs(data.qpos[1]) > 0.45
 
 
@@ -30,13 +30,14 @@ env = pixelbrax.make(
     control_dt=CONTROL_DT,
     camera="side",
     image_size=48,
+    episode_length=250,
 )
 
 
 @jax.jit
 @jax.vmap
 def episode(key):
-    """The return of half a second of random actions, and the last image."""
+    """The return of half a second of random actions, and the last observation."""
 
     def step(state, key):
         state = env.step(state, jax.random.uniform(key, (env.action_size,), minval=-1, maxval=1))

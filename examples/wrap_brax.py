@@ -1,4 +1,4 @@
-"""An environment of Brax, or anything derived from one, as a pixel environment.
+"""An environment of Brax, or a class derived from one, as a pixel environment.
 
 Usage: python examples/wrap_brax.py
 """

@@ -1,4 +1,4 @@
-"""An environment of MuJoCo Playground as a pixel environment, with domain randomization that is seen and felt.
+"""An environment of MuJoCo Playground as a pixel environment, with domain randomization of dynamics and colors.
 
 Usage: python examples/wrap_playground.py      (pip install 'pixelbrax[playground]')
 """
@@ -11,15 +11,15 @@ import pixelbrax
 
 
 def randomize(model, keys):
-    """As Playground's own: a model for each key, and which of its arrays differ."""
+    """As in Playground: a model per key, and the axis of each of its arrays that differs."""
 
     @jax.vmap
-    def draw(key):
+    def sample(key):
         mass_key, color_key = jax.random.split(key)
         mass = model.body_mass * jax.random.uniform(mass_key, minval=0.8, maxval=1.2)
         return mass, model.geom_rgba.at[:, :3].set(jax.random.uniform(color_key, (model.ngeom, 3)))
 
-    mass, rgba = draw(keys)
+    mass, rgba = sample(keys)
     in_axes = jax.tree.map(lambda x: None, model).tree_replace({"body_mass": 0, "geom_rgba": 0})
     return model.tree_replace({"body_mass": mass, "geom_rgba": rgba}), in_axes
 

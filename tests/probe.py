@@ -1,5 +1,6 @@
 """A tiny physics engine whose every number is known on paper, to test what is built on top of engines."""
 
+import copy
 from typing import Any
 
 import jax
@@ -8,7 +9,7 @@ import mujoco
 
 from pixelbrax.envs import PixelEnv
 from pixelbrax.physics import PhysicsState
-from pixelbrax.tasks import CameraSpec
+from pixelbrax.tasks import CameraSpec, Task
 
 _MODEL = mujoco.MjModel.from_xml_string(
     """
@@ -27,9 +28,10 @@ CAMERA = CameraSpec(offset=(0.0, -3.0), height=0.5, target_height=0.5, fovy=45.0
 class ProbePhysics:
     """A ball at height 0.5 and x = 0.1 * frames + start; start is drawn uniformly from [-1, 1].
 
-    The reward of frame n (from 1) is n, unless `pays_side`: then the ball stays at -0.8 or 0.8, drawn anew each frame,
-    and the reward is 1 if the action has the sign of the side seen before it, else 0. The episode terminates at frame
-    `terminates_at`, if given, and its numbers are NaN from frame `diverges_at` on.
+    The reward of frame n (from 1) is n times the reward weight "frame", by default 1. With `pays_side` the ball stays
+    at -0.8 or 0.8, sampled anew each frame, and the reward is 1 if the action has the sign of the side seen
+    before it, else 0. The episode terminates at frame `terminates_at`, if given, and its numbers are NaN from frame
+    `diverges_at` on.
     """
 
     mj_model = _MODEL
@@ -42,9 +44,17 @@ class ProbePhysics:
         self.terminates_at = terminates_at
         self.diverges_at = diverges_at
         self.pays_side = pays_side
+        self.reward_weights = {"frame": 1.0}
+        self._weight: Any = 1.0
 
     def with_model(self, model: Any) -> "ProbePhysics":
         return self
+
+    def with_reward_weights(self, weights: Any) -> "ProbePhysics":
+        assert weights.keys() <= self.reward_weights.keys()
+        other = copy.copy(self)
+        other._weight = weights.get("frame", self._weight)
+        return other
 
     def reset(self, key: Any) -> PhysicsState:
         key, start_key = jax.random.split(key)
@@ -53,13 +63,13 @@ class ProbePhysics:
         return self._state(key, jnp.zeros((), jnp.int32), start, jnp.zeros(()))
 
     def step(self, state: PhysicsState, action: Any) -> PhysicsState:
-        key, frames, x = state.data
+        key, frames, x = state.engine_state
         frames = frames + 1
         if self.pays_side:
             key, side_key = jax.random.split(key)
             reward = (jnp.sign(action[0]) == jnp.sign(x)).astype(jnp.float32)
             return self._state(key, frames, 0.8 * jax.random.rademacher(side_key, (), jnp.float32), reward)
-        return self._state(key, frames, x + 0.1, frames.astype(jnp.float32))
+        return self._state(key, frames, x + 0.1, self._weight * frames.astype(jnp.float32))
 
     def _state(self, key: Any, frames: Any, x: Any, reward: Any, over: Any = False) -> PhysicsState:
         over = jnp.array(over)
@@ -71,10 +81,10 @@ class ProbePhysics:
         return PhysicsState((key, frames, x), obs, reward, over, {"x": x})
 
     def coordinates(self, state: PhysicsState) -> Any:
-        return state.data[2][None]
+        return state.engine_state[2][None]
 
     def body_pose(self, state: PhysicsState) -> tuple[Any, Any]:
-        ball = jnp.stack([state.data[2], jnp.zeros(()), jnp.full((), 0.5)])
+        ball = jnp.stack([state.engine_state[2], jnp.zeros(()), jnp.full((), 0.5)])
         return jnp.stack([jnp.zeros(3), ball]), jnp.broadcast_to(jnp.eye(3), (2, 3, 3))
 
 
@@ -83,3 +93,14 @@ def probe_env(
 ) -> PixelEnv:
     settings = {"camera": CAMERA, "image_size": 16, "frame_stack": 3, "episode_length": 10} | settings
     return PixelEnv(ProbePhysics(terminates_at, pays_side, diverges_at), **settings)
+
+
+def _task(name: str, description: str, **settings: Any) -> Task:
+    return Task(f"probe/{name}", description, ("probe",), lambda backend: ProbePhysics(**settings), CAMERA)
+
+
+TASKS = [
+    _task("sides", "which side of the picture pays", pays_side=True),
+    _task("diverges", "numbers are NaN from frame 5 on", diverges_at=5),
+]
+"""For commands and settings, which know tasks by their names: see the fixture `probe_tasks`."""

@@ -11,8 +11,8 @@ import jax
 import numpy as np
 import pytest
 
-from pixelbrax.cli.program import cost
 from pixelbrax.report.motion import recorded_frames
+from pixelbrax.xla import program_cost
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
@@ -125,4 +125,4 @@ ENTRY %main (a: f32[8], m: f32[100,8], i: s32[]) -> f32[8] {
     slices = (row + row + number + row) + (3 * row + number + 3 * row)  # a row changed in place; three rows taken
     moved = row + 16 + 5 * body + slices + row + body  # with the numbers counted up
     expected = {"kernels": 1 + 5 + 3 + 1, "bytes_moved": moved, "bytes_between": 7}
-    assert cost(program) == expected
+    assert program_cost(program) == expected

@@ -10,27 +10,53 @@ import pytest
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
+def _run(script: str, *arguments: str, cwd: Path | None = None) -> str:
+    """What an example prints."""
+    command = [sys.executable, EXAMPLES / script, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def test_a_body_is_found_by_gradient_descent_through_the_renderer():
-    done = subprocess.run([sys.executable, EXAMPLES / "find_pose.py"], capture_output=True, text=True, check=True)
-    apart = re.search(r"([0-9.]+) m apart", done.stdout)
-    assert apart, done.stdout
+    done = _run("find_pose.py")
+    apart = re.search(r"([0-9.]+) m apart", done)
+    assert apart, done
     assert float(apart[1]) < 0.1  # it starts 0.36 m off
 
 
-def test_a_creature_of_ones_own_acts():
-    script = EXAMPLES / "own_creature.py"
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
-    assert "images (4, 48, 48, 9) uint8" in done.stdout
+def test_an_own_creature_acts():
+    assert "images (4, 48, 48, 9) uint8" in _run("own_creature.py")
 
 
 @pytest.mark.full
 def test_a_brax_environment_is_wrapped():
-    script = EXAMPLES / "wrap_brax.py"
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
-    assert "images (4, 48, 48, 9)" in done.stdout
+    assert "images (4, 48, 48, 9)" in _run("wrap_brax.py")
+
+
+@pytest.mark.full  # tests/envs/test_params.py has the law
+def test_a_curriculum_compiles_one_program():
+    assert _run("curriculum.py").count("programs compiled 1") == 6
 
 
 def test_a_playground_environment_is_wrapped():
-    script = EXAMPLES / "wrap_playground.py"
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
-    assert "images (4, 48, 48, 9)" in done.stdout
+    assert "images (4, 48, 48, 9)" in _run("wrap_playground.py")
+
+
+@pytest.mark.full
+def test_a_creature_is_trained(tmp_path):
+    done = _run("train_own_creature.py", "1280", cwd=tmp_path)
+    assert "5 of 5 updates" in done
+    assert "first action" in done
+
+
+@pytest.mark.full
+def test_a_hook_acts_and_its_policy_is_loaded(tmp_path):
+    assert "strength 0.0" in _run("own_hook.py", "10240", cwd=tmp_path)
+    done = _run("load_policy.py", "runs/curriculum", cwd=tmp_path)
+    assert "for cpu, cuda, tpu" in done
+
+
+@pytest.mark.full
+def test_a_dataset_is_collected_and_read(tmp_path):
+    assert "32, 32, 9) uint8" in _run("collect_dataset.py", str(tmp_path / "data"))

@@ -18,7 +18,7 @@ from pixelbrax.training.config import load_preset, preset_names
 assert [load_preset(name) for name in preset_names()]
 env = pixelbrax.make("inverted_pendulum", backend="spring")
 assert env.observation_spec["pixels"].shape == (64, 64, 9)
-print(pixelbrax.__version__, *pixelbrax.list_envs())
+print(pixelbrax.__version__, *pixelbrax.list_tasks())
 """
 
 

@@ -19,7 +19,7 @@ def enable_compilation_cache() -> str:
     already has one: from JAX_COMPILATION_CACHE_DIR or `jax.config.update("jax_compilation_cache_dir", ...)`.
 
     Returns:
-      The folder; empty if JAX was told to use none (JAX_COMPILATION_CACHE_DIR="").
+      The folder; empty if JAX is set to use none (JAX_COMPILATION_CACHE_DIR="").
     """
     import jax
 

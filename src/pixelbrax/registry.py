@@ -1,8 +1,9 @@
-"""Things known by their names: tasks, distractors."""
+"""Things known by their names: tasks, distractors, and so on."""
 
 from typing import Generic, Protocol, TypeVar
 
 from pixelbrax.errors import ConfigError, nearest
+from pixelbrax.plugins import load_plugins
 
 
 class Named(Protocol):
@@ -42,8 +43,13 @@ class Registry(Generic[T]):
         self._known[thing.name] = thing
 
     def names(self) -> list[str]:
-        """All names, in the order of adding."""
+        """All names, in the order of adding, those of plugins included."""
+        load_plugins()
         return list(self._known)
+
+    def values(self) -> list[T]:
+        """What is there so far, without loading plugins."""
+        return list(self._known.values())
 
     def get(self, name: str) -> T:
         """The thing called `name`.
@@ -51,6 +57,8 @@ class Registry(Generic[T]):
         Raises:
           ConfigError: there is none; the message suggests the nearest names.
         """
+        if name not in self._known:
+            load_plugins()
         if name not in self._known:
             raise ConfigError(f"unknown {self._kind} {name!r}: {nearest(name, self.names(), self._listing)}")
         return self._known[name]

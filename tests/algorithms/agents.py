@@ -5,8 +5,8 @@ from typing import Literal
 
 import jax
 
-from pixelbrax.algorithms import ALGORITHMS, DCPGConfig, PPGConfig, PPOConfig
-from pixelbrax.networks import ActorCritic, NetworkConfig
+from pixelbrax.algorithms import DCPGConfig, PPGConfig, PPOConfig, algorithm_of
+from pixelbrax.networks import NetworkConfig
 
 _SHARED = {
     "num_envs": 16,
@@ -29,8 +29,7 @@ def make_agent(name, env, updates=30, critic: Literal["shared", "state"] = "shar
     config = replace(CONFIGS[name], **settings)
     config.validate()
     sizes = NetworkConfig(conv_features=(8,), features=32, state_layers=(), normalize_value=normalize, critic=critic)
-    network = ActorCritic(env.observation_spec, env.images.frame_stack, env.action_size, sizes)
-    return ALGORITHMS["dcpg" if name == "ddcpg" else name].agent(env, network, config, updates)
+    return algorithm_of(config).make(env, sizes, config, updates)
 
 
 def train(program, updates, seed=0):

@@ -19,9 +19,9 @@ _TWO = {"front": CAMERA, "side": CAMERA}
         ({"autoreset": "same_step"}, 'autoreset="same_step", with which .* agents need autoreset="next_step"'),
         ({"autoreset": "disabled", "outputs": ()}, 'autoreset="disabled"'),
         ({"channels_first": True}, "channels_first=True: agents need channels last"),
-        ({"outputs": ("pixels", "depth")}, 'the environment draws "depth", which no network reads'),
+        ({"outputs": ("pixels", "depth")}, 'the environment renders "depth", which no network reads'),
         ({"outputs": ("depth",)}, 'the observation has no "pixels" but depth'),
-        ({"camera": _TWO}, 'the observation has no "pixels" but pixels/front, pixels/side, .* take one camera'),
+        ({"camera": _TWO}, 'the observation has no "pixels" but pixels/front, pixels/side, .* use one camera'),
     ],
 )
 def test_an_environment_of_another_form_is_refused(name, settings, message):
@@ -29,10 +29,18 @@ def test_an_environment_of_another_form_is_refused(name, settings, message):
         make_agent(name, probe_env(**settings))
 
 
+def test_a_run_without_a_phase_is_refused_by_dcpg():
+    """Its value learns in auxiliary phases only."""
+    env = probe_env(outputs=())
+    with pytest.raises(ConfigError, match=r"policy_iterations=4, .* only 3 updates: .* at least 512 num_steps"):
+        make_agent("dcpg", env, updates=3)
+    make_agent("ppg", env, updates=3)
+
+
 def test_a_shift_beyond_the_image_is_refused():
-    with pytest.raises(ConfigError, match="shift is 100: it must be at most half the image_size of 16"):
-        make_agent("ppo", probe_env(), shift=100)
-    make_agent("ppo", probe_env(), shift=8)
+    with pytest.raises(ConfigError, match="random_shift is 100: it must be at most half the image_size of 16"):
+        make_agent("ppo", probe_env(), random_shift=100)
+    make_agent("ppo", probe_env(), random_shift=8)
 
 
 @pytest.mark.parametrize("settings", [{"outputs": ()}, {}])

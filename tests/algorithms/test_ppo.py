@@ -1,13 +1,14 @@
 """Rollouts, and PPO's own."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pixelbrax.algorithms.losses import Batch
-from pixelbrax.algorithms.rollout import collect
 from pixelbrax.errors import ConfigError
+from pixelbrax.learning import Minibatch, collect
 from tests.algorithms.agents import make_agent
 from tests.probe import probe_env
 
@@ -15,17 +16,17 @@ from tests.probe import probe_env
 def test_rollout_marks_resets_and_keeps_the_last_observation(strict):
     env = probe_env(episode_length=3, frame_stack=1)
     network = make_agent("ppo", env).network
-    params = network.init(jax.random.key(0))
-    states = jax.vmap(env.reset)(jax.random.split(jax.random.key(1), 4))
+    params, statistics = jax.jit(network.init)(jax.random.key(0)), network.init_statistics()
+    states = jax.jit(jax.vmap(env.reset))(jax.random.split(jax.random.key(1), 4))
     final, rollout, totals = jax.jit(
-        lambda states, key: collect(env, lambda seen: network.apply(params, seen), ("pixels",), states, key, 10)
+        lambda states, key: collect(env, partial(network.apply, params, statistics), ("pixels",), states, key, 10)
     )(states, jax.random.key(2))
     np.testing.assert_array_equal(rollout.truncated[:, 0], [0, 0, 1, 0, 0, 0, 1, 0, 0, 0])
     np.testing.assert_array_equal(rollout.valid[:, 0], [1, 1, 1, 0, 1, 1, 1, 0, 1, 1])
     np.testing.assert_array_equal(rollout.reward[:, 0], [1, 2, 3, 0, 1, 2, 3, 0, 1, 2])
     np.testing.assert_array_equal(rollout.next_value[:-1], rollout.value[1:])
-    np.testing.assert_allclose(rollout.next_value[-1], network.apply(params, final.obs).value, rtol=1e-5)
-    assert rollout.seen.frames.images.dtype == jnp.uint8
+    np.testing.assert_allclose(rollout.next_value[-1], network.apply(params, statistics, final.obs).value, rtol=1e-5)
+    assert rollout.observations.frames.images.dtype == jnp.uint8
     assert int(totals.count) == 8
     assert float(totals.episode_return) == 8 * 6
 
@@ -35,13 +36,13 @@ def test_frames_kept_once_are_stacked_as_the_environment_stacks_them(settings):
     """Over the ends of episodes of 3 and 4 steps, of a rollout that begins in the middle of one."""
     env = probe_env(**({"episode_length": 4} | settings))
     network = make_agent("ppo", env).network
-    params = network.init(jax.random.key(0))
-    states = jax.vmap(env.reset)(jax.random.split(jax.random.key(1), 3))
+    params, statistics = jax.jit(network.init)(jax.random.key(0)), network.init_statistics()
+    states = jax.jit(jax.vmap(env.reset))(jax.random.split(jax.random.key(1), 3))
     step = jax.jit(jax.vmap(env.step))
     states = step(states, jnp.zeros((3, 1)))
 
     def act(states, key):
-        return collect(env, lambda seen: network.apply(params, seen), ("pixels", "state"), states, key, 11)
+        return collect(env, partial(network.apply, params, statistics), ("pixels", "state"), states, key, 11)
 
     final, rollout, _ = jax.jit(act)(states, jax.random.key(2))
     seen = [states.obs]
@@ -49,30 +50,31 @@ def test_frames_kept_once_are_stacked_as_the_environment_stacks_them(settings):
         states = step(states, jnp.tanh(raw_action))
         seen.append(states.obs)
     time, envs = (x.ravel() for x in jnp.mgrid[:12, :3])
-    kept = rollout.seen.at(time, envs)
-    batch = Batch.of(rollout, rollout.value, jnp.array([7]), jnp.array([2]))
+    kept = rollout.observations.at(time, envs)
+    batch = Minibatch.of(rollout, rollout.value, jnp.array([7]), jnp.array([2]))
     for name in ("pixels", "state"):
         np.testing.assert_array_equal(kept[name], jnp.stack([obs[name] for obs in seen])[time, envs])
         np.testing.assert_array_equal(final.obs[name], seen[-1][name])
         np.testing.assert_array_equal(batch.observation[name][0], seen[7][name][2])
-    np.testing.assert_array_equal(rollout.observed["state"], jnp.stack([obs["state"] for obs in seen[:-1]]))
+    np.testing.assert_array_equal(rollout.state_observation["state"], jnp.stack([obs["state"] for obs in seen[:-1]]))
 
 
 def test_staggered_first_episodes_are_not_counted():
-    env = probe_env(episode_length=10, frame_stack=1)
-    state = jax.jit(make_agent("ppo", env).init)(jax.random.key(0))
+    env = probe_env(episode_length=10, frame_stack=1, outputs=())
+    agent = make_agent("ppo", env)
+    state = jax.jit(agent.init)(jax.random.key(0))
     steps = np.asarray(state.envs.info["steps"])
     assert len(np.unique(steps)) > 4
     assert (steps < 10).all()
-    *_, episodes = jax.jit(make_agent("ppo", env).update)(state)
+    *_, episodes = jax.jit(agent.update)(state)
     # The rollout is shorter than an episode: whatever ends in it began in the middle.
     assert int(episodes.count) == 0
 
 
 def test_gradients_are_clipped_by_their_global_norm():
-    env = probe_env()
+    env = probe_env(outputs=())
     ppo = make_agent("ppo", env, max_grad_norm=1e-3)
-    params = ppo.network.init(jax.random.key(0))
+    params = jax.jit(ppo.network.init)(jax.random.key(0))
     grads = jax.tree.map(lambda x: 100 * jnp.ones_like(x), params)
     clip = ppo._optimizer.init(params)
     clipped, _ = jax.jit(ppo._optimizer.update)(grads, clip, params)

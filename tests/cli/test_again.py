@@ -6,25 +6,20 @@ import tomllib
 import pytest
 
 from pixelbrax.cli.main import main
-from pixelbrax.training import Cohort, EnvConfig, RunDir
-from tests.probe import probe_env
+from pixelbrax.training import RunDir, Trainer
 
 TINY = """
-train --env inverted_pendulum --obs state --critic state --num-envs 4 --unroll-length 4 --num-minibatches 2
---num-epochs 1 --features 8 --num-steps 96 --log-interval 2 --eval-episodes 2
+train --task probe/sides --episode-length 10 --obs state --critic state --num-envs 4 --unroll-length 4
+--num-minibatches 2 --num-epochs 1 --features 8 --num-steps 96 --log-interval 2 --eval-episodes 2
 """.split()  # 6 updates
 TIMES = {"seconds", "steps_per_second"}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _probe():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(EnvConfig, "build", lambda self: probe_env(pays_side=True, outputs=()))
-        yield
+pytestmark = pytest.mark.usefixtures("probe_tasks")
 
 
 @pytest.fixture(scope="module")
-def first(tmp_path_factory):
+def first(probe_tasks, tmp_path_factory):
     """A finished tiny run."""
     root = tmp_path_factory.mktemp("runs")
     assert main([*TINY, "--runs", str(root), "--name", "first"]) == 0
@@ -72,9 +67,9 @@ def test_what_is_evaluated_is_not_evaluated_again(first, capsys, monkeypatch):
 
     runs = first.path.parent
     with monkeypatch.context() as patch:
-        patch.setattr(Cohort, "train", stop)
+        patch.setattr(Trainer, "train", stop)
         assert main([*TINY, "--runs", str(runs), "--name", "stopped", "--quiet"]) == 130
-    assert "To go on: pixelbrax train --resume" in capsys.readouterr().out
+    assert "To resume: pixelbrax train --resume" in capsys.readouterr().out
     stopped = RunDir.open(runs / "stopped")
     before = stopped.read_evaluations()["untrained"]
     assert main(["train", "--resume", str(stopped.path)]) == 0

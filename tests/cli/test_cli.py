@@ -13,22 +13,22 @@ import jax
 import numpy as np
 import pytest
 
+import pixelbrax
 from pixelbrax.algorithms import PPGConfig
 from pixelbrax.cli.main import main
-from pixelbrax.cli.parse import file_name
-from pixelbrax.distractors.suites import SUITES, Pair, Suite
-from pixelbrax.training import EnvConfig, RunDir, TrainConfig, Trainer
-from pixelbrax.training.run_dir import runs_in
+from pixelbrax.distractors import SUITES, Pair, Suite
+from pixelbrax.experiments import file_name
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, TrainingRun, runs_in
 from tests.algorithms.agents import CONFIGS
 from tests.images import read_image
-from tests.probe import probe_env
 
 TINY = """
-train --env inverted_pendulum --backend spring --image-size 8 --episode-length 20 --num-envs 4 --unroll-length 4
+train --task probe/sides --image-size 8 --episode-length 20 --num-envs 4 --unroll-length 4
 --num-minibatches 2 --num-epochs 1 --features 8 --patch-features 4 --conv-features 4 --num-steps 96 --log-interval 2
 --eval-episodes 2
 """.split()  # 6 updates
 TIMES = {"seconds", "steps_per_second"}
+pytestmark = pytest.mark.usefixtures("probe_tasks")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -43,7 +43,7 @@ def _cache(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def finished(probe_tasks, tmp_path_factory):
     """A finished tiny run."""
     root = tmp_path_factory.mktemp("runs")
     assert main([*TINY, "--runs", str(root), "--name", "first"]) == 0
@@ -56,7 +56,7 @@ def _rows(run):
 
 
 def _leaves(run):
-    return jax.tree.leaves(Trainer(run.load_config()).restore(run).params)
+    return jax.tree.leaves(TrainingRun(run.load_config()).restore(run).params)
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def _leaves(run):
         ("bench", "name a benchmark: render, env, train"),
         ("bench fly", "unknown benchmark 'fly'"),
         ("bench render --size 64,x", "size is '64,x'"),
-        ("bench render --outputs rgba --env inverted_pendulum --num-envs 1", "unknown output 'rgba'"),
+        ("bench render --outputs rgba --task probe/sides --num-envs 1", "unknown output 'rgba'"),
         ("bench render --samples 5", "samples is 5: it must be one of 1, 4"),
-        ("bench env --num-envs 1000000000", "at most"),
-        ("train --num-envs 100000000 --num-minibatches 1", "takes at least"),
-        ("train --env halfcheeta", "did you mean halfcheetah"),
+        ("bench env --task probe/sides --num-envs 1000000000", "at most"),
+        ("train --task probe/sides --num-envs 100000000 --num-minibatches 1", "takes at least"),
+        ("train --task halfcheeta", "did you mean halfcheetah"),
         ("train --backend bullet", "no backend 'bullet'"),
         ("train --distractors dcs/hrad", "unknown distractor 'dcs/hrad': did you mean dcs/hard"),
         ("train --distractors dcs/hard@val", "there is no split 'val'"),
@@ -83,7 +83,7 @@ def _leaves(run):
         ("train --seed 99999999999999999999", "seed is 99999999999999999999"),
         ("render ant --out x.mp4 --seconds nan", "seconds is nan"),
         ("render --run r --backend mjx", "--backend"),
-        ("train --algorithm dqn", "--algorithm"),
+        ("train --algorithm dqn", "unknown algorithm 'dqn': there are ppo, ppg, dcpg"),
         ("train --algorithm ppg --auxiliary-minibatches 7", "auxiliary_minibatches 7 does not divide the 65,536 steps"),
         ("train --auxiliary-epochs 3", "--auxiliary-epochs"),
         ("train --encoder resnet", "--encoder"),
@@ -92,11 +92,11 @@ def _leaves(run):
         ("train --seed x", "--seed"),
         ("train --preset nope", "unknown preset 'nope': there are ant-state, dcpg-cpu, dcpg-gpu, demo"),
         ("train --resume nowhere", "nowhere is not a run"),
-        ("train --resume nowhere --seed 3", "leave the other flags out"),
+        ("train --resume nowhere --seed 3", "leave out the other flags"),
         ("train --num-seeds 0", "num_seeds is 0: it must be at least 1"),
-        ("train --obs state --blind", "blind makes images black, and with obs = state there are none"),
+        ("train --obs state --blind", "blind makes images black, but with obs=state there are none"),
         ("train --obs state --distractors kage/hue", "distractors change images, and outputs has none"),
-        ("train --algorithm dcpg --critic state", "dcpg is about a critic that shares the policy's features"),
+        ("train --algorithm dcpg --critic state", "dcpg needs a critic that shares the policy's features"),
         ("sweep", "--vary says what differs"),
         ("sweep --vary image_size=32,64", "'image_size' cannot vary within a program"),
         ("sweep --vary discount=0.9,high", "'high' is no number"),
@@ -112,20 +112,20 @@ def _leaves(run):
         ("train --entropy-coef nan", "entropy_coef is nan: it must be finite"),
         ("train --checkpoint-interval nan", "checkpoint_interval is nan: it must be finite"),
         ("train --checkpoint-interval -1", "checkpoint_interval is -1.0: it must be at least 0"),
-        ("train --env inverted_pendulum --image-size 16 --shift 100", "shift is 100: it must be at most half"),
+        ("train --task probe/sides --image-size 16 --random-shift 100", "random_shift is 100: it must"),
         ("train --eval-episodes 1000000000", "eval_episodes is 1000000000: it must be at least 1 and at most 1000000"),
         ("train --features 1000000000", "features is 1000000000: it must be at least 1 and at most 1000000"),
-        ("train --env inverted_pendulum --obs state --features 900000 --state-layers 900000", "the networks take at"),
+        ("train --task probe/sides --obs state --features 900000 --state-layers 900000", "the networks take at"),
         ("train --num-steps 9999999999999999", "the number of updates, is"),
         ("sweep --vary clip=0.1 clip=0.2", "--vary names a setting twice"),
-        ("sweep --vary clip=0.1 --resume r", "go on with a sweep by `pixelbrax train --resume FOLDER`"),
+        ("sweep --vary clip=0.1 --resume r", "resume a sweep with `pixelbrax train --resume FOLDER`"),
         ("plot", "name at least one run"),
         ("plot nowhere", "nowhere is not a run"),
         ("plot nowhere --out curves.pdf", "must end in .png"),
         ("eval nowhere", "nowhere is not a run"),
         ("eval", "eval"),
         ("render", "name either a task or --run"),
-        ("render nope", "unknown environment 'nope'"),
+        ("render nope", "unknown task 'nope'"),
         ("render ant --out ant.jpg", "must end in .png, .mp4 or .gif"),
         ("render ant --out nowhere/ant.png", "there is no folder"),
         ("render ant --size 0", "size is 0"),
@@ -152,7 +152,7 @@ def test_commands_that_only_print(argv, capsys):
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["train", "sweep", "eval", "plot", "render", "list", "videos", "bench"])
+@pytest.mark.parametrize("command", ["train", "sweep", "eval", "collect", "plot", "render", "list", "videos", "bench"])
 def test_help_tells_flags_and_defaults(command, capsys):
     with pytest.raises(SystemExit) as stop:
         main([command, "--help"])
@@ -194,7 +194,7 @@ def test_damaged_runs_are_told_in_one_line(finished, tmp_path, capsys):
         if file.is_file():
             file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     assert main(["eval", str(copy)]) == 2
-    assert "is damaged or of another version" in capsys.readouterr().err
+    assert "is damaged or of another kind of run" in capsys.readouterr().err
     shutil.rmtree(copy / "checkpoint")
     assert main(["eval", str(copy)]) == 2
     assert "holds no checkpoint" in capsys.readouterr().err
@@ -212,7 +212,16 @@ def test_a_run_that_exists_is_refused(finished, capsys):
 
 def test_ctrl_c_keeps_what_was_learnt_and_resume_gives_the_same_bits(finished):
     runs = finished.path.parent
-    command = [sys.executable, "-m", "pixelbrax", *TINY, "--runs", str(runs), "--name", "stopped"]
+    command = [
+        sys.executable,
+        "-c",
+        "import tests.probe_tasks, pixelbrax.__main__",
+        *TINY,
+        "--runs",
+        str(runs),
+        "--name",
+        "stopped",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     metrics = runs / "stopped" / "metrics.csv"
     deadline = time.monotonic() + 200
@@ -227,6 +236,18 @@ def test_ctrl_c_keeps_what_was_learnt_and_resume_gives_the_same_bits(finished):
     assert _rows(stopped) == _rows(finished)
     for a, b in zip(_leaves(stopped), _leaves(finished), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_collect_writes_a_dataset_of_a_run(finished, tmp_path, capsys):
+    out = tmp_path / "data"
+    argv = ["collect", str(finished.path), "--out", str(out), "--episodes", "3", "--num-envs", "2", "--steps", "2"]
+    assert main(argv) == 0
+    assert "3 episodes in 2 shards" in capsys.readouterr().out
+    trajectories = pixelbrax.load_dataset(out).load()
+    assert trajectories.observations["pixels"].shape == (3, 3, 8, 8, 3)
+    assert trajectories.actions.shape[:2] == (3, 2)
+    assert main([*argv, "--seed", "1"]) == 2
+    assert "holds another dataset, whose seed is 0 instead of 1" in capsys.readouterr().err
 
 
 def test_render_writes_pictures_and_videos(finished, tmp_path, capsys):
@@ -246,11 +267,11 @@ def test_a_policy_is_evaluated_under_looks_it_has_not_seen(finished, monkeypatch
     assert main([*run, "--distractors", "kage/hue@test"]) == 0
     assert "under kage/hue@test" in capsys.readouterr().out
     assert main([*run, "--suite", "PixelBraxGen-v1"]) == 2
-    assert "no pair of inverted_pendulum" in capsys.readouterr().err
-    pair = Pair("inverted_pendulum", (), ("kage/brightness@test",))
+    assert "no pair of probe/sides" in capsys.readouterr().err
+    pair = Pair("probe/sides", (), ("kage/brightness@test",))
     monkeypatch.setitem(SUITES, "tiny", Suite("tiny", 8, 3, (pair,)))
     assert main([*run, "--suite", "tiny"]) == 0
-    assert "inverted_pendulum: plain -> kage/brightness@test" in capsys.readouterr().out
+    assert "probe/sides: plain -> kage/brightness@test" in capsys.readouterr().out
     assert read_image(finished.gaps_file).shape[1] > 400
     (answer,) = json.loads(finished.gaps_file.with_suffix(".json").read_text())["pairs"]
     assert answer["tested"]["episodes"] == 2
@@ -258,8 +279,8 @@ def test_a_policy_is_evaluated_under_looks_it_has_not_seen(finished, monkeypatch
 
 
 def test_bench_train_splits_an_update(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("pixelbrax.cli.bench_train.load_preset", lambda name: TrainConfig(agent=CONFIGS["ppo"]))
-    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(outputs=()))
+    config = TrainConfig(EnvConfig(task="probe/sides", obs="state"), agent=CONFIGS["ppo"])
+    monkeypatch.setattr("pixelbrax.cli.bench_train.load_preset", lambda name: config)
     assert main(["bench", "train", "--preset", "a,b", "--seconds", "0.1", "--json", str(tmp_path / "out.json")]) == 0
     rows = json.loads((tmp_path / "out.json").read_text())["rows"]
     assert [row["preset"] for row in rows] == ["a", "b"]
@@ -269,7 +290,7 @@ def test_bench_train_splits_an_update(tmp_path, monkeypatch, capsys):
 
 def test_render_shows_what_distracts(finished, tmp_path):
     grid = tmp_path / "grid.png"
-    task = "render inverted_pendulum --backend spring --distractors kage/hue kage/pixelate --size 16 --seeds 1".split()
+    task = "render probe/sides --distractors kage/hue kage/pixelate --size 16 --seeds 1".split()
     assert main([*task, "--steps", "2", "--every", "1", "--out", str(grid)]) == 0
     image = read_image(grid)[:, :16].reshape(4, 4, 4, 4, 3)
     assert (image == image[:, :1, :, :1]).all()  # blocks of 4 by 4 pixels
@@ -282,7 +303,7 @@ def test_render_shows_what_distracts(finished, tmp_path):
 
 def test_plot_draws_seeds_as_one_curve(tmp_path, capsys, monkeypatch):
     drawn = {}
-    monkeypatch.setattr("pixelbrax.cli.plot.write_curves", lambda path, groups, title: drawn.update(groups))
+    monkeypatch.setattr("pixelbrax.experiments.plotting.write_curves", lambda path, groups, title: drawn.update(groups))
     configs = [TrainConfig(seed=seed) for seed in range(3)] + [TrainConfig(agent=PPGConfig()), TrainConfig(num_steps=7)]
     for i, config in enumerate(configs):
         run = RunDir.create(tmp_path / str(i), config)
@@ -300,7 +321,7 @@ def test_plot_draws_seeds_as_one_curve(tmp_path, capsys, monkeypatch):
 
 def test_bench_env_splits_a_step(tmp_path, capsys):
     out = tmp_path / "bench.json"
-    settings = "--env inverted_pendulum --backend spring --size 8 --num-envs 2 --seconds 0.1".split()
+    settings = "--task probe/sides --size 8 --num-envs 2 --seconds 0.1".split()
     assert main(["bench", "env", *settings, "--json", str(out)]) == 0
     rows = json.loads(out.read_text())["rows"]
     assert [row["num_envs"] for row in rows] == [2]
@@ -314,7 +335,7 @@ def test_bench_env_splits_a_step(tmp_path, capsys):
 
 def test_bench_render_measures(tmp_path, capsys):
     out = tmp_path / "bench.json"
-    settings = "--env inverted_pendulum --size 8,16 --num-envs 2 --seconds 0.1".split()
+    settings = "--task probe/sides --size 8,16 --num-envs 2 --seconds 0.1".split()
     assert main(["bench", "render", *settings, "--json", str(out)]) == 0
     rows = json.loads(out.read_text())["rows"]
     assert [(row["size"], row["num_envs"]) for row in rows] == [(8, 2), (16, 2)]
@@ -348,5 +369,5 @@ def test_a_sweep_trains_a_run_for_each_combination(tmp_path, capsys):
     assert len({run.metrics_file.read_text() for run in runs}) == 4
     assert "deterministic return" in capsys.readouterr().out
     assert main(["train", "--resume", str(tmp_path / "all")]) == 0
-    assert "goes on after 6 updates, 4 of 4 agents" in capsys.readouterr().out
+    assert "resuming after 6 updates, 4 of 4 agents" in capsys.readouterr().out
     assert main(["eval", str(runs[2].path), "--episodes", "2"]) == 0

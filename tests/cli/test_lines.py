@@ -9,6 +9,8 @@ from pixelbrax.cli.main import main
 from pixelbrax.cli.parse import _first_sentence
 from pixelbrax.training import RunDir, TrainConfig
 
+pytestmark = pytest.mark.usefixtures("probe_tasks")
+
 
 @pytest.mark.parametrize(
     ("argv", "message"),
@@ -18,7 +20,7 @@ from pixelbrax.training import RunDir, TrainConfig
         ("eval r --episode 3", "did you mean --episodes"),
         ("render ant --backen mjx", "did you mean --backend"),
         ("trian", "unknown command 'trian': did you mean train"),
-        ("train --env qqqq", "unknown environment 'qqqq': there are "),
+        ("train --task qqqq", "unknown task 'qqqq': there are "),
         ("train --distractors nope", "unknown distractor 'nope': "),
         ("eval r --episodes 1000000000", "episodes is 1000000000: it must be at least 1 and at most 1000000"),
         ("render ant --size 100000", "size is 100000: it must be at least 1 and at most 2048"),
@@ -27,17 +29,17 @@ from pixelbrax.training import RunDir, TrainConfig
         ("render ant --out x.mp4 --seconds inf", "seconds is inf: it must be finite"),
         ("render ant --out x.mp4 --seconds 0", "seconds is 0.0: it must be positive"),
         ("render ant --out x.jpg", "x.jpg: --out must end in .png, .mp4 or .gif"),
-        ("render ant --camera nope", "nope"),
-        ("render ant --camera 99", "99"),
-        ("render ant --samples 5", "samples is 5"),
-        ("render inverted_pendulum --backend spring --out x.gif --size 2000", "4,000,000,000 pixels"),
-        ("train --camera nope", "nope"),
-        ("train --samples 3", "samples is 3"),
+        ("render probe/sides --camera nope", "nope"),
+        ("render probe/sides --camera 99", "99"),
+        ("render probe/sides --samples 5", "samples is 5"),
+        ("render probe/sides --out x.gif --size 2000", "800,000,000 pixels"),
+        ("train --task probe/sides --camera nope", "nope"),
+        ("train --task probe/sides --samples 3", "samples is 3"),
         ("bench render --seconds inf", "seconds is inf"),
         ("bench render --seconds 1e9", "seconds is 1000000000.0: it must be at most 3600"),
         ("bench env --num-envs 99999999999999999999", "num-envs is '99999999999999999999'"),
-        ("bench render --num-envs 100000000 --env inverted_pendulum", "at most"),
-        ("bench render --size 100000 --env inverted_pendulum", "size is 100000"),
+        ("bench render --num-envs 100000000 --task probe/sides", "at most"),
+        ("bench render --size 100000 --task probe/sides", "size is 100000"),
         ("plot r --out folder/x.png", "there is no folder"),
         ("videos preview --clips 1000000", "clips is 1000000"),
     ],

@@ -6,13 +6,14 @@ import pytest
 
 from pixelbrax.algorithms import PPGConfig
 from pixelbrax.cli.main import main
-from pixelbrax.cli.settings import check_name, name_of, read
+from pixelbrax.cli.settings import read
 from pixelbrax.cli.train import Args
 from pixelbrax.errors import ConfigError
+from pixelbrax.experiments import check_name, name_of
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig
 from pixelbrax.training.config import load_preset
 
-_SETTINGS = TrainConfig(EnvConfig(env="ant", camera="1", samples=4), agent=PPGConfig(clip=0.3), seed=7)
+_SETTINGS = TrainConfig(EnvConfig(task="ant", camera="1", samples=4), agent=PPGConfig(clip=0.3), seed=7)
 
 
 def test_a_runs_settings_are_used_again_and_flags_win(tmp_path):
@@ -28,8 +29,8 @@ def test_a_runs_settings_are_used_again_and_flags_win(tmp_path):
 
 def test_ones_own_file_names_only_what_differs(tmp_path):
     file = tmp_path / "mine.toml"
-    file.write_text("seed = 3\n[environment]\nenv = 'ant'\n")
-    assert read(Args, [f"--config={file}"], "train", "").config == TrainConfig(EnvConfig(env="ant"), seed=3)
+    file.write_text("seed = 3\n[environment]\ntask = 'ant'\n")
+    assert read(Args, [f"--config={file}"], "train", "").config == TrainConfig(EnvConfig(task="ant"), seed=3)
     assert name_of(file) == "mine"
     assert name_of(RunDir.create(tmp_path / "first", _SETTINGS).path) == "first"
 

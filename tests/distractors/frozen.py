@@ -6,7 +6,7 @@ import jax
 import numpy as np
 from PIL import Image
 
-from pixelbrax.distractors.suites import SUITES, Pair, Suite
+from pixelbrax.distractors import SUITES, Pair, Suite
 from pixelbrax.report.motion import recorded_frames
 
 FOLDER = Path(__file__).parent / "frozen"
@@ -16,8 +16,8 @@ _ON_ALL = (("dcs/hard@test",), ("new/storm@test",), ("kage/hue@test",))
 
 def settings_of(suite: Suite) -> list[tuple[str, tuple[str, ...]]]:
     """Each set of distractors that a suite has on its first task, and some of them on the others."""
-    both = [(pair.env, names) for pair in suite.pairs for names in (pair.train, pair.test)]
-    first = suite.pairs[0].env
+    both = [(pair.task, names) for pair in suite.pairs for names in (pair.train, pair.test)]
+    first = suite.pairs[0].task
     return [(env, names) for env, names in dict.fromkeys(both) if env == first or names in _ON_ALL]
 
 

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pixelbrax.cli import main
-from pixelbrax.distractors import host
-from pixelbrax.distractors.bank import ClipBank
-from pixelbrax.distractors.saved import load_saved, save_banks
-from pixelbrax.distractors.sources import load_bank
-from pixelbrax.distractors.video import Video
+from pixelbrax.distractors.kinds.video import Video
+from pixelbrax.distractors.videos import host_memory as host
+from pixelbrax.distractors.videos.bank import ClipBank
+from pixelbrax.distractors.videos.files import load_saved, save_banks
+from pixelbrax.distractors.videos.sources import load_bank
 from pixelbrax.errors import ConfigError
-from tests.distractors.test_contract import _stage
+from tests.distractors.test_contract import _context
 
 
 def _clip(frames, seed=0, size=(8, 8)):
@@ -242,12 +242,12 @@ def test_clips_of_wrong_arrays_are_refused(clips, told):
 
 @pytest.mark.parametrize("ping_pong", [True, False])
 def test_a_clip_of_one_frame_is_a_still(ping_pong):
-    stage = _stage(8)
-    video = Video(bank=ClipBank.of({"a": _clip(1)}), ping_pong=ping_pong).prepare(stage)
-    state = video.init(jax.random.key(0), stage)
+    context = _context(8)
+    video = Video(bank=ClipBank.of({"a": _clip(1)}), ping_pong=ping_pong).prepare(context)
+    state = video.init(jax.random.key(0), context)
     for _ in range(3):
         np.testing.assert_array_equal(video._frame(state), _clip(1)[0])
-        state = video.step(state, jax.random.key(0), stage)
+        state = video.step(state, jax.random.key(0), context)
 
 
 def test_commands_tell_it_in_one_line(tmp_path, capsys):

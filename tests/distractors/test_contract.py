@@ -7,28 +7,28 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pixelbrax.distractors import Distraction, Distractor, Picture, Stage, View, preset_names
-from pixelbrax.distractors.behind import Behind
+from pixelbrax.distractors import Distraction, Distractor, RenderedFrame, SceneContext, SceneView, list_distractors
+from pixelbrax.distractors.background_only import BackgroundOnly
+from pixelbrax.distractors.kinds.temporal import MotionBlur
 from pixelbrax.distractors.levels import Levels
-from pixelbrax.distractors.temporal import MotionBlur
 from pixelbrax.errors import ConfigError
 from pixelbrax.render import unpack
 from tests.distractors.test_laws import SAMPLE
 from tests.probe import CAMERA, probe_env
 
 
-def _stage(size=16):
+def _context(size=16):
     env = probe_env()
-    return Stage.of(env.physics.mj_model, env.scene, size, size)
+    return SceneContext.of(env.physics.mj_model, env.scene, size, size)
 
 
 class _Counting(Distractor):
     """Right: its state is a number."""
 
-    def init(self, key, stage):
+    def init(self, key, context):
         return {"n": jnp.zeros((), jnp.int32)}
 
-    def step(self, state, key, stage):
+    def step(self, state, key, context):
         return {"n": state["n"] + 1}
 
 
@@ -37,54 +37,70 @@ def _with(method, function, base=_Counting):
 
 
 WRONG = [
-    ("prepare", lambda stage: None, "Mine.prepare gives a NoneType: it must give a Distractor"),
-    ("init", lambda key, stage: "no", "Mine.init gives what is no pytree of arrays"),
+    ("prepare", lambda context: None, "Mine.prepare gives a NoneType: it must give a Distractor"),
+    ("init", lambda key, context: "no", "Mine.init gives what is no pytree of arrays"),
     (
         "step",
-        lambda state, key, stage: {"n": jnp.zeros(2, jnp.int32)},
+        lambda state, key, context: {"n": jnp.zeros(2, jnp.int32)},
         "whose ['n'] is (2,) int32: it must be () int32",
     ),
-    ("step", lambda state, key, stage: {"n": state["n"] + 0.5}, "Mine.step gives a state whose ['n'] is () float32"),
-    ("step", lambda state, key, stage: state | {"m": 1}, "Mine.step gives a state with ['m'], which init has not"),
-    ("step", lambda state, key, stage: None, "Mine.step gives a state without ['n'], which init has"),
-    ("remember", lambda state, seen, stage: {}, "Mine.remember gives a state without ['n']"),
-    ("apply_frame", lambda state, seen, stage: None, "Mine.apply_frame gives a NoneType: it must give a Picture"),
-    ("apply_frame", lambda state, seen, stage: seen.rgb, "Mine.apply_frame gives an array: it must give a Picture"),
+    ("step", lambda state, key, context: {"n": state["n"] + 0.5}, "Mine.step gives a state whose ['n'] is () float32"),
+    ("step", lambda state, key, context: state | {"m": 1}, "Mine.step gives a state with ['m'], which init has not"),
+    ("step", lambda state, key, context: None, "Mine.step gives a state without ['n'], which init has"),
+    ("remember", lambda state, seen, context: {}, "Mine.remember gives a state without ['n']"),
     (
         "apply_frame",
-        lambda state, seen, stage: Picture(seen.rgb[:, 1:], None),
+        lambda state, seen, context: None,
+        "Mine.apply_frame gives a NoneType: it must give a RenderedFrame",
+    ),
+    (
+        "apply_frame",
+        lambda state, seen, context: seen.rgb,
+        "Mine.apply_frame gives an array: it must give a RenderedFrame",
+    ),
+    (
+        "apply_frame",
+        lambda state, seen, context: RenderedFrame(seen.rgb[:, 1:], None),
         "rgb is (3, 15, 16) float32: it must be (3, 16, 16) float32",
     ),
     (
         "apply_frame",
-        lambda state, seen, stage: Picture(jnp.moveaxis(seen.rgb, 0, -1), None),
+        lambda state, seen, context: RenderedFrame(jnp.moveaxis(seen.rgb, 0, -1), None),
         "rgb is (16, 16, 3) float32: it must be (3, 16, 16) float32",
     ),
     (
         "apply_frame",
-        lambda state, seen, stage: Picture((255 * seen.rgb).astype(jnp.uint8), None),
+        lambda state, seen, context: RenderedFrame((255 * seen.rgb).astype(jnp.uint8), None),
         "rgb is (3, 16, 16) uint8: it must be (3, 16, 16) float32",
     ),
     (
         "apply_frame",
-        lambda state, seen, stage: seen if seen.rgb.mean() > 0 else None,
+        lambda state, seen, context: seen if seen.rgb.mean() > 0 else None,
         "Mine.apply_frame must know an array's numbers",
     ),
-    ("apply_frame", lambda state, seen, stage: Picture(np.asarray(seen.rgb), None), "Mine.apply_frame must know"),  # pyright: ignore
-    ("apply_scene", lambda state, view, stage: view.scene, "Mine.apply_scene gives a Scene: it must give a View"),
+    (
+        "apply_frame",
+        lambda state, seen, context: RenderedFrame(np.asarray(seen.rgb), None),  # pyright: ignore
+        "Mine.apply_frame must know",
+    ),  # pyright: ignore
     (
         "apply_scene",
-        lambda state, view, stage: view._replace(camera=view.camera.pos),
+        lambda state, view, context: view.scene,
+        "Mine.apply_scene gives a Scene: it must give a SceneView",
+    ),
+    (
+        "apply_scene",
+        lambda state, view, context: view._replace(camera=view.camera.pos),
         "Mine.apply_scene gives an array: it must give a Camera as camera",
     ),
     (
         "apply_scene",
-        lambda state, view, stage: view._replace(scene=replace(view.scene, geom_rgb=view.scene.geom_rgb[:1])),
+        lambda state, view, context: view._replace(scene=replace(view.scene, geom_rgb=view.scene.geom_rgb[:1])),
         "a view whose scene.geom_rgb is (1, 3) float32: it must be (2, 3) float32",
     ),
     (
         "apply_scene",
-        lambda state, view, stage: view._replace(distance=jnp.ones(3)),
+        lambda state, view, context: view._replace(distance=jnp.ones(3)),
         "a view whose distance is (3,) float32: it must be () float32",
     ),
 ]
@@ -93,30 +109,30 @@ WRONG = [
 @pytest.mark.parametrize(("method", "function", "told"), WRONG)
 def test_what_a_method_must_give(method, function, told):
     with pytest.raises(ConfigError) as caught:
-        Distraction([_with(method, function)], _stage())
+        Distraction([_with(method, function)], _context())
     assert told in str(caught.value)
 
 
 def test_the_wrong_one_is_found_within_others():
-    wrong = _with("apply_frame", lambda state, seen, stage: None)
-    for around in ([_Counting(), wrong], [Behind(wrong)], [Levels((wrong,))]):
+    wrong = _with("apply_frame", lambda state, seen, context: None)
+    for around in ([_Counting(), wrong], [BackgroundOnly(wrong)], [Levels((wrong,))]):
         with pytest.raises(ConfigError, match=r"Mine\.apply_frame gives a NoneType"):
-            Distraction(around, _stage())
+            Distraction(around, _context())
     with pytest.raises(ConfigError, match=r"Mine\.apply_frame"):
         probe_env(distractors=wrong)
 
 
 def test_errors_of_ones_own_say_where_they_arose():
-    def fails(state, seen, stage):
+    def fails(state, seen, context):
         return 1 // 0
 
     with pytest.raises(ZeroDivisionError) as caught:
-        Distraction([_with("apply_frame", fails)], _stage())
+        Distraction([_with("apply_frame", fails)], _context())
     assert any("Mine.apply_frame" in note for note in caught.value.__notes__)
 
 
 def test_what_is_static_in_a_scene_may_change():
-    Distraction([_with("apply_scene", lambda s, v, t: v._replace(scene=replace(v.scene, sky_texture=-1)))], _stage())
+    Distraction([_with("apply_scene", lambda s, v, t: v._replace(scene=replace(v.scene, sky_texture=-1)))], _context())
 
 
 class _Odd(Distractor):
@@ -125,16 +141,16 @@ class _Odd(Distractor):
     def __init__(self, values):
         self.values = jnp.array(values, jnp.float32)
 
-    def apply_frame(self, state, picture, stage):
-        return picture._replace(rgb=jnp.broadcast_to(self.values, picture.rgb.shape))
+    def apply_frame(self, state, frame, context):
+        return frame._replace(rgb=jnp.broadcast_to(self.values, frame.rgb.shape))
 
 
 @pytest.mark.parametrize(("behind", "infinity"), [((), np.inf), ((MotionBlur(0.5),), 3.0)], ids=["alone", "remembered"])
 def test_nan_is_black_and_what_is_beyond_is_cut_off(behind, infinity):
     values = (np.nan, infinity, -infinity, 2.0, -1.0, 0.5, 1e38, -np.nan)
     shown = (0, 255, 0, 255, 0, 128, 255, 0)
-    distraction = Distraction([_Odd(values), *behind], _stage(8))
-    frame = jax.jit(distraction.frame)
+    distraction = Distraction([_Odd(values), *behind], _context(8))
+    frame = jax.jit(distraction.apply_frame)
     look = distraction.init(jax.random.key(0))
     for _ in range(2):
         look, packed = frame(look, jnp.zeros((8, 8), jnp.uint32), None)
@@ -153,7 +169,7 @@ ODD_SETTINGS = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[] if n in SAMPLE else [pytest.mark.full]) for n in preset_names()]
+    "name", [pytest.param(n, marks=[] if n in SAMPLE else [pytest.mark.full]) for n in list_distractors()]
 )
 def test_presets_work_under_odd_settings(name):
     env = probe_env(distractors=name, **ODD_SETTINGS)
@@ -169,4 +185,4 @@ def test_presets_work_under_odd_settings(name):
 
 
 def test_the_contract_is_that_of_the_base_class():
-    Distraction([_Counting(), _with("apply_scene", lambda state, view, stage: View(*view))], _stage())
+    Distraction([_Counting(), _with("apply_scene", lambda state, view, context: SceneView(*view))], _context())

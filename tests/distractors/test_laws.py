@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pixelbrax.distractors import Distraction, Stage, View, distractor, preset_names
-from pixelbrax.distractors.base import Distractor, Picture
-from pixelbrax.distractors.camera import CameraOrbit, FieldOfView
-from pixelbrax.distractors.color import ColorOffset, FloorColors, MaterialColors, SkyColors
-from pixelbrax.distractors.filters import (
+from pixelbrax.distractors import Distraction, SceneContext, SceneView, distractor, list_distractors
+from pixelbrax.distractors.base import Distractor, RenderedFrame
+from pixelbrax.distractors.kinds.camera import CameraOrbit, FieldOfView
+from pixelbrax.distractors.kinds.color import ColorOffset, FloorColors, MaterialColors, SkyColors
+from pixelbrax.distractors.kinds.filters import (
     Blur,
     Brightness,
     Contrast,
@@ -27,13 +27,13 @@ from pixelbrax.distractors.filters import (
     Sharpen,
     Vignette,
 )
-from pixelbrax.distractors.light import Gloss, LightColor, LightPosition, MovingLight
-from pixelbrax.distractors.noise import GaussianNoise, PoissonNoise, pixel_noise
-from pixelbrax.distractors.occlude import Occluders
+from pixelbrax.distractors.kinds.light import Gloss, LightColor, LightPosition, MovingLight
+from pixelbrax.distractors.kinds.noise import GaussianNoise, PoissonNoise, pixel_noise
+from pixelbrax.distractors.kinds.occluders import Occluders
+from pixelbrax.distractors.kinds.temporal import FrameDrop, Latency, MotionBlur
+from pixelbrax.distractors.kinds.video import Video
 from pixelbrax.distractors.roles import Role
-from pixelbrax.distractors.sources import load_bank
-from pixelbrax.distractors.temporal import FrameDrop, Latency, MotionBlur
-from pixelbrax.distractors.video import Video
+from pixelbrax.distractors.videos.sources import load_bank
 from pixelbrax.envs import PixelEnv
 from tests.probe import CAMERA, ProbePhysics, probe_env
 
@@ -63,8 +63,8 @@ NOTHING = [
 ]
 
 
-def _stage(env: PixelEnv) -> Stage:
-    return Stage.of(env.physics.mj_model, env.scene, *env.images.shape)
+def _context(env: PixelEnv) -> SceneContext:
+    return SceneContext.of(env.physics.mj_model, env.scene, *env.images.shape)
 
 
 def _rollout(env, num_steps):
@@ -73,7 +73,7 @@ def _rollout(env, num_steps):
     def step(state, _):
         return env.step(state, jnp.zeros(env.action_size)), state.obs
 
-    return jax.jit(lambda key, visual: jax.lax.scan(step, env.reset(key, visual), None, length=num_steps)[1])
+    return jax.jit(lambda key, visual: jax.lax.scan(step, env.reset(key, visual_key=visual), None, length=num_steps)[1])
 
 
 def _frames(env, key, num_steps):
@@ -83,31 +83,35 @@ def _frames(env, key, num_steps):
 @pytest.mark.parametrize("nothing", NOTHING, ids=lambda d: type(d).__name__)
 def test_intensity_0_is_the_identity(nothing):
     assert nothing.is_identity
-    assert not Distraction([nothing], _stage(probe_env()))
+    assert not Distraction([nothing], _context(probe_env()))
 
 
 def test_bytes_come_back_as_they_were(strict):
     class Nothing(Distractor):
-        def apply_frame(self, state, picture, stage):
-            return picture
+        def apply_frame(self, state, frame, context):
+            return frame
 
-    distraction = Distraction([Nothing()], _stage(probe_env()))
+    distraction = Distraction([Nothing()], _context(probe_env()))
     rgb = np.arange(256, dtype=np.uint32).reshape(16, 16)
     packed = jnp.asarray(rgb | (255 - rgb) << 8 | (rgb // 2) << 16)
-    _, seen = jax.jit(distraction.frame)(distraction.init(jax.random.key(0)), packed, None)
+    _, seen = jax.jit(distraction.apply_frame)(distraction.init(jax.random.key(0)), packed, None)
     np.testing.assert_array_equal(seen, packed)
 
 
-# `make test` walks a sample that has every kind of distractor; `make test-all` walks them all.
+# What every kind of distractor is part of.
 SAMPLE = """
 pixelbrax/color pixelbrax/video dcs/hard dmcgb/color_hard dmcr/all vigen/moving-light-hard kage/hue kage/gaussian-noise
 kage/jitter kage/pixelate new/occluders new/motion-blur new/storm new/everything
 """.split()
 
 
+# `make test` walks these, which have most kinds between them; `make test-all` walks all presets.
+WALKED = {"dcs/hard", "dmcr/all", "kage/pixelate", "new/everything", "new/motion-blur", "new/storm"}
+
+
 def _cases():
-    for name in preset_names():
-        yield pytest.param(name, marks=[] if name in SAMPLE else [pytest.mark.full])
+    for name in list_distractors():
+        yield pytest.param(name, marks=[] if name in WALKED else [pytest.mark.full])
 
 
 @functools.cache
@@ -138,20 +142,21 @@ def test_the_same_keys_give_the_same_bits():
 
 def test_looks_follow_the_visual_key_alone():
     env = probe_env(distractors=["dcs/hard", "kage/gaussian-noise"], pays_side=True, image_size=24)
-    looks = [jax.jit(env.reset)(jax.random.key(seed), jax.random.key(9)).info["look"] for seed in (0, 1)]
+    reset = jax.jit(lambda seed, visual: env.reset(jax.random.key(seed), None, jax.random.key(visual)))
+    looks = [reset(seed, 9).info["distractors"] for seed in (0, 1)]
     numbers = [[np.asarray(leaf) for leaf in jax.tree.leaves(look["camera"].states)] for look in looks]
     jax.tree.map(np.testing.assert_array_equal, *numbers)
-    other = jax.jit(env.reset)(jax.random.key(0), jax.random.key(10)).info["look"]["camera"].states
+    other = reset(0, 10).info["distractors"]["camera"].states
     assert any((a != np.asarray(b)).any() for a, b in zip(numbers[0], jax.tree.leaves(other), strict=True))
 
 
 def test_distractors_of_one_kind_are_drawn_apart_and_apply_in_order():
-    stage = _stage(probe_env())
-    distraction = Distraction([Brightness(0.3), Brightness(0.3)], stage)
+    context = _context(probe_env())
+    distraction = Distraction([Brightness(0.3), Brightness(0.3)], context)
     first, second = distraction.init(jax.random.key(0)).states
     assert float(first) != float(second)
-    ordered = [Distraction(d, stage) for d in ([Brightness(0.3), Pixelate(4)], [Pixelate(4), Brightness(0.3)])]
-    assert [type(d) for d in ordered[0].several.distractors] == [Brightness, Pixelate]
+    ordered = [Distraction(d, context) for d in ([Brightness(0.3), Pixelate(4)], [Pixelate(4), Brightness(0.3)])]
+    assert [type(d) for d in ordered[0].composed.distractors] == [Brightness, Pixelate]
 
 
 def test_each_episode_looks_anew_and_environments_differ():
@@ -175,7 +180,7 @@ def test_pixels_of_the_body_are_untouched_exactly(name):
     assert (seen["pixels"][plain["segmentation"] < 0] != plain["pixels"][plain["segmentation"] < 0]).mean() > 0.5
 
 
-@pytest.mark.parametrize("name", preset_names())
+@pytest.mark.parametrize("name", list_distractors())
 def test_train_and_test_share_no_level(name):
     train, test = (distractor(f"{name}@{split}") for split in ("train", "test"))
     levels = [range(d.first, d.first + d.count) for d in (train, test)]
@@ -198,21 +203,21 @@ def test_train_and_test_share_no_clip():
 @given(seed=st.integers(0, 2**31 - 1), amount=st.floats(0.05, 1.0))
 @settings(max_examples=20, deadline=None)
 def test_colors_stay_within_their_range(seed, amount):
-    stage = _stage(probe_env())
+    context = _context(probe_env())
     colors = MaterialColors(amount, std=0.5 * amount)
-    original = np.unique(np.asarray(stage.scene.geom_rgb), axis=0)
-    state = colors.init(jax.random.key(seed), stage)
+    original = np.unique(np.asarray(context.scene.geom_rgb), axis=0)
+    state = colors.init(jax.random.key(seed), context)
     for t in range(4):
         assert (np.abs(state - original) <= amount + 1e-6).all()
         assert ((state >= 0) & (state <= 1)).all()
-        state = colors.step(state, jax.random.key(seed + t), stage)
+        state = colors.step(state, jax.random.key(seed + t), context)
 
 
 def test_walks_have_the_published_means_and_steps():
-    stage, keys = _stage(probe_env()), jax.random.split(jax.random.key(0), 4000)
+    context, keys = _context(probe_env()), jax.random.split(jax.random.key(0), 4000)
     beta = 0.2
     orbit = CameraOrbit.of_intensity(beta)
-    start = jax.vmap(lambda key: orbit.init(key, stage))(keys)
+    start = jax.vmap(lambda key: orbit.init(key, context))(keys)
     for angle in (start.azimuth, start.elevation, start.roll):
         reach = math.pi / 2 * beta
         assert np.abs(angle).max() <= reach
@@ -224,44 +229,39 @@ def test_walks_have_the_published_means_and_steps():
     for t in range(20):
         before = state
         step_keys = jax.vmap(jax.random.fold_in, (0, None))(keys, t)
-        state = jax.vmap(lambda s, key: orbit.step(s, key, stage))(state, step_keys)
+        state = jax.vmap(lambda s, key: orbit.step(s, key, context))(state, step_keys)
         assert np.linalg.norm(state.velocity, axis=-1).max() <= 0.4 * beta / 4 + 1e-6
         assert np.abs(state.roll_velocity).max() <= math.pi / 50 * beta + 1e-6
         assert np.abs(state.azimuth).max() <= math.pi / 2 * beta + 1e-6
         np.testing.assert_allclose(state.roll - before.roll, state.roll_velocity, atol=1e-6)
     colors = MaterialColors(beta, 0.03 * beta)
-    original = jnp.asarray(colors._original(stage))  # its first color is well within its range
+    original = jnp.asarray(colors._original(context))  # its first color is well within its range
     state = jnp.broadcast_to(original, (4000, *original.shape))
-    change = jax.vmap(lambda s, key: colors.step(s, key, stage))(state, keys) - state
+    change = jax.vmap(lambda s, key: colors.step(s, key, context))(state, keys) - state
     np.testing.assert_allclose(np.std(change[:, 0]), 0.03 * beta, rtol=0.1)
     offset = ColorOffset()
-    assert np.abs(jax.vmap(lambda key: offset.init(key, stage))(keys)).max() <= 0.3
-    later = jax.vmap(lambda key: offset.step(jnp.zeros(3), key, stage))(keys)
+    assert np.abs(jax.vmap(lambda key: offset.init(key, context))(keys)).max() <= 0.3
+    later = jax.vmap(lambda key: offset.step(jnp.zeros(3), key, context))(keys)
     np.testing.assert_allclose(np.std(later), 0.3, rtol=0.05)
 
 
 def test_the_camera_keeps_looking_at_the_body_from_above():
-    stage = _stage(probe_env())
+    context = _context(probe_env())
     env = probe_env()
     state = env.reset(jax.random.key(0))
-    scene, _, camera = env.picture(state)
-    view = View(scene, camera, jnp.float32(3.0))
+    scene, _, camera = env.render_inputs(state)
+    view = SceneView(scene, camera, jnp.float32(3.0))
     target = camera.pos - 3.0 * camera.mat[:, 2]
     orbit = CameraOrbit.of_intensity(0.5)
     for seed in range(10):
-        moved = orbit.apply_scene(orbit.init(jax.random.key(seed), stage), view, stage).camera
+        moved = orbit.apply_scene(orbit.init(jax.random.key(seed), context), view, context).camera
         away = moved.pos - target
         np.testing.assert_allclose(away / np.linalg.norm(away), moved.mat[:, 2], atol=1e-5)
         np.testing.assert_allclose(moved.mat.T @ moved.mat, np.eye(3), atol=1e-5)
         assert away[2] >= -1e-4, "above"
         assert 3 * 0.75 - 1e-3 <= np.linalg.norm(away) <= 3 * 1.75 + 1e-3
-    still = (
-        CameraOrbit(angle=1.0)
-        .apply_scene(
-            jax.tree.map(jnp.zeros_like, orbit.init(jax.random.key(0), stage))._replace(zoom=jnp.ones(())), view, stage
-        )
-        .camera
-    )
+    unmoved = jax.tree.map(jnp.zeros_like, orbit.init(jax.random.key(0), context))._replace(zoom=jnp.ones(()))
+    still = CameraOrbit(angle=1.0).apply_scene(unmoved, view, context).camera
     np.testing.assert_allclose(still.mat, camera.mat, atol=1e-6)
     np.testing.assert_allclose(still.pos, camera.pos, atol=1e-5)
 
@@ -275,17 +275,17 @@ def test_noise_is_normal_enough_and_independent():
 
 
 def test_videos_play_to_and_fro_at_their_own_length():
-    stage = _stage(probe_env())
-    video = Video().prepare(stage)
+    context = _context(probe_env())
+    video = Video().prepare(context)
     bank = video.bank
     assert bank is not None
-    state = video.init(jax.random.key(0), stage)._replace(
+    state = video.init(jax.random.key(0), context)._replace(
         clip=jnp.int32(7), position=jnp.float32(0.0), direction=jnp.float32(1.0)
     )
     length, shown = int(bank.length[7]), []
     for _ in range(2 * length):
         shown.append(np.asarray(video._frame(state)))
-        state = video.step(state, jax.random.key(0), stage)
+        state = video.step(state, jax.random.key(0), context)
     clip = bank.frames[bank.start[7] : bank.start[7] + length]
     np.testing.assert_array_equal(shown, np.concatenate([clip, clip[-2:0:-1], clip[:2]]))
 
@@ -301,31 +301,31 @@ def test_late_frames_are_the_earlier_ones():
 
 
 def test_filters_do_what_their_names_say():
-    stage = _stage(probe_env())
+    context = _context(probe_env())
     rgb = jnp.asarray(np.random.default_rng(0).uniform(0.2, 0.8, (3, SIZE, SIZE)), jnp.float32)
     half = jnp.float32(0.5)
-    np.testing.assert_allclose(Brightness().filter(half, rgb, stage), rgb + 0.5, atol=1e-6)
+    np.testing.assert_allclose(Brightness().filter(half, rgb, context), rgb + 0.5, atol=1e-6)
     np.testing.assert_allclose(
-        Hue().filter(jnp.float32(2 * np.pi / 3), rgb, stage), rgb[jnp.array([2, 0, 1])], atol=1e-6
+        Hue().filter(jnp.float32(2 * np.pi / 3), rgb, context), rgb[jnp.array([2, 0, 1])], atol=1e-6
     )
-    np.testing.assert_allclose(Gamma().filter(jnp.log(2.0), rgb, stage), rgb**2, atol=1e-5)
-    np.testing.assert_allclose(Saturation().filter(jnp.float32(-30.0), rgb, stage).std(0), 0.0, atol=1e-6)
-    np.testing.assert_allclose(Contrast().filter(jnp.float32(-30.0), rgb, stage), 0.5, atol=1e-6)
+    np.testing.assert_allclose(Gamma().filter(jnp.log(2.0), rgb, context), rgb**2, atol=1e-5)
+    np.testing.assert_allclose(Saturation().filter(jnp.float32(-30.0), rgb, context).std(0), 0.0, atol=1e-6)
+    np.testing.assert_allclose(Contrast().filter(jnp.float32(-30.0), rgb, context), 0.5, atol=1e-6)
     flat = jnp.full_like(rgb, 0.4)
     for kind in (Blur, Sharpen):
-        np.testing.assert_allclose(kind().filter(half, flat, stage), flat, atol=1e-6)
-    assert Blur().filter(jnp.float32(1.5), rgb, stage).std() < 0.5 * rgb.std()
-    assert Sharpen().filter(jnp.float32(1.0), rgb, stage).std() > rgb.std()
-    picture = Pixelate(4).apply_frame(jnp.zeros(()), Picture(rgb, None), stage)
+        np.testing.assert_allclose(kind().filter(half, flat, context), flat, atol=1e-6)
+    assert Blur().filter(jnp.float32(1.5), rgb, context).std() < 0.5 * rgb.std()
+    assert Sharpen().filter(jnp.float32(1.0), rgb, context).std() > rgb.std()
+    frame = Pixelate(4).apply_frame(jnp.zeros(()), RenderedFrame(rgb, None), context)
     np.testing.assert_allclose(
-        picture.rgb[:, :4, :4], np.broadcast_to(rgb[:, :4, :4].mean((1, 2))[:, None, None], (3, 4, 4)), atol=1e-6
+        frame.rgb[:, :4, :4], np.broadcast_to(rgb[:, :4, :4].mean((1, 2))[:, None, None], (3, 4, 4)), atol=1e-6
     )
-    shifted = Jitter(2).apply_frame(jnp.array([1, -2]), Picture(rgb, None), stage).rgb
+    shifted = Jitter(2).apply_frame(jnp.array([1, -2]), RenderedFrame(rgb, None), context).rgb
     np.testing.assert_array_equal(shifted[:, :-1, 2:], rgb[:, 1:, :-2])
 
 
 def test_roles_of_the_probe():
-    assert _stage(probe_env()).roles == (Role.FLOOR, Role.BODY)
+    assert _context(probe_env()).roles == (Role.FLOOR, Role.BODY)
 
 
 def test_several_cameras_share_a_look():

@@ -3,9 +3,9 @@
 import pytest
 
 from pixelbrax.distractors import Preset, distractor, resolve
-from pixelbrax.distractors.filters import Hue
-from pixelbrax.distractors.presets import preset_names
-from pixelbrax.distractors.video import Video
+from pixelbrax.distractors.kinds.filters import Hue
+from pixelbrax.distractors.kinds.video import Video
+from pixelbrax.distractors.presets import list_distractors
 from pixelbrax.errors import ConfigError
 
 
@@ -83,7 +83,7 @@ def test_what_is_no_distractor_is_told(wrong, told):
 
 
 def test_a_preset_has_videos_or_none_of_a_source():
-    for name in preset_names():
+    for name in list_distractors():
         sources = {m.source for m in distractor(name).distractors if isinstance(m, Video)}
         if sources:
             named = distractor(f"{name}:davis-2017").distractors

@@ -8,21 +8,20 @@ import math
 import numpy as np
 import pytest
 
-import pixelbrax.distractors.catalog  # noqa: F401  # loads every kind
-from pixelbrax.distractors import Distractor, Preset, Stage
-from pixelbrax.distractors.behind import Behind
-from pixelbrax.distractors.camera import CameraOrbit, FieldOfView
-from pixelbrax.distractors.color import ColorOffset, FloorColors, MaterialColors, SkyColors
-from pixelbrax.distractors.filters import Blur, Brightness, Contrast, Hue, Jitter, Pixelate, RadialLight, Vignette
+from pixelbrax.distractors import Distractor, Preset, SceneContext
+from pixelbrax.distractors.background_only import BackgroundOnly
+from pixelbrax.distractors.composed import Composed
+from pixelbrax.distractors.kinds.camera import CameraOrbit, FieldOfView
+from pixelbrax.distractors.kinds.color import ColorOffset, FloorColors, MaterialColors, SkyColors
+from pixelbrax.distractors.kinds.filters import Blur, Brightness, Contrast, Hue, Jitter, Pixelate, RadialLight, Vignette
+from pixelbrax.distractors.kinds.light import Ambience, Gloss, LightColor, LightPosition, MovingLight, Shadows
+from pixelbrax.distractors.kinds.noise import GaussianNoise, PoissonNoise
+from pixelbrax.distractors.kinds.occluders import Occluders
+from pixelbrax.distractors.kinds.temporal import FrameDrop, Latency, MotionBlur
+from pixelbrax.distractors.kinds.video import Video
 from pixelbrax.distractors.levels import Levels
-from pixelbrax.distractors.light import Ambience, Gloss, LightColor, LightPosition, MovingLight, Shadows
-from pixelbrax.distractors.noise import GaussianNoise, PoissonNoise
-from pixelbrax.distractors.occlude import Occluders
 from pixelbrax.distractors.presets import FIRST_TEST_LEVEL
 from pixelbrax.distractors.roles import Role
-from pixelbrax.distractors.several import Several
-from pixelbrax.distractors.temporal import FrameDrop, Latency, MotionBlur
-from pixelbrax.distractors.video import Video
 from pixelbrax.errors import ConfigError
 from tests.probe import probe_env
 
@@ -104,13 +103,13 @@ def test_no_number_is_odd(kind, name):
         (lambda: Video(bank="my.npz"), "Video: bank is a str: it must be a ClipBank"),  # pyright: ignore
         (lambda: Levels((), 0, 0), "Levels: count is 0"),
         (lambda: Levels((), 2**31 - 2, 2), "Levels: count is 2: it must be at least 1 and at most 1"),
-        (lambda: Several(("kage/hue",)), "Several: distractors[0] is 'kage/hue': it must be a Distractor"),  # pyright: ignore
-        (lambda: Several((Hue,)), "distractors[0] is the class Hue: give an object of it, such as Hue()"),  # pyright: ignore
-        (lambda: Several([Hue()]), "Several: distractors is"),  # pyright: ignore
-        (lambda: Behind("kage/hue"), "Behind: distractor is 'kage/hue'"),  # pyright: ignore
-        (lambda: Behind(MaterialColors(0.1)), "Behind: MaterialColors changes what is drawn"),
-        (lambda: Behind(Shadows()), "Behind: Shadows changes what is drawn"),
-        (lambda: Behind(Levels((Hue(), LightColor()))), "Behind: Levels changes what is drawn"),
+        (lambda: Composed(("kage/hue",)), "Composed: distractors[0] is 'kage/hue': it must be a Distractor"),  # pyright: ignore
+        (lambda: Composed((Hue,)), "distractors[0] is the class Hue: give an object of it, such as Hue()"),  # pyright: ignore
+        (lambda: Composed([Hue()]), "Composed: distractors is"),  # pyright: ignore
+        (lambda: BackgroundOnly("kage/hue"), "BackgroundOnly: distractor is 'kage/hue'"),  # pyright: ignore
+        (lambda: BackgroundOnly(MaterialColors(0.1)), "BackgroundOnly: MaterialColors changes the scene"),
+        (lambda: BackgroundOnly(Shadows()), "BackgroundOnly: Shadows changes the scene"),
+        (lambda: BackgroundOnly(Levels((Hue(), LightColor()))), "BackgroundOnly: Levels changes the scene"),
         (lambda: Preset("my/a", "", lambda s: [], train_levels=0), "my/a: train_levels is 0"),
         (lambda: Preset("my/a", "", lambda s: [], train_levels=FIRST_TEST_LEVEL + 1), "my/a: train_levels"),
         (lambda: Preset("my/a", "", [Hue()]), "my/a: members is"),  # pyright: ignore
@@ -134,10 +133,10 @@ def test_numbers_of_numpy_are_numbers():
 @pytest.mark.parametrize(("kind", "fits"), [(Pixelate, 12), (Jitter, 11)])
 def test_nothing_is_larger_than_the_image(kind, fits):
     env = probe_env()
-    stage = Stage.of(env.physics.mj_model, env.scene, 12, 40)
-    kind(fits).prepare(stage)
+    context = SceneContext.of(env.physics.mj_model, env.scene, 12, 40)
+    kind(fits).prepare(context)
     with pytest.raises(ConfigError, match=rf"{kind.__name__}: \w+ is {fits + 1}: .* image of 12x40"):
-        kind(fits + 1).prepare(stage)
+        kind(fits + 1).prepare(context)
 
 
 def test_a_brightness_of_one_is_no_flag():

@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pixelbrax.distractors.suites import SUITES, get_suite
+from pixelbrax.distractors import SUITES, get_suite
 from pixelbrax.errors import ConfigError
-from pixelbrax.training.config import EnvConfig
+from pixelbrax.training.env_config import EnvConfig
 from pixelbrax.training.evaluation import Evaluation
 from pixelbrax.training.generalization import PairResult, pairs_for
 from tests.distractors.frozen import file_of, frames, pairs_are_distinct, settings_of
 
 V1 = SUITES["PixelBraxGen-v1"]
 FINGERPRINTS = {"PixelBraxGen-v1": "73cec26145a8298eec424273f4285f50db05642e28180f9cdbb848b98b78e558"}
-SAMPLE = {"halfcheetah": ("dcs/hard@test",), "walker2d": ("kage/hue@test",)}
+# `make test` looks at one; `make test-all` at all of them.
+SAMPLE = {"halfcheetah": ("dcs/hard@test",)}
 
 
 @pytest.mark.parametrize("name", list(SUITES))
@@ -45,10 +46,10 @@ def test_v1_asks_enough():
 
 def test_a_run_gets_the_pairs_of_its_task_and_train_setting():
     assert {pair.train for pair in pairs_for(V1, EnvConfig())} == {()}
-    trained = EnvConfig(env="ant", distractors=("dcs/medium",))
+    trained = EnvConfig(task="ant", distractors=("dcs/medium",))
     assert [pair.test for pair in pairs_for(V1, trained)] == [("dcs/medium@test",), ("dcs/hard@test",)]
-    with pytest.raises(ConfigError, match=r"no pair of reacher: it asks of halfcheetah, ant"):
-        pairs_for(V1, EnvConfig(env="reacher"))
+    with pytest.raises(ConfigError, match=r"no pair of reacher: its tasks are halfcheetah, ant"):
+        pairs_for(V1, EnvConfig(task="reacher"))
     with pytest.raises(ConfigError, match=r"trained with kage/hue: its train settings are nothing, pixelbrax/color"):
         pairs_for(V1, EnvConfig(distractors=("kage/hue",)))
     with pytest.raises(ConfigError, match="unknown suite 'v2': there is PixelBraxGen-v1"):

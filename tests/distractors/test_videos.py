@@ -17,11 +17,12 @@ import pytest
 from PIL import Image
 
 from pixelbrax.cli import main
-from pixelbrax.distractors import davis, host
-from pixelbrax.distractors.bank import ClipBank, fit
-from pixelbrax.distractors.folder import banks_of_folder, read_clip
-from pixelbrax.distractors.saved import load_saved, save_banks
-from pixelbrax.distractors.sources import load_bank
+from pixelbrax.distractors.videos import davis
+from pixelbrax.distractors.videos import host_memory as host
+from pixelbrax.distractors.videos.bank import ClipBank, fit
+from pixelbrax.distractors.videos.files import load_saved, save_banks
+from pixelbrax.distractors.videos.folder import banks_of_folder, read_clip
+from pixelbrax.distractors.videos.sources import load_bank
 from pixelbrax.errors import ConfigError
 from tests.images import read_image
 
@@ -253,9 +254,9 @@ def _archive() -> bytes:
             file.writestr(f"DAVIS/ImageSets/2017/{split}.txt", "\n".join(names) + "\n")
             for n, name in enumerate(names):
                 for t in range(2 + n):
-                    picture = io.BytesIO()
-                    _picture(10 * n + t).save(picture, "JPEG")
-                    file.writestr(f"DAVIS/JPEGImages/480p/{name}/{t:05}.jpg", picture.getvalue())
+                    frame = io.BytesIO()
+                    _picture(10 * n + t).save(frame, "JPEG")
+                    file.writestr(f"DAVIS/JPEGImages/480p/{name}/{t:05}.jpg", frame.getvalue())
         file.writestr("DAVIS/JPEGImages/480p/unlisted/00000.jpg", b"")
     return buffer.getvalue()
 
@@ -298,7 +299,7 @@ def server():
 
 def _fetch(server, folder, sha256=None, progress=None):
     url = f"http://127.0.0.1:{server.server_address[1]}/DAVIS.zip"
-    return davis.fetch(progress, url=url, sha256=sha256 or hashlib.sha256(_archive()).hexdigest(), folder=folder)
+    return davis.fetch_davis(progress, url=url, sha256=sha256 or hashlib.sha256(_archive()).hexdigest(), folder=folder)
 
 
 def test_davis_is_fetched_checked_and_read_by_its_own_lists(server, tmp_path):
@@ -401,7 +402,7 @@ def test_a_server_that_refuses_is_told(server, tmp_path):
     with pytest.raises(ConfigError, match="the server answers 404"):
         _fetch(server, tmp_path)
     with pytest.raises(ConfigError, match=r"127\.0\.0\.1:9/"):
-        davis.fetch(url="http://127.0.0.1:9/DAVIS.zip", folder=tmp_path)
+        davis.fetch_davis(url="http://127.0.0.1:9/DAVIS.zip", folder=tmp_path)
 
 
 def test_an_archive_of_something_else_is_told(tmp_path):

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from pixelbrax import CameraSpec
-from pixelbrax.distractors.base import Stage, View
-from pixelbrax.distractors.camera import CameraOrbit
-from pixelbrax.envs.cameras import default_camera, view
+from pixelbrax.distractors import SceneContext, SceneView
+from pixelbrax.distractors.kinds.camera import CameraOrbit
+from pixelbrax.envs import camera_fn, default_camera
 from pixelbrax.errors import ConfigError
 from pixelbrax.render import Camera, GeomPose, Scene, orbit, render
 from tests.probe import ProbePhysics, probe_env
@@ -22,7 +22,7 @@ DOWN = CameraSpec(offset=(0.0, 0.0), height=4.0, target_height=0.0, fovy=60.0, b
 
 
 def test_a_spec_looks_straight_down_upright_on_whatever_it_follows():
-    at = view(ProbePhysics.mj_model, CameraSpec((0.3, 0.1), 4.0, 0.5, 60.0, "ball", target=(0.3, 0.1)))
+    at = camera_fn(ProbePhysics.mj_model, CameraSpec((0.3, 0.1), 4.0, 0.5, 60.0, "ball", target=(0.3, 0.1)))
     cameras = jax.jit(jax.vmap(at, (0, None)))(
         jnp.zeros((3, 2, 3)).at[:, 1, 0].set(jnp.array([0.0, -7.1, 1e3])), jnp.broadcast_to(jnp.eye(3), (2, 3, 3))
     )
@@ -35,21 +35,21 @@ def test_the_ball_is_seen_from_straight_above():
     row, column = np.argwhere(state.obs["mask"]).mean(axis=0)
     per_metre = 16.5 / np.tan(np.deg2rad(30)) / 3.5  # the ball's center is 3.5 m below the camera
     assert abs(row - 16) < 0.5, "y is up, and the ball's is 0"
-    assert abs(column - 16 - per_metre * float(state.physics.data[2])) < 0.5, "x is to the right"
+    assert abs(column - 16 - per_metre * float(state.physics.engine_state[2])) < 0.5, "x is to the right"
 
 
 @pytest.mark.parametrize("height", [4.0, -4.0])
 def test_distracted_cameras_may_start_straight_above(height):
     env = probe_env(camera=CameraSpec((0.0, 0.0), height, 0.0, 60.0, body=None))
     state = env.reset(jax.random.key(0))
-    scene, _, camera = env.picture(state)
-    stage = Stage.of(ProbePhysics.mj_model, env.scene, 16, 16)
+    scene, _, camera = env.render_inputs(state)
+    context = SceneContext.of(ProbePhysics.mj_model, env.scene, 16, 16)
     distractor = CameraOrbit.of_intensity(1.0)
 
     def moved(key):
-        start = distractor.init(key, stage)
-        seen = View(scene, camera, jnp.float32(4.0))
-        return distractor.apply_scene(distractor.step(start, key, stage), seen, stage).camera
+        start = distractor.init(key, context)
+        seen = SceneView(scene, camera, jnp.float32(4.0))
+        return distractor.apply_scene(distractor.step(start, key, context), seen, context).camera
 
     cameras = jax.jit(jax.vmap(moved))(jax.random.split(jax.random.key(1), 50))
     np.testing.assert_allclose(
@@ -62,8 +62,8 @@ def test_distracted_cameras_may_start_straight_above(height):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"offset": (0.0, 0.0), "height": 0.5, "target_height": 0.5}, "the camera is where it looks"),
-        ({"offset": (1.0, 2.0), "target": (1, 2), "height": 0, "target_height": 0}, "the camera is where it looks"),
+        ({"offset": (0.0, 0.0), "height": 0.5, "target_height": 0.5}, "the camera is at its own target"),
+        ({"offset": (1.0, 2.0), "target": (1, 2), "height": 0, "target_height": 0}, "the camera is at its own target"),
         ({"fovy": 0}, "fovy is 0: it must be positive"),
         ({"fovy": -10.0}, "fovy is -10.0: it must be positive"),
         ({"fovy": 180.0}, "fovy is 180: it must be below 180 degrees"),
@@ -79,7 +79,7 @@ def test_distracted_cameras_may_start_straight_above(height):
 )
 def test_specs_that_show_nothing_are_refused(settings, message):
     good = {"offset": (0.0, -3.0), "height": 1.0, "target_height": 0.5, "fovy": 45.0, "body": None}
-    with pytest.raises(ConfigError, match=f"the camera's {message}" if "where" not in message else message):
+    with pytest.raises(ConfigError, match=message if message.startswith("the camera") else f"the camera's {message}"):
         CameraSpec(**good | settings)
 
 
@@ -103,7 +103,7 @@ def _segmentation(model, qpos=()):
     data.qpos[: len(qpos)] = qpos
     mujoco.mj_forward(model, data)
     xpos, xmat = jnp.asarray(data.xpos, jnp.float32), jnp.asarray(data.xmat, jnp.float32).reshape(-1, 3, 3)
-    camera = view(model, default_camera(model))(xpos, xmat)
+    camera = camera_fn(model, default_camera(model))(xpos, xmat)
     frame = render(Scene.from_mujoco(model), GeomPose.from_mujoco(data), camera, 64, 64, ("segmentation",))
     return np.asarray(frame.segmentation)
 

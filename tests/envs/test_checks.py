@@ -143,7 +143,7 @@ def test_what_is_no_key_starts_nothing(key, message):
         ENV.reset(key)
     if key is not None:
         with pytest.raises(ConfigError, match=message.replace("reset's key", "reset's visual_key")):
-            ENV.reset(KEY, key)
+            ENV.reset(KEY, visual_key=key)
 
 
 def test_old_keys_of_uint32_start_the_same_episodes():
@@ -173,11 +173,11 @@ def test_states_of_other_environments_are_refused(state, message):
 
 def test_pictures_name_the_cameras_and_sizes_are_whole_numbers():
     with pytest.raises(ConfigError, match="camera is 'nope': it must be one of camera"):
-        ENV.picture(STATE, "nope")
+        ENV.render_inputs(STATE, "nope")
     for size, message in ((0, "height is 0: it must be at least 1"), (8.0, "height is 8.0: it must be a whole number")):
         with pytest.raises(ConfigError, match=message):
             ENV.render(STATE, size, 8)  # pyright: ignore[reportArgumentType]
-    for function in (ENV.picture, lambda state: ENV.render(state, 8, 8)):
+    for function in (ENV.render_inputs, lambda state: ENV.render(state, 8, 8)):
         with pytest.raises(ConfigError, match="is a batch of shape"):
             function(STATES)
 
@@ -217,4 +217,4 @@ def test_meshes_are_refused_or_left_out(monkeypatch):
 )
 def test_engines_settings_are_known(task, settings, message):
     with pytest.raises(ConfigError, match=message):
-        get_task(task).physics(**settings)
+        get_task(task).load_physics(**settings)

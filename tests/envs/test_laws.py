@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import pixelbrax
-from pixelbrax.algorithms.gae import gae
-from pixelbrax.algorithms.rollout import collect
+from pixelbrax.envs import EnvParams, PixelEnv
+from pixelbrax.learning.acting import collect
+from pixelbrax.learning.returns import gae
 from pixelbrax.networks import PolicyValue, TanhNormal
 from pixelbrax.physics.brax import brax_envs
 from pixelbrax.render import render
+from tests.probe import CAMERA, ProbePhysics, probe_env
 
 pytestmark = pytest.mark.filterwarnings("ignore:Brax System")
 FULL = pytest.mark.full
@@ -29,14 +31,15 @@ def _playground(name):
 @pytest.mark.parametrize(
     ("name", "backend", "load"),
     [
-        ("halfcheetah", "spring", lambda: _brax("halfcheetah", "spring")),
+        ("inverted_pendulum", "spring", lambda: _brax("inverted_pendulum", "spring")),
+        pytest.param("halfcheetah", "spring", lambda: _brax("halfcheetah", "spring"), marks=FULL),
         pytest.param("reacher", "generalized", lambda: _brax("reacher", "generalized"), marks=FULL),
-        ("dmc/pendulum_swingup", "jax", lambda: _playground("PendulumSwingup")),
+        pytest.param("dmc/pendulum_swingup", "jax", lambda: _playground("PendulumSwingup"), marks=FULL),
     ],
 )
 def test_states_and_rewards_are_the_engines_own_k_at_a_time(name, backend, load):
     repeat, steps = 3, 4
-    env, unwrapped = pixelbrax.make(name, backend, action_repeat=repeat, image_size=8, frame_stack=1), load()
+    env, unwrapped = pixelbrax.make(name, backend, action_repeat=repeat, outputs=()), load()
     key = jax.random.PRNGKey(4)
     actions = jax.random.uniform(jax.random.key(5), (steps, env.action_size), minval=-1, maxval=1)
 
@@ -64,7 +67,8 @@ def test_states_and_rewards_are_the_engines_own_k_at_a_time(name, backend, load)
 
 
 def test_advantages_equal_returns_summed_by_hand_over_recorded_episodes():
-    env = pixelbrax.make("inverted_pendulum", "spring", image_size=8, frame_stack=1, episode_length=9)
+    env = probe_env(terminates_at=7, image_size=8, frame_stack=1)
+    lengths = jnp.array([5, 9, 4, 10, 6, 8])  # some episodes are truncated, others terminate before
 
     def policy(obs):
         mean = obs["pixels"].astype(jnp.float32).mean((1, 2, 3))
@@ -74,16 +78,16 @@ def test_advantages_equal_returns_summed_by_hand_over_recorded_episodes():
     @jax.jit
     def record(key):
         reset_key, act_key = jax.random.split(key)
-        state = jax.vmap(env.reset)(jax.random.split(reset_key, 6))
+        state = env.with_params(jax.vmap(env.reset)(jax.random.split(reset_key, 6)), EnvParams(episode_length=lengths))
         state, rollout, _ = collect(env, policy, ("pixels",), state, act_key, 30)
         return rollout, policy(state.obs).value
 
     rollout, last_value = jax.tree.map(np.asarray, record(jax.random.key(0)))
-    assert rollout.terminated.any(), "some fall"
-    assert rollout.truncated.any(), "some stand to the end"
+    assert rollout.terminated.any(), "some terminate"
+    assert rollout.truncated.any(), "some are truncated"
     discount, trace = 0.9, 0.7
-    args = (rollout.reward, rollout.value, rollout.next_value, rollout.terminated, rollout.truncated)
-    advantage, monte_carlo = gae(*args, discount, trace), gae(*args, discount, 1.0)
+    taken = (rollout.reward, rollout.value, rollout.next_value, rollout.terminated, rollout.truncated)
+    advantage, monte_carlo = (_gae(taken, discount, each) for each in (trace, 1.0))
     value = np.concatenate([rollout.value, last_value[None]])
     for row in range(6):
         for t in range(30):
@@ -103,8 +107,16 @@ def test_advantages_equal_returns_summed_by_hand_over_recorded_episodes():
             np.testing.assert_allclose(monte_carlo[t, row] + value[t, row], expected_return, rtol=1e-4, atol=1e-4)
 
 
-def test_a_recorded_trajectory_replays_to_the_bit_and_batches_change_nothing():
-    env = pixelbrax.make("inverted_pendulum", "spring", image_size=16, frame_stack=2, episode_length=6)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **settings: probe_env(distractors="new/everything", **settings),
+        pytest.param(lambda **settings: pixelbrax.make("inverted_pendulum", "spring", **settings), marks=FULL),
+    ],
+    ids=["probe", "inverted_pendulum"],
+)
+def test_a_recorded_trajectory_replays_to_the_bit_and_batches_change_nothing(make):
+    env = make(image_size=16, frame_stack=2, episode_length=6)
     num_envs, steps = 64, 8  # the reset at the sixth step included
     keys = jax.random.split(jax.random.key(7), num_envs)
     reset, step = jax.jit(jax.vmap(env.reset)), jax.jit(jax.vmap(env.step))
@@ -156,21 +168,47 @@ def test_summed_rewards_have_gradients(backend):
     np.testing.assert_allclose((gradient * direction).sum(), slope, rtol=0.05, atol=1e-3)
 
 
-def test_a_loss_on_pixels_has_gradients_through_physics_and_renderer():
-    env = pixelbrax.make("inverted_pendulum", "spring", image_size=24, frame_stack=1, action_repeat=8)
+class _Pushed(ProbePhysics):
+    """A ball that its action moves."""
+
+    def step(self, state, action):
+        key, frames, x = state.engine_state
+        return self._state(key, frames + 1, x + 0.1 * action[0], x)
+
+
+def _pushed(**settings):
+    return PixelEnv(_Pushed(), CAMERA, **settings)
+
+
+@pytest.mark.parametrize(
+    ("make", "by"),
+    [
+        (_pushed, 0.05),
+        pytest.param(lambda **settings: pixelbrax.make("inverted_pendulum", "spring", **settings), 0.004, marks=FULL),
+    ],
+    ids=["probe", "inverted_pendulum"],
+)
+def test_a_loss_on_pixels_has_gradients_through_physics_and_renderer(make, by):
+    env = make(image_size=24, frame_stack=1, action_repeat=8)
     state = jax.jit(env.reset)(jax.random.key(0))
 
     @jax.jit
     @jax.value_and_grad
     def loss(action):
         after = env.step(state, action)
-        frame = render(*env.picture(after), 24, 24, ("color",), soft=2.0)
+        scene, pose, camera = env.render_inputs(after)
+        frame = render(scene, pose, camera, 24, 24, ("color",), soft=2.0)
         across = jnp.linspace(-1, 1, 24)[None, :, None]
         return jnp.mean(frame.color * across)
 
     action = jnp.full((1,), 0.2)
     gradient = float(loss(action)[1][0])
-    slope = float(loss(action + 0.004)[0] - loss(action - 0.004)[0]) / 0.008
+    slope = float(loss(action + by)[0] - loss(action - by)[0]) / (2 * by)
     assert np.isfinite(gradient)
-    assert abs(slope) > 1e-6, "the pole moves in the picture"
+    assert abs(slope) > 1e-6, "the body moves in the image"
     np.testing.assert_allclose(gradient, slope, rtol=0.2)
+
+
+def _gae(taken, discount, trace):
+    reward, value, next_value, terminated, truncated = (jnp.asarray(x) for x in taken)
+    return gae(reward, value, next_value, terminated, truncated, discount, trace)

@@ -8,9 +8,10 @@ import mujoco
 import pytest
 
 import pixelbrax
-from pixelbrax.envs import make as make_module  # the function
+from pixelbrax.envs import PixelEnv, PixelSettings
+from pixelbrax.envs.settings import MjcfSettings
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics.mjcf import MjcfPhysics
+from pixelbrax.physics import MjcfPhysics
 from pixelbrax.tasks import Task, register, registry
 from tests.probe import CAMERA, ProbePhysics
 
@@ -56,8 +57,8 @@ def test_files_of_any_ending_and_paths_are_models(tmp_path):
         (ProbePhysics(), r"pixelbrax\.wrap takes environments"),
         ("<mujoco><worldbody/></mujoco>", r"for XML text give mujoco\.MjSpec\.from_string\(text\)"),
         ("\n  <mujoco/>", r"for XML text give"),
-        ("", "unknown environment ''"),
-        ("ant.", "unknown environment 'ant.': did you mean ant"),
+        ("", "unknown task ''"),
+        ("ant.", "unknown task 'ant.': did you mean ant"),
         ("dmc/cheeta_run", "did you mean dmc/cheetah_run"),
     ],
 )
@@ -88,16 +89,26 @@ def test_settings_that_do_not_exist_suggest_the_nearest(settings, message):
 def test_settings_of_models_are_checked_too():
     model = mujoco.MjModel.from_xml_path(str(CREATURE))
     with pytest.raises(ConfigError, match="did you mean reward_fn"):
-        pixelbrax.make(model, reward=_still)
+        pixelbrax.make(model, reward=_still)  # pyright: ignore
     with pytest.raises(
         ConfigError, match="the physics of an MJCF model has no setting 'control_dtt': did you mean cont"
     ):
         pixelbrax.make(model, physics={"reward_fn": _still, "control_dtt": 0.1})
     parameters = inspect.signature(MjcfPhysics).parameters
-    known = inspect.getmodule(inspect.unwrap(make_module))._MJCF_SETTINGS  # pyright: ignore
-    assert set(known) == set(parameters) - {"source", "implementation"}
+    assert set(MjcfSettings.__annotations__) == set(parameters) - {"source", "implementation"}
+
+
+def test_signatures_show_every_setting():
+    own = inspect.signature(PixelEnv).parameters
+    keywords = {name: p for name, p in own.items() if p.kind is p.KEYWORD_ONLY}
+    assert {name: p.annotation for name, p in keywords.items()} == PixelSettings.__annotations__
+    for function in (pixelbrax.make, pixelbrax.wrap):
+        shown = inspect.signature(function).parameters
+        assert {name: shown[name] for name in keywords} == keywords
+        assert "settings" not in shown
+    assert "reward_fn" in inspect.signature(pixelbrax.make).parameters
 
 
 def test_wrap_suggests_settings():
     with pytest.raises(ConfigError, match="wrap has no setting 'image_sizes': did you mean image_size"):
-        pixelbrax.wrap(ProbePhysics(), CAMERA, image_sizes=8)
+        pixelbrax.wrap(ProbePhysics(), CAMERA, image_sizes=8)  # pyright: ignore

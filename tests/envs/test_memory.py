@@ -5,8 +5,8 @@ import re
 import jax
 import pytest
 
-from pixelbrax.envs import check_memory, num_bytes
-from pixelbrax.envs.memory import device_memory
+from pixelbrax.envs import check_fits_device, num_bytes
+from pixelbrax.envs.device_memory import device_memory
 from pixelbrax.errors import ConfigError
 from tests.probe import probe_env
 
@@ -23,8 +23,8 @@ def test_the_largest_batch_that_fits_does():
     assert memory is not None
     assert memory > 1e9
     with pytest.raises(ConfigError, match=r"takes at least .* GB \(1,000 KB each\), and the device has .* GB") as e:
-        check_memory(10**9, 10**6)
+        check_fits_device(10**9, 10**6)
     (most,) = re.findall(r"at most (\d+) fit", str(e.value))
-    check_memory(int(most), 10**6)
+    check_fits_device(int(most), 10**6)
     with pytest.raises(ConfigError):
-        check_memory(int(most) + 1, 10**6)
+        check_fits_device(int(most) + 1, 10**6)

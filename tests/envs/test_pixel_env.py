@@ -133,7 +133,7 @@ def test_same_step_autoreset_shows_both_episodes(strict):
     np.testing.assert_array_equal(same.metrics["episode_length"], [0, 1, 2, 3, 4, 1, 2, 3, 4])
     for name in ("pixels", "state"):
         # Next-step autoreset shows the same episodes, with the last and the first state in two steps.
-        np.testing.assert_array_equal(same.info["final_observation"][name][4], later.obs[name][4])
+        np.testing.assert_array_equal(same.info["final_obs"][name][4], later.obs[name][4])
         np.testing.assert_array_equal(same.obs[name][4:8], later.obs[name][5:9])
 
 
@@ -225,7 +225,7 @@ def test_gradients_flow_through_physics(strict):
     env = probe_env(pays_side=True)
 
     def total_reward(action):
-        return env.step(env.reset(jax.random.key(0)), action).physics.data[2] + action[0]
+        return env.step(env.reset(jax.random.key(0)), action).physics.engine_state[2] + action[0]
 
     np.testing.assert_allclose(jax.grad(total_reward)(jnp.ones(1)), [1.0])
 

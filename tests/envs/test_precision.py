@@ -16,7 +16,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.physics.brax import brax_envs
 from pixelbrax.render import Scene, render
 from pixelbrax.tasks import get_task
-from pixelbrax.training import TrainConfig, Trainer
+from pixelbrax.training import TrainConfig, TrainingRun
 from tests.probe import CAMERA, ProbePhysics, probe_env
 
 pytestmark = pytest.mark.filterwarnings("ignore:Brax System")
@@ -83,7 +83,7 @@ def test_every_engine_keeps_to_single_precision(name, backend):
 
 def test_the_renderer_alone_draws_the_same():
     env = probe_env(image_size=8)
-    picture = env.picture(env.reset(KEY))
+    picture = env.render_inputs(env.reset(KEY))
     single = render(*picture, 16, 16, ("rgb", "depth"), shadows=True)
     with jax.enable_x64(True):
         draw = functools.partial(render, height=16, width=16, outputs=("rgb", "depth"), shadows=True)
@@ -133,4 +133,4 @@ def test_boundaries_hold_in_a_process_of_double_precision(names):
 
 def test_training_from_a_script_is_refused_with_the_remedy():
     with jax.enable_x64(True), pytest.raises(ConfigError, match=r"do it inside `with jax.enable_x64\(False\):`"):
-        Trainer(TrainConfig())
+        TrainingRun(TrainConfig())

@@ -1,4 +1,4 @@
-"""Draws the golden pictures with MuJoCo's own renderer, and a sheet of them beside ours.
+"""Renders the golden pictures with MuJoCo's own renderer, and a sheet of them beside ours.
 
 Needs OpenGL: on a machine without a display `apt-get install libosmesa6` and MUJOCO_GL=osmesa, or MUJOCO_GL=egl.
 
@@ -19,17 +19,17 @@ from tests.golden.models import HEIGHT, NAMES, WIDTH, bodies, load, picture
 
 
 def ours(name: str, shadows: bool) -> tuple[np.ndarray, np.ndarray]:
-    """(HEIGHT, WIDTH, 3) uint8, the scene as we draw it, and (HEIGHT, WIDTH) bool, where its bodies are."""
+    """(HEIGHT, WIDTH, 3) uint8, our image of the scene, and (HEIGHT, WIDTH) bool, where its bodies are."""
     model, data, view = load(name)
     camera = orbit(jnp.array(view.lookat), view.distance, view.azimuth, view.elevation, model.vis.global_.fovy)
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
-    draw = jax.jit(lambda: render(scene, pose, camera, HEIGHT, WIDTH, ("rgb", "segmentation"), shadows=shadows))
-    frame = draw()
+    image = jax.jit(lambda: render(scene, pose, camera, HEIGHT, WIDTH, ("rgb", "segmentation"), shadows=shadows))
+    frame = image()
     return np.asarray(frame.rgb), bodies(model, np.asarray(frame.segmentation))
 
 
 def mujocos(name: str, shadows: bool) -> np.ndarray:
-    """(HEIGHT, WIDTH, 3) uint8, the scene as MuJoCo draws it."""
+    """(HEIGHT, WIDTH, 3) uint8, the scene in MuJoCo's own renderer."""
     model, data, view = load(name)
     camera = mujoco.MjvCamera()
     camera.lookat[:] = view.lookat

@@ -1,4 +1,4 @@
-"""Scenes that MuJoCo's own renderer has drawn: the pictures beside this file are its, made by `make.py`."""
+"""Scenes, whose images by MuJoCo's own renderer lie beside this file; `make.py` makes them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ HEIGHT, WIDTH = 120, 160
 
 @dataclass(frozen=True)
 class View:
-    """MuJoCo's free camera: metres and degrees."""
+    """MuJoCo's free camera: meters and degrees."""
 
     lookat: tuple[float, float, float] = (0.0, 0.0, 0.4)
     distance: float = 3.0
@@ -121,7 +121,7 @@ def load(name: str) -> tuple[mujoco.MjModel, mujoco.MjData, View]:
 
 
 def _of_brax(name: str) -> mujoco.MjModel:
-    """A task's model as it is drawn, but for what MuJoCo's renderer does not draw as described.
+    """A task's model, changed where MuJoCo's renderer deviates from its description.
 
     Brax's textures are 127 and 100 texels wide. Mesa shrinks textures of such sizes wrongly in mipmaps: limbs
     at a distance turn white. A power of two is halved without rest. And MuJoCo's shadow maps begin where the light is,
@@ -135,9 +135,9 @@ def _of_brax(name: str) -> mujoco.MjModel:
         for light in spec.lights:
             light.pos[2] = 4
         model = spec.compile()
-    look = get_task(name).look
-    assert look is not None
-    look.apply(model)
+    palette = get_task(name).palette
+    assert palette is not None
+    palette.apply(model)
     return model
 
 

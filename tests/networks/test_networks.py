@@ -9,7 +9,17 @@ from flax import nnx
 from pixelbrax.networks import ActorCritic, ClippedNormal, NetworkConfig, TanhNormal, random_shift
 from pixelbrax.networks.conv import conv, max_pool
 from pixelbrax.networks.encoder import PatchEmbedding
-from pixelbrax.networks.normalization import no_statistics, normalized, with_numbers
+from pixelbrax.networks.normalization import add_values, empty_statistics, normalize
+
+
+def _init(network, seed=0):
+    """Parameters, compiled as one program: operation by operation takes ten times as long."""
+    return jax.jit(network.init)(jax.random.key(seed))
+
+
+def _apply(network, params, observation):
+    """The output, with no statistics yet."""
+    return jax.jit(network.apply)(params, network.init_statistics(), observation)
 
 
 def _spec(*pixels, state=None):
@@ -24,7 +34,8 @@ def test_convolution_equals_laxs(strict, size, kernel_size, stride):
     expected = jax.lax.conv_general_dilated(
         x, kernel, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
     )
-    np.testing.assert_allclose(conv(x, kernel, stride), expected, rtol=1e-4, atol=1e-4)
+    ours = jax.jit(conv, static_argnums=2)(x, kernel, stride)
+    np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_tanh_normals_density_integrates_to_one(strict):
@@ -66,21 +77,21 @@ def test_embedding_sees_motion_and_the_newest_frame(strict, frame_channels):
 
 def test_actor_critic_is_a_pure_function_of_its_parameters(strict):
     network = ActorCritic(_spec(16, 16, 6), 2, 3, NetworkConfig(features=8))
-    params = network.init(jax.random.key(0))
+    params = _init(network)
     pixels = {"pixels": jax.random.randint(jax.random.key(1), (4, 16, 16, 6), 0, 256).astype(jnp.uint8)}
-    seen = network.apply(params, pixels)
+    seen = _apply(network, params, pixels)
     assert seen.policy.mean.shape == (4, 3)
     assert seen.value.shape == (4,)
     np.testing.assert_allclose(jnp.exp(seen.policy.log_std), 0.6, rtol=1e-6)
-    np.testing.assert_array_equal(seen.value, network.apply(params, pixels).value)
-    assert (network.apply(network.init(jax.random.key(2)), pixels).value != seen.value).any()
+    np.testing.assert_array_equal(seen.value, _apply(network, params, pixels).value)
+    assert (_apply(network, _init(network, 2), pixels).value != seen.value).any()
 
 
 def test_a_blind_network_sees_nothing(strict):
     network = ActorCritic(_spec(16, 16, 3), 1, 2, NetworkConfig(features=8, blind=True))
-    params = network.init(jax.random.key(0))
+    params = _init(network)
     pixels = jax.random.randint(jax.random.key(1), (2, 16, 16, 3), 0, 256).astype(jnp.uint8)
-    np.testing.assert_array_equal(*network.apply(params, {"pixels": pixels}).policy.mean)
+    np.testing.assert_array_equal(*_apply(network, params, {"pixels": pixels}).policy.mean)
 
 
 @pytest.mark.parametrize(
@@ -96,14 +107,14 @@ def test_a_blind_network_sees_nothing(strict):
 def test_every_encoder_tells_where_things_are(encoder, dtype):
     """No average over the image: a dot in another corner gives other features, whose gradients are finite."""
     network = ActorCritic(_spec(20, 24, 6), 2, 3, NetworkConfig(features=16, encoder=encoder, dtype=dtype))
-    params = network.init(jax.random.key(0))
+    params = _init(network)
     black = jnp.zeros((1, 20, 24, 6), jnp.uint8)
     dots = {"pixels": jnp.concatenate([black.at[:, 2:6, 2:6].set(255), black.at[:, 14:18, 18:22].set(255)])}
-    seen = network.apply(params, dots)
+    seen = _apply(network, params, dots)
     assert seen.features.shape == (2, network.feature_size)
     assert seen.features.dtype == seen.value.dtype == seen.policy.mean.dtype == jnp.float32
     assert np.abs(seen.features[0] - seen.features[1]).max() > 0.01
-    grads = jax.grad(lambda params: network.apply(params, dots).value.sum())(params)
+    grads = jax.jit(jax.grad(lambda params: network.apply(params, {}, dots).value.sum()))(params)
     assert all(np.isfinite(leaf).all() and leaf.dtype == jnp.float32 for leaf in jax.tree.leaves(grads))
 
 
@@ -111,12 +122,12 @@ def test_every_encoder_tells_where_things_are(encoder, dtype):
 def test_max_pool_equals_laxs(strict, size, stride):
     x = jax.random.normal(jax.random.key(0), (2, size, size + 1, 3))
     expected = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, stride, stride, 1), "SAME")
-    np.testing.assert_array_equal(max_pool(x, 3, stride), expected)
+    np.testing.assert_array_equal(jax.jit(max_pool, static_argnums=(1, 2))(x, 3, stride), expected)
 
 
 def test_a_random_shift_moves_all_frames_of_an_image_alike(strict):
     pixels = jax.random.randint(jax.random.key(0), (32, 9, 11, 3), 0, 256).astype(jnp.uint8)
-    shifted = np.asarray(random_shift(pixels, jax.random.key(1), 2))
+    shifted = np.asarray(jax.jit(random_shift, static_argnums=2)(pixels, jax.random.key(1), 2))
     padded = np.pad(pixels, [(0, 0), (2, 2), (2, 2), (0, 0)], mode="edge")
     moves = set()
     for image, source in zip(shifted, padded, strict=True):
@@ -137,20 +148,20 @@ def test_clipped_normals_entropy_is_the_mean_log_density(strict):
 def test_statistics_are_those_of_all_valid_numbers_however_they_came(strict):
     numbers = np.random.default_rng(0).normal([1e3, -2.0, 0.0], [5.0, 0.1, 0.0], (400, 3)).astype(np.float32)
     valid = np.random.default_rng(1).random(400) < 0.7
-    statistics = no_statistics(3)
+    statistics = empty_statistics(3)
     for first, last in ((0, 1), (1, 60), (60, 60 + 1), (61, 400)):
         numbers_, valid_ = jnp.asarray(numbers[first:last]), jnp.asarray(valid[first:last])
-        statistics = with_numbers(statistics, numbers_, valid_)
+        statistics = add_values(statistics, numbers_, valid_)
     expected = numbers[valid].astype(np.float64)
     assert float(statistics["count"]) == valid.sum()
     np.testing.assert_allclose(statistics["mean"], expected.mean(0), rtol=1e-5)
     np.testing.assert_allclose(statistics["variance"], expected.var(0), rtol=1e-3, atol=1e-9)
-    scaled = np.asarray(normalized(statistics, jnp.asarray(numbers)))[valid]
+    scaled = np.asarray(normalize(statistics, jnp.asarray(numbers)))[valid]
     np.testing.assert_allclose(scaled[:, :2].mean(0), 0, atol=1e-3)
     np.testing.assert_allclose(scaled[:, :2].std(0), 1, atol=1e-3)
     np.testing.assert_array_equal(scaled[:, 2], 0)  # what never changes says nothing
-    nothing = with_numbers(no_statistics(3), jnp.asarray(numbers), jnp.zeros(400, bool))
-    np.testing.assert_array_equal(normalized(nothing, jnp.ones((1, 3))), 1.0)
+    nothing = add_values(empty_statistics(3), jnp.asarray(numbers), jnp.zeros(400, bool))
+    np.testing.assert_array_equal(normalize(nothing, jnp.ones((1, 3))), 1.0)
 
 
 def _observation():
@@ -160,11 +171,11 @@ def _observation():
 
 def test_a_privileged_critic_reads_the_state_and_the_actor_the_pixels(strict):
     network = ActorCritic(_spec(16, 16, 3, state=4), 1, 2, NetworkConfig(features=8, critic="state"))
-    assert set(network.reads) == {"pixels", "state"}
-    params, observation = network.init(jax.random.key(0)), _observation()
-    seen = network.apply(params, observation)
-    other_state = network.apply(params, observation | {"state": observation["state"] + 1})
-    other_pixels = network.apply(params, observation | {"pixels": 255 - observation["pixels"]})
+    assert set(network.obs_keys) == {"pixels", "state"}
+    params, observation = _init(network), _observation()
+    seen = _apply(network, params, observation)
+    other_state = _apply(network, params, observation | {"state": observation["state"] + 1})
+    other_pixels = _apply(network, params, observation | {"pixels": 255 - observation["pixels"]})
     np.testing.assert_array_equal(seen.policy.mean, other_state.policy.mean)
     np.testing.assert_array_equal(seen.value, other_pixels.value)
     assert (seen.value != other_state.value).all()
@@ -173,18 +184,19 @@ def test_a_privileged_critic_reads_the_state_and_the_actor_the_pixels(strict):
 
 def test_two_networks_apart_see_what_actor_and_critic_do(strict):
     config = NetworkConfig(features=8, critic="state")
-    policy, value = ActorCritic(_spec(16, 16, 3, state=4), 1, 2, config).apart()
-    assert (policy.reads, value.reads) == (("pixels",), ("state",))
-    shared = ActorCritic(_spec(16, 16, 3, state=4), 1, 2, NetworkConfig(features=8)).apart()
-    assert [network.reads for network in shared] == [("pixels",)] * 2
+    policy, value = ActorCritic(_spec(16, 16, 3, state=4), 1, 2, config).split()
+    assert (policy.obs_keys, value.obs_keys) == (("pixels",), ("state",))
+    shared = ActorCritic(_spec(16, 16, 3, state=4), 1, 2, NetworkConfig(features=8)).split()
+    assert [network.obs_keys for network in shared] == [("pixels",)] * 2
 
 
 def test_new_statistics_of_returns_leave_all_values_as_they_were(strict):
     network = ActorCritic(_spec(16, 16, 3), 1, 2, NetworkConfig(features=8, normalize_value=True))
     observation, target = _observation(), 300 + 20 * jax.random.normal(jax.random.key(3), (5,))
-    params = network.init(jax.random.key(0))
-    before = network.apply(params, observation)
-    after = network.apply(network.observe(params, {}, target, jnp.ones(5, bool)), observation)
+    params = _init(network)
+    before = _apply(network, params, observation)
+    variables = network.update_statistics(params, network.init_statistics(), {}, target, jnp.ones(5, bool))
+    after = jax.jit(network.apply)(*variables, observation)
     np.testing.assert_allclose(after.value, before.value, atol=1e-3)
     np.testing.assert_allclose(after.value_scale, np.std(target), rtol=1e-4)
     assert before.value_scale == 1.0
@@ -193,17 +205,16 @@ def test_new_statistics_of_returns_leave_all_values_as_they_were(strict):
 def test_a_blind_actor_may_have_a_critic_that_sees(strict):
     config = NetworkConfig(features=8, critic="state", blind=True)
     both = ActorCritic(_spec(16, 16, 3, state=4), 1, 2, config)
-    for network in (both, *both.apart()):
-        seen = network.apply(network.init(jax.random.key(0)), _observation())
+    for network in (both, *both.split()):
+        seen = _apply(network, _init(network), _observation())
         assert np.isfinite(seen.value).all()
 
 
 @pytest.mark.parametrize("critic", ["shared", "state"])
 def test_statistics_have_no_gradient(strict, critic):
     network = ActorCritic(_spec(state=4), 1, 2, NetworkConfig(features=8, critic=critic, normalize_value=True))
-    params = network.init(jax.random.key(0))
-    observation = {"state": _observation()["state"]}
-    params = network.observe(params, observation, jnp.arange(5.0), jnp.ones(5, bool))
-    grads = jax.grad(lambda params: network.apply(params, observation).value.sum())(params)
-    assert all((leaf == 0).all() for leaf in jax.tree.leaves(grads["statistics"]))
-    assert all((leaf != 0).any() for leaf in jax.tree.leaves(grads["value"]))
+    params, observation = _init(network), {"state": _observation()["state"]}
+    both = network.update_statistics(params, network.init_statistics(), observation, jnp.arange(5.0), jnp.ones(5, bool))
+    grads = jax.jit(jax.grad(lambda both: network.apply(both[0], both[1], observation).value.sum()))(both)
+    assert all((leaf == 0).all() for leaf in jax.tree.leaves(grads[1]))
+    assert all((leaf != 0).any() for leaf in jax.tree.leaves(grads[0]["value"]))

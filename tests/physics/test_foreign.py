@@ -14,9 +14,9 @@ from brax.io import mjcf
 
 import pixelbrax
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics.brax import BraxPhysics
-from pixelbrax.physics.foreign import observation_vector, state_spec
-from pixelbrax.physics.mjx import mjx
+from pixelbrax.physics import BraxPhysics
+from pixelbrax.physics._foreign import observation_vector, state_spec
+from pixelbrax.physics._mjx import mjx
 
 _XML = """
 <mujoco>

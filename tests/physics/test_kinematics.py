@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from pixelbrax.physics.kinematics import forward_kinematics
+from pixelbrax.physics._kinematics import forward_kinematics
 
 MODEL = mujoco.MjModel.from_xml_string(
     """

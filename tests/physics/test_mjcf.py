@@ -10,7 +10,7 @@ import pytest
 
 import pixelbrax
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics.mjcf import MjcfPhysics
+from pixelbrax.physics import MjcfPhysics
 
 CREATURE = Path(__file__).parents[2] / "examples" / "creature.xml"
 
@@ -63,7 +63,7 @@ def test_what_cannot_be_used_is_told(tmp_path):
         pixelbrax.make("nowhere.xml", reward_fn=_still)
     with pytest.raises(ConfigError, match="needs reward_fn"):
         pixelbrax.make(str(CREATURE))
-    with pytest.raises(ConfigError, match=r"control_dt is 0\.007: it must be a multiple of .*timestep 0\.005"):
+    with pytest.raises(ConfigError, match=r"control_dt=0\.007 must be a multiple of .*timestep, 0\.005"):
         pixelbrax.make(str(CREATURE), reward_fn=_still, control_dt=0.007)
     with pytest.raises(ConfigError, match=r"reward_fn returns an array of shape \(3,\): it must return a scalar"):
         pixelbrax.make(str(CREATURE), reward_fn=lambda before, action, after: jnp.zeros(3))

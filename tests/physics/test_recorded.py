@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from pixelbrax.envs import PixelEnv
-from pixelbrax.physics import Physics
-from pixelbrax.physics.recorded import RecordedPhysics
+from pixelbrax.physics import Physics, RecordedPhysics
 from pixelbrax.render import look_at
 from tests.probe import CAMERA, ProbePhysics
 

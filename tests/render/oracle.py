@@ -10,7 +10,7 @@ from pixelbrax.render import Camera
 
 
 class Truth(NamedTuple):
-    """(height, width) geom ids (-1: nothing), depths in metres (inf); (height, width, 3) world normals, unit rays."""
+    """(height, width) geom ids (-1: nothing), depths in meters (inf); (height, width, 3) world normals, unit rays."""
 
     ids: np.ndarray
     depth: np.ndarray
@@ -43,7 +43,7 @@ def cast(model: mujoco.MjModel, data: mujoco.MjData, camera: Camera, height: int
     return Truth(ids.reshape(height, width), depth.reshape(height, width), normals, unit)
 
 
-def near_outline(ids: np.ndarray) -> np.ndarray:
+def near_silhouette(ids: np.ndarray) -> np.ndarray:
     """(height, width) bool, pixels that have another id in themselves or next to them."""
     size = (3, 3)
     return ndimage.maximum_filter(ids, size) != ndimage.minimum_filter(ids, size)
@@ -58,8 +58,8 @@ def check(frame, truth: Truth, *, agreement: float = 0.999, label: object = "") 
     depth_ratio = np.divide(np.asarray(frame.depth), truth.depth, out=np.zeros(ids.shape), where=both)
     agree |= np.abs(depth_ratio - 1) < 2e-5
     assert agree.mean() >= agreement, f"{label}: only {agree.mean():.4%} of the pixels agree"
-    stray = ~agree & ~near_outline(truth.ids) & ~near_outline(ids)
-    assert not stray.any(), f"{label}: {stray.sum()} pixels differ away from any outline"
+    stray = ~agree & ~near_silhouette(truth.ids) & ~near_silhouette(ids)
+    assert not stray.any(), f"{label}: {stray.sum()} pixels differ away from any silhouette"
     depth, hit = np.asarray(frame.depth), (ids == truth.ids) & (ids >= 0)
     # Along a surface that a ray only grazes, float32's rounding of poses alone moves the hit by more.
     grazing = np.abs(np.sum(truth.directions * truth.normals, -1))[hit]

@@ -51,7 +51,7 @@ def _of(leaf) -> np.ndarray:
 
 
 def _arrives(scene: Scene, i: int, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Directions to light `i`, (n, 1) what attenuation and cone leave of it, and distances in metres."""
+    """Directions to light `i`, (n, 1) what attenuation and cone leave of it, and distances in meters."""
     axis = _of(scene.light_dir)[i]
     if scene.light_kind[i] == LightKind.DIRECTIONAL:
         return np.broadcast_to(-axis, points.shape), np.ones((len(points), 1)), np.full(len(points), np.inf)

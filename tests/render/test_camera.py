@@ -1,4 +1,4 @@
-"""Cameras from everywhere, also from straight above, against MuJoCo's; and those that could only draw nothing."""
+"""Cameras from everywhere, also from straight above, against MuJoCo's; cameras that could show nothing are refused."""
 # Wrong kinds are given on purpose.
 # pyright: reportArgumentType=false
 
@@ -120,13 +120,13 @@ _POS, _TARGET = (0.0, -3.0, 1.0), (0.0, 0.0, 1.0)
         (lambda: orbit(_TARGET, 2.0, np.nan, -45), "azimuth is nan"),
         (lambda: orbit(_TARGET, 2.0, 90, -45, 200), "fovy is 200 degrees"),
         (lambda: orbit((1, 2), 2.0, 90, -45), r"lookat has shape \(2,\)"),
-        (lambda: _draw(jnp.zeros(3), jnp.eye(3), 0.0), "the camera's fovy is 0 degrees"),
-        (lambda: _draw(jnp.full(3, jnp.nan), jnp.eye(3), 45.0), "the camera's pos is .*finite"),
-        (lambda: _draw(jnp.zeros(3), jnp.full((3, 3), jnp.nan), 45.0), "the camera's mat is .*finite"),
-        (lambda: _draw(jnp.zeros(3), jnp.zeros((3, 3)), 45.0), "the camera's mat is no rotation"),
-        (lambda: _draw(jnp.zeros(3), -jnp.eye(3), 45.0), "the camera's mat is no rotation"),
-        (lambda: _draw(jnp.zeros((4, 3)), jnp.eye(3), 45.0), r"pos has shape \(4, 3\)"),
-        (lambda: jax.eval_shape(lambda x: _draw(x, jnp.eye(3), 45.0), jnp.zeros(4)), r"pos has shape \(4,\)"),
+        (lambda: _render(jnp.zeros(3), jnp.eye(3), 0.0), "the camera's fovy is 0 degrees"),
+        (lambda: _render(jnp.full(3, jnp.nan), jnp.eye(3), 45.0), "the camera's pos is .*finite"),
+        (lambda: _render(jnp.zeros(3), jnp.full((3, 3), jnp.nan), 45.0), "the camera's mat is .*finite"),
+        (lambda: _render(jnp.zeros(3), jnp.zeros((3, 3)), 45.0), "the camera's mat is no rotation"),
+        (lambda: _render(jnp.zeros(3), -jnp.eye(3), 45.0), "the camera's mat is no rotation"),
+        (lambda: _render(jnp.zeros((4, 3)), jnp.eye(3), 45.0), r"pos has shape \(4, 3\)"),
+        (lambda: jax.eval_shape(lambda x: _render(x, jnp.eye(3), 45.0), jnp.zeros(4)), r"pos has shape \(4,\)"),
         (lambda: _of_model('<camera name="a" fovy="0"/>'), "fovy of the model's camera 'a' is 0 degrees"),
         (lambda: _of_model('<camera fovy="-10"/>'), "fovy of the model's camera 0 is -10 degrees"),
         (lambda: _of_model('<camera projection="orthographic" fovy="2"/>'), "camera 0 is orthographic"),
@@ -140,7 +140,7 @@ def test_cameras_that_show_nothing_are_refused(build, message):
         build()
 
 
-def _draw(pos, mat, fovy):
+def _render(pos, mat, fovy):
     model, data = _loaded()
     return render(Scene.from_mujoco(model), GeomPose.from_mujoco(data), Camera(pos, mat, fovy), 8, 8)
 

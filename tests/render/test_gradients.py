@@ -19,7 +19,7 @@ _PRIMITIVES = """
 """
 
 
-def _model(geoms: str) -> mujoco.MjModel:
+def _model(geoms: str, floor: str = 'material="m"') -> mujoco.MjModel:
     return mujoco.MjModel.from_xml_string(
         f"""
         <mujoco>
@@ -30,7 +30,7 @@ def _model(geoms: str) -> mujoco.MjModel:
           </asset>
           <worldbody>
             <light pos="1 -2 3" dir="-.3 .6 -1" cutoff="80" exponent="1" attenuation="1 .02 .01" diffuse=".5 .5 .5"/>
-            <geom type="plane" size="0 0 1" material="m"/>
+            <geom type="plane" size="0 0 1" {floor}/>
             {geoms}
           </worldbody>
         </mujoco>
@@ -39,7 +39,9 @@ def _model(geoms: str) -> mujoco.MjModel:
 
 
 ALL = _model(_PRIMITIVES)
-FEW = _model("".join(_PRIMITIVES.splitlines(keepends=True)[-2:]))  # programs of soft images are long
+# Derivatives of surfaces, light and textures are tested on ALL. Programs of soft images are long, and so are reverses.
+FEW = _model("".join(_PRIMITIVES.splitlines(keepends=True)[-2:]), floor="")
+ONE = _model(_PRIMITIVES.splitlines(keepends=True)[-2])
 
 
 def _setup(model: mujoco.MjModel) -> tuple[Scene, GeomPose, Camera]:
@@ -81,14 +83,15 @@ def test_derivatives_of_soft_images_are_those_of_finite_differences():
     start = _setup(FEW)
     weights = jnp.array(np.random.default_rng(1).normal(size=(SIZE, SIZE, 3)), jnp.float32)
 
-    def draw(amounts):
+    def rendered(amounts):
         return render(*_move(*start, amounts), SIZE, SIZE, ("color",), soft=2.0).color
 
     @jax.jit  # one program for all: compiling is what takes the time
     def differentiate(amounts, direction):
-        return jax.jvp(draw, (amounts,), (direction,))
+        return jax.jvp(rendered, (amounts,), (direction,))
 
-    reverse = jax.jit(jax.grad(lambda amounts: jnp.sum(draw(amounts) * weights)))(jnp.zeros(6))
+    # Not compiled: XLA takes minutes for the reverse of a soft image, and the law is one of its trace.
+    reverse = jax.grad(lambda amounts: jnp.sum(rendered(amounts) * weights))(jnp.zeros(6))
     for i, name in enumerate(DIRECTIONS):
         direction = jnp.eye(6)[i]
         forward = differentiate(jnp.zeros(6), direction)[1]
@@ -98,24 +101,24 @@ def test_derivatives_of_soft_images_are_those_of_finite_differences():
         assert _share_off(forward, (high - low) / (2 * STEP)) < 0.02, name
 
 
-def test_derivatives_of_sharp_images_are_those_of_finite_differences_inside_outlines():
+def test_derivatives_of_sharp_images_are_those_of_finite_differences_inside_silhouettes():
     start = _setup(ALL)
 
     @jax.jit
-    def draw(amounts):
+    def rendered(amounts):
         return render(*_move(*start, amounts), SIZE, SIZE, ("color", "depth", "normals", "segmentation"))
 
     @jax.jit
     def differentiate(direction):
         def smooth(amounts):
-            frame = draw(amounts)
+            frame = rendered(amounts)
             return frame.color, frame.depth, frame.normals
 
         return jax.jvp(smooth, (jnp.zeros(6),), (direction,))[1]
 
-    middle = draw(jnp.zeros(6))
+    middle = rendered(jnp.zeros(6))
     for i, direction in enumerate(DIRECTIONS):
-        low, high = draw(-STEP * jnp.eye(6)[i]), draw(STEP * jnp.eye(6)[i])
+        low, high = rendered(-STEP * jnp.eye(6)[i]), rendered(STEP * jnp.eye(6)[i])
         still = (low.segmentation == middle.segmentation) & (middle.segmentation == high.segmentation)
         still = np.asarray(still & (middle.segmentation >= 0))
         assert still.mean() > 0.5
@@ -126,7 +129,7 @@ def test_derivatives_of_sharp_images_are_those_of_finite_differences_inside_outl
 
 
 def test_gradients_are_finite_and_compose_with_vmap():
-    scene, pose, camera = _setup(FEW)
+    scene, pose, camera = _setup(ONE)
     batch = jax.tree.map(lambda x: jnp.stack([x, x + 0.01]), pose.xpos)
 
     def loss(scene, xpos, camera):
@@ -142,10 +145,10 @@ def test_gradients_are_finite_and_compose_with_vmap():
 def test_soft_images_become_sharp():
     scene, pose, camera = _setup(FEW)
 
-    def draw(soft):
-        return np.asarray(render(scene, pose, camera, SIZE, SIZE, ("color",), soft=soft).color)
+    def rendered(soft):  # compiled: operation by operation takes longer
+        return np.asarray(jax.jit(lambda: render(scene, pose, camera, SIZE, SIZE, ("color",), soft=soft).color)())
 
-    sharp = draw(None)
-    errors = [np.abs(draw(soft) - sharp).mean() for soft in (2.0, 0.2, 0.02)]
+    sharp = rendered(None)
+    errors = [np.abs(rendered(soft) - sharp).mean() for soft in (2.0, 0.2, 0.02)]
     assert errors[0] > 3 * errors[1] > 9 * errors[2]
     assert errors[2] < 1e-3

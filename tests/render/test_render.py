@@ -37,12 +37,12 @@ def _random_model(seed: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
 
 
 @jax.jit
-def _draw(scene, pose, camera):
+def _render(scene, pose, camera):
     return render(scene, pose, camera, SIZE, SIZE, ALL)
 
 
 def _check(model, data, camera, label=""):
-    frame = _draw(Scene.from_mujoco(model), GeomPose.from_mujoco(data), camera)
+    frame = _render(Scene.from_mujoco(model), GeomPose.from_mujoco(data), camera)
     oracle.check(frame, oracle.cast(model, data, camera, SIZE, SIZE), label=label)
 
 
@@ -91,7 +91,7 @@ def test_geoms_without_size_are_not_seen():
     model, data = _random_model(3)
     model.geom_size[2:] = 0
     scene = Scene.from_mujoco(model)
-    frame = _draw(scene, GeomPose.from_mujoco(data), look_at(jnp.array([0.0, -3.0, 0.3]), jnp.zeros(3), 60.0))
+    frame = _render(scene, GeomPose.from_mujoco(data), look_at(jnp.array([0.0, -3.0, 0.3]), jnp.zeros(3), 60.0))
     ids = np.asarray(frame.segmentation)
     assert (ids >= 2).sum() <= 2
     assert np.isfinite(np.asarray(frame.normals)).all()
@@ -131,10 +131,10 @@ def test_a_batch_in_chunks_equals_single_images(strict):
     )
     colors = jnp.linspace(0.1, 1.0, count)[:, None, None] * scene.geom_rgb[None]
 
-    def draw(camera, rgb):
+    def rendered(camera, rgb):
         return render(dataclasses.replace(scene, geom_rgb=rgb), pose, camera, 32, 32, (*ALL, "packed"))
 
-    batch, single = jax.jit(jax.vmap(draw))(cameras, colors), jax.jit(draw)
+    batch, single = jax.jit(jax.vmap(rendered))(cameras, colors), jax.jit(rendered)
     for i in range(count):
         one = single(jax.tree.map(lambda x, i=i: x[i], cameras), colors[i])
         np.testing.assert_array_equal(batch.segmentation[i], one.segmentation)
@@ -143,7 +143,7 @@ def test_a_batch_in_chunks_equals_single_images(strict):
     bytes_of = np.asarray(batch.rgb).astype(np.uint32)
     np.testing.assert_array_equal(batch.packed, bytes_of @ np.array([1, 2**8, 2**16], np.uint32))
     pairs = jax.tree.map(lambda x: x[:6].reshape(2, 3, *x.shape[1:]), (cameras, colors))
-    nested = jax.jit(jax.vmap(jax.vmap(draw)))(*pairs)
+    nested = jax.jit(jax.vmap(jax.vmap(rendered)))(*pairs)
     np.testing.assert_array_equal(nested.segmentation.reshape(6, 32, 32), batch.segmentation[:6])
 
 
@@ -151,7 +151,7 @@ _TASKS = [pytest.param(name, marks=pytest.mark.full) for name in ("humanoid", "d
 
 
 @pytest.mark.parametrize("name", [*_TASKS, "every kind", "every kind, all varied"])
-def test_the_program_for_accelerators_draws_the_same(name, monkeypatch, request):
+def test_the_program_for_accelerators_renders_the_same(name, monkeypatch, request):
     """The program for accelerators, run on a CPU; what GPUs make of it is for `benchmarks/gpu.py` to see."""
     shown: dict = {"height": SIZE, "width": SIZE, "outputs": (*ALL, "color"), "shadows": True, "samples": 4}
     if name.startswith("every kind"):
@@ -166,17 +166,17 @@ def test_the_program_for_accelerators_draws_the_same(name, monkeypatch, request)
             function, batch = lambda camera: render(scene, pose, camera, **shown), (cameras,)
     else:
         env = pixelbrax.make(name)
-        _, *batch = jax.vmap(lambda key: env.picture(env.reset(key)))(jax.random.split(jax.random.key(0), 3))
+        _, *batch = jax.vmap(lambda key: env.render_inputs(env.reset(key)))(jax.random.split(jax.random.key(0), 3))
         function = lambda pose, camera: render(env.scene, pose, camera, **shown)  # noqa: E731
 
-    def draw():
+    def rendered():
         return jax.jit(jax.vmap(function))(*batch)
 
-    expected = draw()
+    expected = rendered()
     monkeypatch.setattr(jax.lax, "platform_dependent", lambda *args, default, **_: default(*args))
     renderer._flat_renderer.cache_clear()
     request.addfinalizer(renderer._flat_renderer.cache_clear)
-    frame = draw()
+    frame = rendered()
     same = frame.segmentation == expected.segmentation
     assert same.mean() > 0.999
     np.testing.assert_allclose(frame.depth[same], expected.depth[same], rtol=2e-4)
@@ -197,11 +197,11 @@ def test_every_leaf_can_vary_in_a_batch_alone_and_with_all_others():
     names, leaves = [jax.tree_util.keystr(path) for path, _ in paths], [leaf for _, leaf in paths]
     others = [0.05 + 0.9 * leaf for leaf in leaves]
 
-    def draw(*leaves):
+    def rendered(*leaves):
         scene, pose, camera = structure.unflatten(leaves)
         return render(scene, pose, camera, 12, 12, ("color",), shadows=True).color
 
-    single = jax.jit(draw)
+    single = jax.jit(rendered)
     first = single(*leaves)
     alone = [[leaf in name for name in names] for leaf in _VARIED]
     for varied in [*alone, [True] * len(names)]:
@@ -215,7 +215,7 @@ def test_every_leaf_can_vary_in_a_batch_alone_and_with_all_others():
         @jax.jit
         def both(pairs, axes=axes, constant=constant):
             def mixed(*x):
-                return draw(*(a if c is None else c for a, c in zip(x, constant, strict=True)))
+                return rendered(*(a if c is None else c for a, c in zip(x, constant, strict=True)))
 
             return jax.vmap(mixed, in_axes=axes)(*pairs)
 
@@ -265,10 +265,10 @@ def test_checker_cells_lie_where_their_period_says_and_blend_far_away(strict):
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     scene = Scene.from_mujoco(model).with_infinite_planes()
-    np.testing.assert_allclose(scene.texture_scale[0, :2], [1.0, 1.0])  # repeats a metre
+    np.testing.assert_allclose(scene.texture_scale[0, :2], [1.0, 1.0])  # repeats a meter
     above = Camera(jnp.array([100.0, 100.0, 1.0]), jnp.eye(3), jnp.array(90.0))  # looks straight down on 2 m x 2 m
     image = np.asarray(render(scene, GeomPose.from_mujoco(data), above, 64, 64).rgb)[..., 0]
-    cells = image.reshape(4, 16, 4, 16)[:, 2:-2, :, 2:-2]  # cells of half a metre are 16 pixels; edges are left out
+    cells = image.reshape(4, 16, 4, 16)[:, 2:-2, :, 2:-2]  # cells of half a meter are 16 pixels; edges are left out
     assert np.ptp(cells, axis=(1, 3)).max() == 0
     means = cells.mean((1, 3))
     assert set(means.ravel()) == {0.0, 255.0}
@@ -279,7 +279,7 @@ def test_checker_cells_lie_where_their_period_says_and_blend_far_away(strict):
     assert np.abs(horizon.astype(int) - 128).max() < 20
 
 
-def test_hidden_geoms_are_not_drawn():
+def test_hidden_geoms_are_not_rendered():
     model = mujoco.MjModel.from_xml_string(
         """
         <mujoco><worldbody>
@@ -296,7 +296,7 @@ def test_hidden_geoms_are_not_drawn():
     assert np.isinf(np.asarray(frame.depth)).all()
 
 
-def test_a_geom_that_cannot_be_drawn_is_named_or_skipped():
+def test_a_geom_that_is_not_supported_is_named_or_skipped():
     model, data = _load(
         """
         <mujoco>
@@ -308,7 +308,7 @@ def test_a_geom_that_cannot_be_drawn_is_named_or_skipped():
     with pytest.raises(UnsupportedGeomError, match=r"geom 0 .*crate.* of type mesh"):
         Scene.from_mujoco(model)
     scene = Scene.from_mujoco(model, skip_unsupported=True)
-    frame = _draw(scene, GeomPose.from_mujoco(data), look_at(jnp.array([0.0, -3.0, 0.0]), jnp.zeros(3), 40.0))
+    frame = _render(scene, GeomPose.from_mujoco(data), look_at(jnp.array([0.0, -3.0, 0.0]), jnp.zeros(3), 40.0))
     assert set(np.unique(frame.segmentation)) == {-1, 1}
 
 
@@ -328,10 +328,10 @@ def test_numbers_known_when_compiling_give_the_same_picture():
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
     camera = look_at(jnp.array([0.0, -3.0, 0.3]), jnp.zeros(3), 60.0)
     constant = jax.jit(lambda: render(scene, pose, camera, SIZE, SIZE).rgb)()
-    assert np.abs(constant.astype(int) - _draw(scene, pose, camera).rgb.astype(int)).max() <= 1
+    assert np.abs(constant.astype(int) - _render(scene, pose, camera).rgb.astype(int)).max() <= 1
 
 
-def test_bad_arguments_are_told():
+def test_bad_arguments_raise():
     model, data = _random_model(0)
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
     camera = look_at(jnp.ones(3), jnp.zeros(3), 60.0)
@@ -341,7 +341,7 @@ def test_bad_arguments_are_told():
         render(scene, pose, camera, 8, 8, samples=3)
     with pytest.raises(ValueError, match="soft is 0"):
         render(scene, pose, camera, 8, 8, soft=0)
-    with pytest.raises(ValueError, match="the pose has 2 geoms, the scene 8"):
+    with pytest.raises(ValueError, match="the pose has 2 geoms, but the scene has 8"):
         render(scene, GeomPose(pose.xpos[:2], pose.xmat[:2]), camera, 8, 8)
     with pytest.raises(ValueError, match="0x8"):
         render(scene, pose, camera, 0, 8)

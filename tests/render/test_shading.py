@@ -16,7 +16,7 @@ HEIGHT, WIDTH = 48, 64
 
 
 @functools.partial(jax.jit, static_argnames="shadows")
-def _draw(scene, pose, camera, shadows):
+def _render(scene, pose, camera, shadows):
     return render(scene, pose, camera, HEIGHT, WIDTH, ("color",), shadows=shadows).color
 
 
@@ -55,7 +55,7 @@ def _model(rng: np.random.Generator) -> mujoco.MjModel:
 
 @pytest.mark.parametrize("shadows", [False, True])
 def test_colors_follow_the_equations(shadows):
-    """The reference's pixels on either side of an outline, a shadow's edge or a cone's are left out."""
+    """The reference's pixels on either side of a silhouette, a shadow's edge or a cone's are left out."""
     for seed in range(6):
         rng = np.random.default_rng(seed)
         model = _model(rng)
@@ -63,7 +63,7 @@ def test_colors_follow_the_equations(shadows):
         mujoco.mj_forward(model, data)
         camera = look_at(jnp.array([*rng.uniform(-2, 2, 2), rng.uniform(0.5, 2)]), jnp.array([0, 0, 0.6]), 50.0)
         scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
-        mine = np.asarray(_draw(scene, pose, camera, shadows))
+        mine = np.asarray(_render(scene, pose, camera, shadows))
         reference, label = colors(model, data, scene, camera, HEIGHT, WIDTH, shadows)
         inner = ndimage.maximum_filter(label, 3) == ndimage.minimum_filter(label, 3)
         assert inner.mean() > 0.5

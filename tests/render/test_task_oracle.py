@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pixelbrax
-from pixelbrax.envs.cameras import View, view
+from pixelbrax.envs import CameraFn, camera_fn
 from pixelbrax.errors import ConfigError
 from pixelbrax.render import Camera, GeomPose, ModelCamera, Scene, moving_lights, orbit, render
 from pixelbrax.tasks import get_task
@@ -18,7 +18,7 @@ SIZE, POSES, APART = 64, 16, 20
 SAMPLE = ("dmc/ball_in_cup", "dmc/finger_spin", "dmc/humanoid_run")
 NAMES = [
     pytest.param(name, marks=[pytest.mark.full] if name.startswith("dmc/") and name not in SAMPLE else [])
-    for name in pixelbrax.list_envs()
+    for name in pixelbrax.list_tasks()
 ]
 
 
@@ -26,21 +26,21 @@ NAMES = [
 def test_tasks_look_as_mujocos_ray_caster_sees_them(name):
     env = pixelbrax.make(name)
     model = env.physics.mj_model
-    poses, cameras = _reached(model, view(model, get_task(name).camera))
+    poses, cameras = _reached(model, camera_fn(model, get_task(name).camera))
 
-    def draw(pose, camera):
+    def rendered(pose, camera):
         return render(env.scene, pose, camera, SIZE, SIZE, ("segmentation", "depth", "normals"))
 
-    frames = jax.jit(jax.vmap(draw))(poses, cameras)
+    frames = jax.jit(jax.vmap(rendered))(poses, cameras)
     for i in range(POSES):
         pose, camera, frame = jax.tree.map(lambda x, i=i: x[i], (poses, cameras, frames))
-        frozen = _frozen(model, pose, endless="infinite_planes" in get_task(name).picture)
+        frozen = _frozen(model, pose, endless="infinite_planes" in get_task(name).env_settings)
         data = mujoco.MjData(frozen)
         mujoco.mj_forward(frozen, data)
         oracle.check(frame, oracle.cast(frozen, data, camera, SIZE, SIZE), label=f"{name}, state {i}")
 
 
-def _reached(model: mujoco.MjModel, camera_at: View) -> tuple[GeomPose, Camera]:
+def _reached(model: mujoco.MjModel, camera_at: CameraFn) -> tuple[GeomPose, Camera]:
     """States that random controls reach, `APART` steps of MuJoCo's between them. Its engine needs no compilation."""
     rng, data, bodies = np.random.default_rng(0), mujoco.MjData(model), []
     for _ in range(POSES):
@@ -56,7 +56,7 @@ def _reached(model: mujoco.MjModel, camera_at: View) -> tuple[GeomPose, Camera]:
 
 
 def _frozen(model: mujoco.MjModel, pose: GeomPose, endless: bool) -> mujoco.MjModel:
-    """The same geoms, fixed in the world where they are; planes without bounds if the task draws them so."""
+    """The same geoms, fixed in the world where they are; infinite planes if the task has them."""
     geoms = []
     columns = [
         np.concatenate([getattr(model, f"{thing}_{name}") for thing in ("geom", "site")])
@@ -105,7 +105,7 @@ def test_model_cameras_are_where_mujoco_puts_them(name):
     np.testing.assert_allclose(camera.fovy, model.cam_fovy[index])
 
 
-def test_an_unknown_camera_is_told():
+def test_an_unknown_camera_raises():
     model = mujoco.MjModel.from_xml_string(_CAMERAS)
     with pytest.raises(ConfigError, match="no camera 'wrld': it has 'world', 'fixed'"):
         ModelCamera.from_mujoco(model, "wrld")

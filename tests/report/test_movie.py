@@ -28,7 +28,7 @@ class _Fast(ProbePhysics):
         return _Fast(model["speed"])
 
     def step(self, state, action):
-        key, frames, x = state.data
+        key, frames, x = state.engine_state
         return self._state(key, frames + 1, x + self.model["speed"], jnp.zeros(()))
 
 

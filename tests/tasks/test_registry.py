@@ -7,7 +7,7 @@ import pytest
 import pixelbrax
 from pixelbrax.errors import ConfigError
 from pixelbrax.render import Scene
-from pixelbrax.tasks import Look, Task, get_task, register, registry, task_names
+from pixelbrax.tasks import Palette, Task, get_task, register, registry, task_names
 from tests.probe import CAMERA, ProbePhysics
 
 
@@ -15,9 +15,9 @@ def test_other_packages_register_tasks_of_their_own(monkeypatch):
     monkeypatch.setattr(registry._REGISTRY, "_known", dict(registry._REGISTRY._known))
     mine = Task("mine/ball", "roll", ("probe",), lambda backend: ProbePhysics(), CAMERA)
     register(mine)
-    assert "mine/ball" in pixelbrax.list_envs()
+    assert "mine/ball" in pixelbrax.list_tasks()
     assert pixelbrax.make("mine/ball").physics.action_size == 1
-    with pytest.raises(ConfigError, match="there is a registered environment 'mine/ball' already"):
+    with pytest.raises(ConfigError, match="there is a registered task 'mine/ball' already"):
         register(mine)
 
 
@@ -37,7 +37,7 @@ def test_only_tasks_are_registered(thing):
         ("backends", (), "task 'mine' has no backends"),
         ("load", ProbePhysics(), "it must be a function of the backend that makes a Physics"),
         ("camera", None, "it must be a CameraSpec, or a name or number"),
-        ("look", (0.5, 0.5, 0.5), "it must be a Look or None"),
+        ("palette", (0.5, 0.5, 0.5), "it must be a Palette or None"),
         ("sizes", (1, 2), "it must be Sizes or None"),
     ],
 )
@@ -50,21 +50,24 @@ def test_fields_of_a_task_have_their_kinds(field, value, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"body": (255, 0, 0)}, r"the look's body is \(255, 0, 0\): it must be red, green and blue, each from 0 to 1"),
-        ({"sky_up": (0.1, 0.2)}, "the look's sky_up"),
-        ({"floor": (0.1, 0.2, 0.3)}, "the look's floor is .*: it must be two colors"),
-        ({"accents": (("target", "red"),)}, "the look's accent of 'target' is 'red'"),
+        (
+            {"body": (255, 0, 0)},
+            r"palette's body is \(255, 0, 0\): it must be red, green and blue, each from 0 to 1",
+        ),
+        ({"sky_up": (0.1, 0.2)}, "the palette's sky_up"),
+        ({"floor": (0.1, 0.2, 0.3)}, "the palette's floor is .*: it must be two colors"),
+        ({"accents": (("target", "red"),)}, "the palette's accent of 'target' is 'red'"),
         ({"headlight_diffuse": float("nan")}, "headlight_diffuse is nan"),
     ],
 )
 def test_colors_of_a_look_lie_between_0_and_1(settings, message):
     with pytest.raises(ConfigError, match=message):
-        Look(**settings)
+        Palette(**settings)
 
 
 def test_accents_name_bodies_of_the_model():
-    with pytest.raises(ConfigError, match="the model has no body 'goal' for the look to color: it has ball"):
-        Look(accents=(("goal", (1.0, 0.0, 0.0)),)).apply(ProbePhysics.mj_model)
+    with pytest.raises(ConfigError, match="the model has no body 'goal' for the palette to color: it has ball"):
+        Palette(accents=(("goal", (1.0, 0.0, 0.0)),)).apply(ProbePhysics.mj_model)
 
 
 @pytest.mark.parametrize(
@@ -107,11 +110,11 @@ def test_a_look_recolors_body_floor_and_sky():
         </mujoco>
         """
     )
-    look = Look()
-    look.apply(model)
+    palette = Palette()
+    palette.apply(model)
     scene = Scene.from_mujoco(model)
-    np.testing.assert_allclose(scene.geom_rgb, np.array([(1, 1, 1), look.body]), atol=1e-6)
+    np.testing.assert_allclose(scene.geom_rgb, np.array([(1, 1, 1), palette.body]), atol=1e-6)
     cells = sorted(np.asarray(scene.pattern_rgb[0]).tolist())
-    np.testing.assert_allclose(cells, look.floor, atol=0.003)
-    np.testing.assert_allclose(scene.sky_rgb, np.stack([look.sky_down, look.sky_up]), atol=0.02)
-    np.testing.assert_allclose(scene.headlight_diffuse, look.headlight_diffuse, atol=1e-6)
+    np.testing.assert_allclose(cells, palette.floor, atol=0.003)
+    np.testing.assert_allclose(scene.sky_rgb, np.stack([palette.sky_down, palette.sky_up]), atol=0.02)
+    np.testing.assert_allclose(scene.headlight_diffuse, palette.headlight_diffuse, atol=1e-6)

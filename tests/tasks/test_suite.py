@@ -44,10 +44,10 @@ def test_it_moves_as_mujoco_does_with_the_suites_numbers(task):
     def play(actions):
         def step(state, action):
             state = physics.step(state, action)
-            return state, state.data.data.qpos
+            return state, state.engine_state.data.qpos
 
         state = physics.reset(jax.random.key(0))
-        return state.data.data, jax.lax.scan(step, state, actions)[1]
+        return state.engine_state.data, jax.lax.scan(step, state, actions)[1]
 
     start, qpos = play(jnp.asarray(actions, jnp.float32))
     data = mujoco.MjData(model)
@@ -61,9 +61,9 @@ def test_it_moves_as_mujoco_does_with_the_suites_numbers(task):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("task", sorted(name for name in pixelbrax.list_envs() if name.startswith("dmc/")))
+@pytest.mark.parametrize("task", sorted(name for name in pixelbrax.list_tasks() if name.startswith("dmc/")))
 def test_every_model_takes_the_suites_numbers(task):
-    physics = get_task(task).physics(suite=True)
+    physics = get_task(task).load_physics(suite=True)
     _suites_own_options(task.removeprefix("dmc/"), physics._env.mj_model.opt)  # pyright: ignore
     assert isinstance(physics.model, mjx.Model)
 

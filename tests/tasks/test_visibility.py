@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import pixelbrax
-from pixelbrax.distractors.roles import Role, geom_roles
-from pixelbrax.envs.cameras import view
+from pixelbrax.distractors import Role, geom_roles
+from pixelbrax.envs import camera_fn
 from pixelbrax.errors import ConfigError
-from pixelbrax.tasks import CameraSpec, Look, get_task
+from pixelbrax.tasks import CameraSpec, Palette, get_task
 
 BENCHMARKS = Path(__file__).parent.parent.parent / "benchmarks"
 FULL = pytest.mark.full
@@ -59,7 +59,7 @@ def test_objects_are_told_apart_from_bodies_and_targets():
 
 
 def test_a_drawn_size_leaves_physics_and_contacts_alone():
-    physics = get_task("reacher").physics("generalized")
+    physics = get_task("reacher").load_physics("generalized")
     drawn, target = physics.mj_model, physics.mj_model.geom("target").id
     engine = physics.model
     assert drawn.geom_size[target, 0] == 0.025
@@ -75,7 +75,7 @@ def test_a_disc_lies_on_the_ground():
     model = mujoco.MjModel.from_xml_string(
         '<mujoco><worldbody><body name="target" pos="1 2 .3"><geom size=".1" pos="0 0 .1"/></body></worldbody></mujoco>'
     )
-    Look(discs=(("target", 0.5),)).apply(model)
+    Palette(discs=(("target", 0.5),)).apply(model)
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     np.testing.assert_allclose(data.geom_xpos[0], [1, 2, 0.001], atol=1e-9)
@@ -96,7 +96,7 @@ TWO = mujoco.MjModel.from_xml_string(
 def test_a_camera_keeps_two_bodies_in_the_image(distance, angle):
     spec = get_task("fetch").camera
     assert isinstance(spec, CameraSpec)
-    at = view(TWO, CameraSpec(spec.offset, spec.height, spec.target_height, spec.fovy, body="dog", also="target"))
+    at = camera_fn(TWO, CameraSpec(spec.offset, spec.height, spec.target_height, spec.fovy, body="dog", also="target"))
     dog = np.array([40.0, -7.0, 1.0])
     target = dog + distance * np.array([np.cos(angle), np.sin(angle), 0.0])
     camera = at(jnp.asarray(np.stack([np.zeros(3), dog, target]), jnp.float32), jnp.zeros((3, 3, 3)))
@@ -110,10 +110,10 @@ def test_a_camera_keeps_two_bodies_in_the_image(distance, angle):
 
 
 def test_a_second_body_is_checked():
-    with pytest.raises(ConfigError, match="a second body's name"):
+    with pytest.raises(ConfigError, match="the name of a second body"):
         CameraSpec((0.0, -1.0), 1.0, 0.0, 45.0, body=None, also="target")
     with pytest.raises(ConfigError, match="no body 'goal'"):
-        view(TWO, CameraSpec((0.0, -1.0), 1.0, 0.0, 45.0, body="dog", also="goal"))
+        camera_fn(TWO, CameraSpec((0.0, -1.0), 1.0, 0.0, 45.0, body="dog", also="goal"))
 
 
 @pytest.mark.full
@@ -122,9 +122,9 @@ def test_fetch_shows_its_target_also_after_a_hit():
 
     def hit(key):
         state = env.reset(key)
-        near = state.physics.data.info | {"target": jnp.array([1.0, 0.0, 1.375])}
-        data = state.physics.data.replace(info=near)
-        state = env.step(replace(state, physics=replace(state.physics, data=data)), jnp.zeros(env.action_size))
+        near = state.physics.engine_state.info | {"target": jnp.array([1.0, 0.0, 1.375])}
+        data = state.physics.engine_state.replace(info=near)
+        state = env.step(replace(state, physics=replace(state.physics, engine_state=data)), jnp.zeros(env.action_size))
         return state.physics.metrics["hits"], jnp.sum(state.obs["segmentation"] == 12)
 
     hits, pixels = jax.jit(jax.vmap(hit))(jax.random.split(jax.random.key(0), 64))

@@ -15,72 +15,66 @@ import pytest
 from pixelbrax.cli import main
 from pixelbrax.errors import ConfigError
 from pixelbrax.networks import NetworkConfig
-from pixelbrax.training import Cohort, EnvConfig, RunDir, TrainConfig, Trainer
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, Trainer, TrainingRun
 from pixelbrax.training.checkpoint import drop_checkpoints
 from tests.algorithms.agents import CONFIGS
-from tests.probe import probe_env
 
 _SIZES = NetworkConfig(conv_features=(8,), features=16, state_layers=())
 
 
-def _build(self):
-    return probe_env(pays_side=True)
+_PIXELS = EnvConfig(task="probe/sides", image_size=16, episode_length=10)
+_STATES = replace(_PIXELS, obs="state")
+pytestmark = pytest.mark.usefixtures("probe_tasks")
 
 
-def _build_without_pixels(self):
-    return probe_env(pays_side=True, outputs=())
+def _config(name, num_devices, seed=0, environment=_PIXELS, **settings):
+    agent = replace(CONFIGS[name], random_shift=2, **settings)
+    sizes = {"num_steps": 4 * agent.steps_per_update, "log_interval": 4, "eval_episodes": 2}
+    return TrainConfig(environment, agent=agent, network=_SIZES, num_devices=num_devices, seed=seed, **sizes)
 
 
-@pytest.fixture(autouse=True)
-def _probe(monkeypatch):
-    monkeypatch.setattr(EnvConfig, "build", _build)
-
-
-def _config(name, num_devices, seed=0, **settings):
-    agent = replace(CONFIGS[name], shift=2, **settings)
-    sizes = {"num_steps": 4 * agent.batch_size, "log_interval": 4, "eval_episodes": 2}
-    return TrainConfig(agent=agent, network=_SIZES, num_devices=num_devices, seed=seed, **sizes)
-
-
-_DDCPG = pytest.param("ddcpg", 1, marks=pytest.mark.full)
-
-
-@pytest.mark.parametrize(("name", "num_agents"), [("ppo", 1), _DDCPG, ("ppo", 2)])
-def test_two_devices_learn_what_one_does(name, num_agents, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "num_agents", "environment"),
+    [
+        ("ppo", 1, _STATES),
+        ("ppo", 2, _STATES),
+        pytest.param("ppo", 1, _PIXELS, marks=pytest.mark.full),
+        pytest.param("ddcpg", 1, _PIXELS, marks=pytest.mark.full),
+    ],
+)
+def test_two_devices_learn_what_one_does(name, num_agents, environment, tmp_path):
     """With half of the environments on each, or an agent on each; and go on from each other's checkpoints."""
-    if num_agents > 1:
-        monkeypatch.setattr(EnvConfig, "build", _build_without_pixels)
     learnt = []
     for count in (1, 2):
-        configs = [_config(name, count, seed) for seed in range(num_agents)]
+        configs = [_config(name, count, seed, environment) for seed in range(num_agents)]
         runs = [RunDir.create(tmp_path / f"{count} {config.seed}", config) for config in configs]
-        cohort = Cohort(configs)
-        state, _ = cohort.train(runs, cohort.init())
+        trainer = Trainer(configs)
+        state, _ = trainer.train(runs, trainer.init())
         assert len(state.envs.reward.sharding.device_set) == count
-        for x in jax.tree.leaves((state.envs, state.memory)):
+        for x in jax.tree.leaves((state.envs, state.buffer)):
             assert all(shard.data.size == x.size // count for shard in x.addressable_shards), "each has its share"
-        learnt.append([cohort.one(state, k) for k in range(num_agents)])
-        restored = cohort.restore(runs)
+        learnt.append([trainer.one(state, k) for k in range(num_agents)])
+        restored = trainer.restore(runs)
         assert restored.envs.reward.sharding == state.envs.reward.sharding
         np.testing.assert_array_equal(restored.envs.reward, state.envs.reward)
-        cohort.evaluate(runs, "trained", state)
+        trainer.evaluate(runs, "trained", state)
     for one, two in zip(*learnt, strict=True):
         np.testing.assert_array_equal(one.envs.obs["state"], two.envs.obs["state"])
-        for a, b in zip(jax.tree.leaves(one.memory), jax.tree.leaves(two.memory), strict=True):
+        for a, b in zip(jax.tree.leaves(one.buffer), jax.tree.leaves(two.buffer), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-2)
         for a, b in zip(jax.tree.leaves(one.params), jax.tree.leaves(two.params), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", ["ppo", pytest.param("ddcpg", marks=pytest.mark.full)])
-def test_images_stay_where_they_were_drawn(name):
+def test_images_stay_where_they_were_rendered(name):
     """Devices exchange the images of a minibatch, gradients and small things; each learns from its share of samples."""
-    cohort = Cohort([_config(name, 2)])
-    state = cohort.init()
-    with cohort._layout.context:
-        text = jax.jit(lambda x: cohort._interval(cohort.trainers[0].agent, x)).lower(state).compile().as_text()
+    trainer = Trainer([_config(name, 2)])
+    state = trainer.init()
+    with trainer._layout.context:
+        text = jax.jit(lambda x: trainer._interval(trainer.training_runs[0].agent, x)).lower(state).compile().as_text()
     assert text is not None
-    share = cohort.config.agent.minibatch_sizes[0] // 2
+    share = trainer.config.agent.must_divide()["the minibatch size"] // 2
     assert re.search(rf"u8\[{share},16,16,9\]\S* reduce-scatter", text), "each gets its half of a minibatch"
     shapes = re.findall(r"\[([\d,]*)\]\S* all-gather", text)
     gathered = [np.prod([int(n) for n in shape.split(",") if n]) for shape in shapes]
@@ -88,26 +82,25 @@ def test_images_stay_where_they_were_drawn(name):
 
 
 def test_devices_that_are_not_there_are_told():
-    with pytest.raises(ConfigError, match="num_devices is 64: there are 2 here"):
-        Cohort([_config("ppo", 64)])
-    with pytest.raises(ConfigError, match="num_devices 2 does not divide num_envs 15"):
-        Cohort([_config("ppo", 2, num_envs=15, num_minibatches=3)])
-    with pytest.raises(ConfigError, match="num_devices 2 does not divide the samples of a minibatch, 3"):
-        Cohort([_config("ppo", 2, num_envs=4, num_minibatches=4, unroll_length=3)])
-    with pytest.raises(ConfigError, match="num_devices 2 does not divide agents 3"):
-        Cohort([_config("ppo", 2, seed) for seed in range(3)])
+    with pytest.raises(ConfigError, match="num_devices=64, but only 2 devices are available"):
+        Trainer([_config("ppo", 64)])
+    with pytest.raises(ConfigError, match=r"num_devices=2 does not divide num_envs \(15\)"):
+        Trainer([_config("ppo", 2, num_envs=15, num_minibatches=3)])
+    with pytest.raises(ConfigError, match=r"num_devices=2 does not divide the minibatch size \(3\)"):
+        Trainer([_config("ppo", 2, num_envs=4, num_minibatches=4, unroll_length=3)])
+    with pytest.raises(ConfigError, match=r"num_devices=2 does not divide the number of agents \(3\)"):
+        Trainer([_config("ppo", 2, seed) for seed in range(3)])
 
 
 _PROCESS = """
 import sys
+import tests.probe_tasks
 from pixelbrax.cli import main
-from pixelbrax.training import EnvConfig
-from tests.training.test_devices import _build_without_pixels
-EnvConfig.build = _build_without_pixels
 sys.exit(main(sys.argv[1:]))
 """
 _TRAIN = """
-train --algorithm ppg --num-envs 8 --unroll-length 8 --num-minibatches 2 --policy-iterations 2 --auxiliary-minibatches 2
+train --task probe/sides --obs state --episode-length 10 --algorithm ppg
+--num-envs 8 --unroll-length 8 --num-minibatches 2 --policy-iterations 2 --auxiliary-minibatches 2
 --features 16 --state-layers 16 --num-steps 256 --log-interval 2 --eval-episodes 2
 """.split()
 
@@ -130,9 +123,8 @@ def _together(*argv):
 
 @pytest.mark.full
 @pytest.mark.parametrize("resumed", [False, True])
-def test_two_processes_learn_what_one_does(resumed, tmp_path, monkeypatch):
+def test_two_processes_learn_what_one_does(resumed, tmp_path):
     """And go on together from a checkpoint; only the first writes and speaks."""
-    monkeypatch.setattr(EnvConfig, "build", _build_without_pixels)
     shape = ["--num-devices", "2", "--runs", str(tmp_path), "--name"]
     first, second = _together(*_TRAIN, *shape, "two")
     assert "deterministic return" in first
@@ -148,7 +140,7 @@ def test_two_processes_learn_what_one_does(resumed, tmp_path, monkeypatch):
     for name in ("one", "two"):
         run = RunDir.open(tmp_path / name)
         assert [row["updates"] for row in run.read_metrics()] == [2, 4]
-        ends.append(jax.tree.leaves(Trainer(replace(run.load_config(), num_devices=1)).restore(run).params))
+        ends.append(jax.tree.leaves(TrainingRun(replace(run.load_config(), num_devices=1)).restore(run).params))
     for one, two in zip(*ends, strict=True):
         np.testing.assert_allclose(one, two, atol=0 if resumed else 1e-4)
 

@@ -10,30 +10,30 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from pixelbrax.algorithms import EpisodeTotals
+from pixelbrax.learning import EpisodeTotals
 from pixelbrax.networks import NetworkConfig
-from pixelbrax.training import Cohort, EnvConfig, RunDir, TrainConfig
+from pixelbrax.training import RunDir, TrainConfig, Trainer
 from pixelbrax.training.divergence import Divergence
 from pixelbrax.training.progress import Progress, progress_line
 from tests.algorithms.agents import CONFIGS, make_agent, train
 from tests.probe import probe_env
 
 
-def _trained(tmp_path, monkeypatch):
-    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(diverges_at=5, outputs=()))
+def _trained(tmp_path):
     agent = replace(CONFIGS["ppo"], num_envs=4, unroll_length=8, num_minibatches=1, num_epochs=1)
     config = TrainConfig(agent=agent, network=NetworkConfig(features=8, state_layers=()), num_steps=4 * 32)
     config = replace(config, log_interval=2, eval_episodes=3)
     run, out = RunDir.create(tmp_path / "run", config), io.StringIO()
-    cohort = Cohort([config], Progress(Console(file=out, width=1000)))
-    state, _ = cohort.train([run], cohort.init())
-    cohort.evaluate([run], "trained", state)
+    env = probe_env(diverges_at=5, outputs=())
+    trainer = Trainer([config], Progress(Console(file=out, width=1000)), env=env)
+    state, _ = trainer.train([run], trainer.init())
+    trainer.evaluate([run], "trained", state)
     return run, out.getvalue()
 
 
-def test_divergence_is_in_every_file_and_line(tmp_path, monkeypatch):
+def test_divergence_is_in_every_file_and_line(tmp_path):
     """Numbers are NaN from frame 5 on: every episode ends with it, after 5 steps and a reset."""
-    run, said = _trained(tmp_path, monkeypatch)
+    run, said = _trained(tmp_path)
     rows = run.read_metrics()
     assert [row["episodes"] for row in rows] != [0, 0]
     assert sum(row["diverged"] for row in rows) >= sum(row["episodes"] for row in rows)

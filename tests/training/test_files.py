@@ -1,10 +1,12 @@
 """Settings, run directories and checkpoints: what is on disk, and what happens when it is damaged."""
 
+import re
 from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import orbax.checkpoint as ocp
 import pytest
 
 from pixelbrax.errors import ConfigError
@@ -15,6 +17,7 @@ from pixelbrax.training.checkpoint import (
     load_checkpoint,
     load_last,
     load_newest,
+    load_notes,
     save_checkpoint,
 )
 from pixelbrax.training.config import dump_config, load_config, load_preset, preset_names
@@ -22,7 +25,7 @@ from pixelbrax.training.run_dir import unused_path
 
 
 def test_settings_survive_their_file(tmp_path):
-    config = TrainConfig(environment=EnvConfig(env="ant", backend=None), num_steps=12_345, seed=7)
+    config = TrainConfig(environment=EnvConfig(task="ant", backend=None), num_steps=12_345, seed=7)
     file = tmp_path / "config.toml"
     file.write_text(dump_config(config, {"jax": "0"}))
     assert load_config(file) == config
@@ -68,7 +71,7 @@ def test_bad_settings_files_are_told(tmp_path, text, message):
 
 def test_num_updates_are_whole_intervals():
     config = TrainConfig(num_steps=10_000, log_interval=3)
-    assert config.agent.batch_size == 2048
+    assert config.agent.steps_per_update == 2048
     assert config.num_updates == 6
     with pytest.raises(ConfigError, match="num_steps is 0"):
         replace(config, num_steps=0).validate()
@@ -88,13 +91,13 @@ def test_a_run_is_never_overwritten(tmp_path):
 
 def test_a_run_is_taken_back_to_a_checkpoint(tmp_path):
     """Metrics, evaluations and later checkpoints; what is written again takes their place."""
-    run, batch_size = RunDir.create(tmp_path / "run", TrainConfig()), TrainConfig().agent.batch_size
+    run, per_update = RunDir.create(tmp_path / "run", TrainConfig()), TrainConfig().agent.steps_per_update
     for updates in (5, 10, 15):
-        run.write_evaluation(f"update {updates}", _result(updates * batch_size, float(updates)))
+        run.write_evaluation(f"update {updates}", _result(updates * per_update, float(updates)))
         save_checkpoint(run.best_dir, updates, _state(updates))
         run.append_metrics(_row(updates, float("nan") if updates == 5 else updates))
     run.metrics_file.write_text(run.metrics_file.read_text() + "20,")  # a row that was being written
-    run.take_back(10)
+    run.roll_back(10)
     assert list(run.read_evaluations()) == ["update 5", "update 10"]
     assert last_checkpoint(run.best_dir) == 10
     save_checkpoint(run.best_dir, 10, _state(3))
@@ -140,7 +143,7 @@ _HEADER = b"updates,steps,seconds,return\r\n"
 )
 def test_damaged_metrics_are_told_with_the_line(run, damage, message):
     run.metrics_file.write_bytes(damage)
-    for use in (run.read_metrics, lambda: run.take_back(5), lambda: run.has_returns):
+    for use in (run.read_metrics, lambda: run.roll_back(5), lambda: run.has_returns):
         with pytest.raises(ConfigError, match=message):
             use()
     assert run.metrics_file.read_bytes() == damage
@@ -152,7 +155,7 @@ def test_a_row_that_is_being_written_is_none_yet(run, rest):
     rows = run.read_metrics()
     assert [row["updates"] for row in rows] == [5, 10]
     assert np.isnan(rows[0]["return"])
-    run.take_back(10)
+    run.roll_back(10)
     run.append_metrics(_row(15, 3.0))
     assert [row["updates"] for row in run.read_metrics()] == [5, 10, 15]
 
@@ -161,7 +164,7 @@ def test_a_row_that_is_being_written_is_none_yet(run, rest):
 def test_metrics_without_a_whole_line_are_none_yet(run, text):
     run.metrics_file.write_bytes(text)
     assert run.read_metrics() == []
-    run.take_back(0)
+    run.roll_back(0)
     run.append_metrics(_row(5, 1.0))
     assert run.read_metrics() == [_row(5, 1.0)]
 
@@ -191,7 +194,7 @@ def test_metrics_of_an_earlier_version_get_the_new_columns(run):
 )
 def test_damaged_evaluations_are_told(run, damage, message):
     run.evaluation_file.write_bytes(damage)
-    for use in (run.read_evaluations, lambda: run.take_back(5), lambda: run.write_evaluation("x", _result(1, 1.0))):
+    for use in (run.read_evaluations, lambda: run.roll_back(5), lambda: run.write_evaluation("x", _result(1, 1.0))):
         with pytest.raises(ConfigError, match=message):
             use()
     assert run.evaluation_file.read_bytes() == damage
@@ -255,12 +258,12 @@ def test_missing_and_damaged_checkpoints_are_told(tmp_path):
     with pytest.raises(ConfigError, match="holds no checkpoint"):
         last_checkpoint(folder)
     save_checkpoint(folder, 5, _state(5))
-    with pytest.raises(ConfigError, match="damaged or of another version"):
+    with pytest.raises(ConfigError, match="damaged or of another kind of run"):
         load_checkpoint(folder, replace(_state(0), params={"other": jnp.zeros(3)}), 5)
     for file in (folder / "5").rglob("*"):
         if file.is_file():
             file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-    with pytest.raises(ConfigError, match="damaged or of another version"):
+    with pytest.raises(ConfigError, match="damaged or of another kind of run"):
         load_checkpoint(folder, _state(0), 5)
 
 
@@ -295,22 +298,30 @@ def test_no_flipped_bit_gives_other_weights(tmp_path):
     assert _bits(load_checkpoint(folder, state, 5))[0][0] == "float32"
 
 
-def test_a_checkpoint_without_checksums_is_loaded_with_a_note(tmp_path):
-    import orbax.checkpoint as ocp
+@pytest.mark.parametrize("written", [{"sha256": {}}, {"sha256": {}, "format": 7, "pixelbrax": "9.8"}])
+def test_a_checkpoint_of_another_format_is_refused_by_the_version_that_wrote_it(written, tmp_path, monkeypatch):
+    """By its own word, or, as versions before formats did not say it, by the run's config.toml."""
+    run = RunDir.create(tmp_path / "run", TrainConfig())
+    text = run.config_file.read_text()
+    run.config_file.write_text(re.sub('pixelbrax = ".*"', 'pixelbrax = "0.0.3"', text))
+    save = ocp.CheckpointManager.save
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            ocp.CheckpointManager, "save", lambda *args, **kwargs: save(*args, **kwargs | {"custom_metadata": written})
+        )
+        save_checkpoint(run.checkpoint_dir, 5, _state(5))
+    version, number = ("9.8", 7) if "format" in written else ("0.0.3", 0)
+    with pytest.raises(ConfigError, match=f"written by pixelbrax {version} .*in format {number}, .* reads") as caught:
+        load_checkpoint(run.checkpoint_dir, _state(0), 5)
+    assert "\n" not in str(caught.value)
+    assert f"pixelbrax train --config {run.config_file}" in str(caught.value)
 
-    from pixelbrax.training.checkpoint import _flat, _manager
 
-    folder, notes = tmp_path / "checkpoint", []
-    folder.mkdir()
-    with _manager(folder) as manager:  # as earlier versions wrote it
-        manager.save(5, args=ocp.args.StandardSave(jax.device_get(_flat(_state(5)))))
-    found = load_checkpoint(folder, _state(0), 5, notes.append)
-    np.testing.assert_array_equal(found.params["layers"][0], _state(5).params["layers"][0])
-    assert len(notes) == 1
-    assert "has no checksums" in notes[0]
-    save_checkpoint(folder, 10, _state(10))
-    load_checkpoint(folder, _state(0), 10, notes.append)
-    assert len(notes) == 1
+def test_a_checkpoint_keeps_notes(tmp_path):
+    save_checkpoint(tmp_path, 5, _state(5), {"level": [1, 0.1]})
+    assert load_notes(tmp_path, 5) == {"level": [1, 0.1]}
+    with pytest.raises(ConfigError, match="there is no checkpoint of update 6"):
+        load_notes(tmp_path, 6)
 
 
 def test_a_checkpoint_that_is_removed_while_it_is_read_gives_way_to_a_newer(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.networks import NetworkConfig
-from pixelbrax.training import Cohort, EnvConfig, Hook, RunDir, TrainConfig
+from pixelbrax.training import Hook, RunDir, TrainConfig, Trainer
 from tests.algorithms.agents import CONFIGS
 from tests.probe import probe_env
 
@@ -29,17 +29,16 @@ class _Told(Hook):
         self.events.append("end")
 
 
-def test_hooks_are_told_in_order_and_tensorboard_has_every_point(tmp_path, monkeypatch):
-    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(pays_side=True, outputs=()))
+def test_hooks_are_told_in_order_and_tensorboard_has_every_point(tmp_path):
     config = TrainConfig(agent=CONFIGS["ppo"], network=NetworkConfig(features=16), num_steps=8 * 128, log_interval=2)
     config = replace(config, eval_interval=4, eval_episodes=3, loggers=("tensorboard",))
     run, told = RunDir.create(tmp_path / "run", config), _Told()
-    cohort = Cohort([config], hooks=[told])
-    state = cohort.init()
-    cohort.evaluate([run], "untrained", state)
-    state, _ = cohort.train([run], state)
-    cohort.evaluate([run], "trained", state)
-    cohort.end([run])
+    trainer = Trainer([config], hooks=[told], env=probe_env(pays_side=True, outputs=()))
+    state = trainer.init()
+    trainer.evaluate([run], "untrained", state)
+    state, _ = trainer.train([run], state)
+    trainer.evaluate([run], "trained", state)
+    trainer.end([run])
     assert told.events == ["start", ("untrained", 0, 3), 2, 4, ("update 4", 512, 3), 6, 8, ("trained", 1024, 3), "end"]
 
     data = b"".join(file.read_bytes() for file in (run.path / "tensorboard").iterdir())
@@ -48,8 +47,7 @@ def test_hooks_are_told_in_order_and_tensorboard_has_every_point(tmp_path, monke
     assert b"train/steps_per_second" in data
 
 
-def test_only_hooks_that_began_are_told_of_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(outputs=()))
+def test_only_hooks_that_began_are_told_of_the_end(tmp_path):
     config = TrainConfig(agent=CONFIGS["ppo"], network=NetworkConfig(features=16), num_steps=128, log_interval=1)
 
     class Fails(_Told):
@@ -58,14 +56,14 @@ def test_only_hooks_that_began_are_told_of_the_end(tmp_path, monkeypatch):
 
     runs = [RunDir.create(tmp_path / name, config) for name in "ab"]
     first, fails, last = _Told(), Fails(), _Told()
-    cohort = Cohort([config], hooks=[first, fails, last])
+    trainer = Trainer([config], hooks=[first, fails, last], env=probe_env(outputs=()))
     with pytest.raises(ConfigError, match="no network"):
-        cohort.evaluate(runs[:1], "untrained", cohort.init())
-    cohort.end(runs[:1])
+        trainer.evaluate(runs[:1], "untrained", trainer.init())
+    trainer.end(runs[:1])
     assert (first.events, fails.events, last.events) == (["start", "end"], [], [])
 
 
 def test_a_logger_that_is_not_installed_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     with pytest.raises(ConfigError, match=r"tensorboardX is not installed: pip install 'pixelbrax\[tensorboard\]'"):
-        Cohort([TrainConfig(loggers=("tensorboard",))])
+        Trainer([TrainConfig(loggers=("tensorboard",))])

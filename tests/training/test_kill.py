@@ -12,15 +12,16 @@ import pytest
 
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
-from pixelbrax.training import EnvConfig, RunDir, Trainer
+from pixelbrax.training import RunDir, TrainingRun
 from pixelbrax.training.checkpoint import last_checkpoint, load_checkpoint, save_checkpoint
-from tests.probe import probe_env
 
 _TRAIN = """
--m pixelbrax train --env inverted_pendulum --backend spring --obs state --episode-length 50 --num-envs 8 --features 8
+train --task probe/sides --obs state --episode-length 50 --num-envs 8 --features 8
 --state-layers 8 --unroll-length 8 --num-minibatches 2 --num-epochs 1 --num-steps 76800 --log-interval 4
 --checkpoint-interval 0 --eval-episodes 2
 """.split()  # 1,200 updates, a checkpoint every fourth
+
+pytestmark = pytest.mark.usefixtures("probe_tasks")
 
 
 @pytest.mark.full
@@ -29,7 +30,8 @@ def test_a_run_killed_ten_times_learns_the_same_bits(tmp_path):
     log = (tmp_path / "log").open("w")
 
     def pixelbrax(*argv):
-        return subprocess.Popen([sys.executable, *argv], stdout=log, stderr=log)
+        command = [sys.executable, "-c", "import tests.probe_tasks, pixelbrax.__main__", *argv]
+        return subprocess.Popen(command, stdout=log, stderr=log)
 
     whole = pixelbrax(*_TRAIN, "--runs", str(tmp_path), "--name", "whole")
     assert whole.wait() == 0
@@ -44,19 +46,19 @@ def test_a_run_killed_ten_times_learns_the_same_bits(tmp_path):
         process.send_signal(signal.SIGKILL)
         process.wait()
         kills += 1
-        process = pixelbrax("-m", "pixelbrax", "train", "--resume", str(run.path))
+        process = pixelbrax("train", "--resume", str(run.path))
     assert process.wait() == 0, (tmp_path / "log").read_text()
     ends = []
     for name in ("whole", "killed"):
         other = RunDir.open(tmp_path / name)
-        ends.append(Trainer(other.load_config()).restore(other))
+        ends.append(TrainingRun(other.load_config()).restore(other))
         assert [row["updates"] for row in other.read_metrics()] == list(range(4, 1204, 4))
     for a, b in zip(*(jax.tree.leaves(end.params) for end in ends), strict=True):
         np.testing.assert_array_equal(a, b)
     log.close()
 
 
-@pytest.mark.parametrize("place", ["pixelbrax.training.Cohort.init", "pixelbrax.cli.train._train"])
+@pytest.mark.parametrize("place", ["pixelbrax.training.Trainer.init", "pixelbrax.experiments.launch._train"])
 @pytest.mark.parametrize("num_seeds", ["1", "2"])
 def test_a_new_run_on_a_full_disk_does_not_block_its_name(place, num_seeds, tmp_path, capsys, monkeypatch):
     """While it is made, and before anything was learnt."""
@@ -64,11 +66,10 @@ def test_a_new_run_on_a_full_disk_does_not_block_its_name(place, num_seeds, tmp_
     def full(*args):
         raise OSError(28, "No space left on device", str(tmp_path / "run"))
 
-    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(outputs=()))
-    monkeypatch.setattr("pixelbrax.training.Cohort.init", lambda self: None)
-    monkeypatch.setattr("pixelbrax.training.Cohort.save", lambda *args: None)
+    monkeypatch.setattr("pixelbrax.training.Trainer.init", lambda self: None)
+    monkeypatch.setattr("pixelbrax.training.Trainer.save", lambda *args: None)
     monkeypatch.setattr(place, full)
-    argv = ["train", "--runs", str(tmp_path), "--name", "run", "--num-seeds", num_seeds]
+    argv = [*"train --task probe/sides --obs state --name run --runs".split(), str(tmp_path), "--num-seeds", num_seeds]
     assert main(argv) == 2
     assert f"{tmp_path / 'run'}: No space left on device" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
@@ -94,5 +95,5 @@ def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch):
     np.testing.assert_array_equal(load_checkpoint(folder, state, 5)["x"], state["x"])
     save_checkpoint(folder, 10, state)
     assert last_checkpoint(folder) == 10
-    with pytest.raises(ConfigError, match="damaged or of another version"):
+    with pytest.raises(ConfigError, match="damaged or of another kind of run"):
         load_checkpoint(folder, state, 7)

@@ -15,10 +15,9 @@ import pytest
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
 from pixelbrax.networks import NetworkConfig
-from pixelbrax.training import Cohort, EnvConfig, RunDir, TrainConfig, lock
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, Trainer, lock
 from pixelbrax.training.lock import locked
 from tests.algorithms.agents import CONFIGS
-from tests.probe import probe_env
 
 # Loads the module alone, which takes no JAX.
 _HOLD = """
@@ -31,6 +30,7 @@ with lock.locked([Path(folder) for folder in sys.argv[1:]]):
     print("held", flush=True)
     time.sleep(600)
 """
+pytestmark = pytest.mark.usefixtures("probe_tasks")
 _HOLDER = [sys.executable, "-c", _HOLD, lock.__file__]
 
 
@@ -111,18 +111,18 @@ def test_many_runs_are_locked_at_once(tmp_path, monkeypatch):
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_a_cohort_does_not_train_where_another_process_does(tmp_path, holder, monkeypatch):
-    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(outputs=()))
-    config = TrainConfig(agent=CONFIGS["ppo"], network=NetworkConfig(features=16), num_steps=128, log_interval=1)
-    run, cohort = RunDir(tmp_path / "run"), Cohort([config])
+def test_a_cohort_does_not_train_where_another_process_does(tmp_path, holder):
+    environment, network = EnvConfig(task="probe/sides", obs="state"), NetworkConfig(features=16)
+    config = TrainConfig(environment, agent=CONFIGS["ppo"], network=network, num_steps=128, log_interval=1)
+    run, trainer = RunDir(tmp_path / "run"), Trainer([config])
     state: Any = None
     with pytest.raises(ConfigError, match=f"run is being trained by process {holder.pid}"):
-        cohort.train([run], state)  # refused before anything is compiled
+        trainer.train([run], state)  # refused before anything is compiled
     assert not run.metrics_file.exists()
 
 
 _TRAIN = """
-train --env inverted_pendulum --backend spring --obs state --episode-length 50 --num-envs 8 --features 8
+train --task probe/sides --obs state --episode-length 50 --num-envs 8 --features 8
 --state-layers 8 --unroll-length 8 --num-minibatches 2 --num-epochs 1 --num-steps 10000000 --log-interval 4
 --checkpoint-interval 0 --eval-episodes 2 --no-initial-eval --name run --runs
 """.split()
@@ -143,7 +143,7 @@ def test_a_run_that_is_trained_is_not_resumed(tmp_path, holder, capsys):
 @pytest.mark.full
 def test_two_trainers_never_write_one_run(tmp_path):
     """A resume of a live run is refused at once, changes nothing, and works when the first has ended."""
-    pixelbrax = [sys.executable, "-m", "pixelbrax"]
+    pixelbrax = [sys.executable, "-c", "import tests.probe_tasks, pixelbrax.__main__"]
     first = subprocess.Popen([*pixelbrax, *_TRAIN, str(tmp_path)], stdout=subprocess.DEVNULL)
     run, deadline = RunDir(tmp_path / "run"), time.monotonic() + 200
     try:

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from pixelbrax.cli import main
-from pixelbrax.distractors.bank import ClipBank
-from pixelbrax.distractors.video import Video
+from pixelbrax.distractors.kinds.video import Video
+from pixelbrax.distractors.videos.bank import ClipBank
 from pixelbrax.errors import ConfigError
 from pixelbrax.training import RunDir, TrainConfig
 from pixelbrax.training.link import Channel, End, Link
@@ -25,6 +25,8 @@ from pixelbrax.training.processes import Processes, checkpoints_of, clips_of, se
 from pixelbrax.training.rendezvous import meet, parse_address
 from pixelbrax.training.signals import interruptible
 from pixelbrax.training.tunnel import Tunnel
+
+pytestmark = pytest.mark.usefixtures("probe_tasks")
 
 
 def _free_port():
@@ -332,14 +334,13 @@ def test_interrupts_are_not_lost_in_jax_garbage_collection():
 
 _PROCESS = """
 import sys
+import tests.probe_tasks
 from pixelbrax.cli import main
-from pixelbrax.training import EnvConfig
-from tests.training.test_devices import _build_without_pixels
-EnvConfig.build = _build_without_pixels
 sys.exit(main(sys.argv[1:]))
 """
 _TRAIN = """
-train --algorithm ppo --num-envs 8 --unroll-length 8 --num-minibatches 2 --features 16 --state-layers 16
+train --task probe/sides --obs state --episode-length 10 --algorithm ppo
+--num-envs 8 --unroll-length 8 --num-minibatches 2 --features 16 --state-layers 16
 --num-steps 100000000 --log-interval 2 --eval-episodes 2 --num-devices 2 --checkpoint-interval 1
 """.split()
 

@@ -1,102 +1,115 @@
-"""Runs that stop and go on, of every algorithm."""
+"""Agents side by side."""
 
+import signal
 from dataclasses import replace
 
 import jax
 import numpy as np
 import pytest
 
-from pixelbrax.errors import TrainingError
+from pixelbrax.errors import ConfigError, TrainingError
 from pixelbrax.networks import NetworkConfig
-from pixelbrax.report import write_curve
-from pixelbrax.training import Cohort, EnvConfig, RunDir, TrainConfig, Trainer
-from pixelbrax.training.trainer import EVALUATION_STREAM
+from pixelbrax.training import Hook, RunDir, TrainConfig, Trainer
+from pixelbrax.training.checkpoint import last_checkpoint
+from pixelbrax.training.run_dir import natural, runs_in
+from pixelbrax.training.trainer import _AXES
 from tests.algorithms.agents import CONFIGS
 from tests.probe import probe_env
 
-_SIZES = NetworkConfig(features=16, state_layers=())
+_SIZES = NetworkConfig(state_layers=(), features=16)
 
 
-@pytest.fixture(autouse=True)
-def _probe(monkeypatch):
-    """From states: pixels compile slowly."""
-    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(pays_side=True, outputs=()))
+def _trainer(configs):
+    """From states: what agents side by side do to each other has nothing to do with pixels, which compile slowly."""
+    return Trainer(configs, env=probe_env(pays_side=True, outputs=()))
 
 
-def _bits(tree):
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+def _config(name, updates, seed=0, **settings):
+    agent = replace(CONFIGS[name], **settings)
+    return TrainConfig(agent=agent, network=_SIZES, num_steps=updates * 128, log_interval=4, eval_episodes=2, seed=seed)
 
 
-@pytest.mark.parametrize("name", [pytest.param("ppg", marks=pytest.mark.full), "dcpg"])
-def test_a_resumed_run_learns_the_same_bits(name, tmp_path, monkeypatch):
-    """From pixels; stopped in the middle of a policy phase of four updates, and stopped at its end."""
-    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(pays_side=True))
-    config = TrainConfig(agent=CONFIGS[name], network=NetworkConfig(conv_features=(8,), features=16))
-    run = RunDir.create(tmp_path / "run", config)
-    trainer = Trainer(config)
-    update = jax.jit(trainer.agent.update)
-    state, kept = jax.jit(trainer.agent.init)(jax.random.key(0)), {}
-    for updates in range(10):
-        if updates in (4, 6):
-            trainer.save(run, state)
-            kept[updates] = Trainer(run.load_config()).restore(run)
-        state, *_ = update(state)
-    for updates, resumed in kept.items():
-        assert int(resumed.num_updates) == updates
-        for _ in range(10 - updates):
-            resumed, *_ = update(resumed)
-        for a, b in zip(_bits(resumed.params), _bits(state.params), strict=True):
-            np.testing.assert_array_equal(a, b)
+class _Stop(Hook):
+    """Ends training at the first chance."""
+
+    def on_update(self, run, row):
+        if run.path.name == "seed=0":  # a second signal would act at once
+            signal.raise_signal(signal.SIGTERM)
 
 
-def test_a_run_that_breaks_down_keeps_its_last_good_checkpoint(tmp_path):
-    agent = replace(CONFIGS["dcpg"], learning_rate=1e30, final_learning_rate=1e30)
-    config = TrainConfig(agent=agent, network=_SIZES, log_interval=2)
-    run = RunDir.create(tmp_path / "run", config)
-    cohort = Cohort([config])
-    state = cohort.init()
-    cohort.save([run], state)
-    with pytest.raises(TrainingError, match=r"broke down by update 2: .*checkpoint, of update 0, .*learning_rate"):
-        cohort.train([run], state)
-    assert all(np.isfinite(leaf).all() for leaf in _bits(cohort.restore([run]).params))
+def _runs(folder, configs):
+    return [RunDir.create(folder / f"seed={k}", config) for k, config in enumerate(configs)]
 
 
-def test_the_best_policy_is_kept(tmp_path):
-    """Evaluations on the way, of which the worst learning rate makes some worse than others."""
-    agent = replace(CONFIGS["ppo"], learning_rate=0.1, final_learning_rate=0.1)
-    config = TrainConfig(agent=agent, network=_SIZES, num_steps=12 * 128, log_interval=2, eval_interval=4)
-    config = replace(config, eval_distractors=("kage/hue@test",))
-    run = RunDir.create(tmp_path / "run", config)
-    cohort = Cohort([config])
-    state, finished = cohort.train([run], cohort.init())
+def test_each_agent_learns_what_it_would_alone(tmp_path):
+    """Of a seed and a step size of its own, through an auxiliary phase, up to rounding."""
+    configs = [_config("dcpg", 4), _config("dcpg", 4, seed=3, learning_rate=1e-3, discount=0.5)]
+    trainer, runs = _trainer(configs), _runs(tmp_path, configs)
+    start = trainer.init()
+    update = trainer._of_each(lambda agent, state: agent.update(state)[0].params, _AXES, 0)
+    assert " cond[" in str(jax.make_jaxpr(update)(start)), "or each update would go through the auxiliary phase"
+    state, finished = trainer.train(runs, start)
     assert finished
-    cohort.evaluate([run], "trained", state)
-    trainer = cohort.trainers[0]
-    found = run.read_evaluations()
-    assert {name: result["steps"] for name, result in found.items()} == {
-        "update 4": 4 * 128,
-        "update 8": 8 * 128,
-        "trained": 12 * 128,
-    }
-    for result in found.values():  # the probe looks the same under anything
-        assert result["held_out"]["distractors"] == "kage/hue@test"
-        assert result["held_out"]["mean_return"] == result["mean_return"]
-    write_curve(run.curve_file, run.read_metrics(), found, "title")
-    params, updates = trainer.restore_best(run)
-    best = max(found.values(), key=lambda result: result["iqm"])
-    assert updates * 128 == best["steps"]
-    key = jax.random.fold_in(jax.random.key(config.seed), EVALUATION_STREAM)
-    assert trainer.evaluator(config.eval_episodes)(params, key).iqm == pytest.approx(best["iqm"])
-    assert len(run.read_metrics()) == 6
+    alone, run = _trainer(configs[1:]), RunDir.create(tmp_path / "alone", configs[1])
+    expected, _ = alone.train([run], alone.init())
+    for a, b in zip(jax.tree.leaves(trainer.one(state, 1).params), jax.tree.leaves(expected.params), strict=True):
+        np.testing.assert_allclose(a, b, atol=2e-3)
+    rows, others = runs[1].read_metrics(), run.read_metrics()
+    assert [row["updates"] for row in rows] == [4]
+    assert rows[0]["policy_loss"] == pytest.approx(others[0]["policy_loss"], abs=1e-3)
+    assert np.isfinite(rows[0]["auxiliary_value_loss"])
 
 
-def test_a_run_is_of_the_algorithm_whose_table_it_has(tmp_path):
-    for name in ("ppo", "ppg", "dcpg"):
-        config = TrainConfig(agent=replace(CONFIGS[name], discount=0.5))
-        run = RunDir.create(tmp_path / name, config)
-        assert f"[{name}]" in run.config_file.read_text()
-        assert run.load_config() == config
-        assert config.with_algorithm(name) is config
-    other = config.with_algorithm("ppo")
-    assert other.algorithm == "ppo"
-    assert other.agent.discount == 0.5
+def test_one_that_breaks_down_does_not_stop_the_others(tmp_path):
+    rates = [3e-3, 1e30]
+    configs = [_config("ppo", 8, learning_rate=rate, final_learning_rate=rate) for rate in rates]
+    trainer, runs = _trainer(configs), _runs(tmp_path, configs)
+    state = trainer.init()
+    trainer.save(runs, state)
+    state, finished = trainer.train(runs, state)
+    assert finished
+    assert not runs[0].failure
+    assert "broke down by update 4" in runs[1].failure
+    assert [len(run.read_metrics()) for run in runs] == [2, 1]
+    assert int(trainer.restore(runs).num_updates) == 0  # the last time that both were well
+    trainer.training_runs[0].save(runs[0], trainer.one(replace(state, num_updates=state.num_updates + 1), 0))
+    with pytest.raises(ConfigError, match="stand at different updates, seed=0 at 9, seed=1 at 0: resume each"):
+        trainer.restore(runs)
+    start = trainer.init()
+    broken = replace(start, params=jax.tree.map(lambda x: x * np.nan, start.params))
+    with pytest.raises(TrainingError, match="all agents have broken down"):
+        trainer.train(_runs(tmp_path / "both", configs), broken)
+
+
+def test_a_cohort_goes_on_to_the_bit_from_the_last_time_that_all_have(tmp_path):
+    """Killed while its checkpoints were written: the first agent has one more than the second."""
+    configs = [_config("ppo", 8, seed) for seed in (0, 1)]
+    trainer, runs = _trainer(configs), _runs(tmp_path, configs)
+    whole, _ = trainer.train(_runs(tmp_path / "whole", configs), trainer.init())
+    trainer.hooks.append(_Stop())
+    state, finished = trainer.train(runs, trainer.init())
+    assert (int(state.num_updates), finished) == (4, False)
+    trainer.hooks.clear()
+    trainer.training_runs[0].save(runs[0], trainer.one(replace(state, num_updates=state.num_updates + 4), 0))
+
+    restored = trainer.restore(runs_in(tmp_path))
+    assert int(restored.num_updates) == 4
+    for run in runs:
+        run.roll_back(4)
+    assert last_checkpoint(runs[0].checkpoint_dir) == 4
+    resumed, finished = trainer.train(runs, restored)
+    assert finished
+    for a, b in zip(jax.tree.leaves(resumed.params), jax.tree.leaves(whole.params), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_agents_of_different_forms_are_refused():
+    with pytest.raises(ConfigError, match=r"may differ in seed, learning_rate, .* and nothing else"):
+        _trainer([_config("ppo", 8), _config("ppo", 8, num_epochs=7)])
+
+
+def test_names_are_sorted_by_their_numbers():
+    assert sorted(["v1.0.2", "2026.08.01", "v1.0.10", ""], key=natural) == ["", "2026.08.01", "v1.0.2", "v1.0.10"]
+    names = ["seed=10", "seed=9", "learning_rate=1e-3,seed=0", "learning_rate=3e-4,seed=1"]
+    expected = ["learning_rate=3e-4,seed=1", "learning_rate=1e-3,seed=0", "seed=9", "seed=10"]
+    assert sorted(names, key=natural) == expected

@@ -1,40 +1,24 @@
-"""Learning algorithms, one file each."""
+"""Learning algorithms, one file each, and the registry of their names."""
 
-from typing import Any, NamedTuple
-
-from pixelbrax.algorithms.agent import AUXILIARY, Agent, AgentState, Metrics
 from pixelbrax.algorithms.dcpg import DCPG, DCPGConfig
 from pixelbrax.algorithms.ppg import PPG, PPGConfig
 from pixelbrax.algorithms.ppo import PPO, PPOConfig
-from pixelbrax.algorithms.rollout import EpisodeTotals
-from pixelbrax.algorithms.settings import OnPolicyConfig
-from pixelbrax.algorithms.sharding import DEVICE_AXIS
+from pixelbrax.algorithms.registry import Algorithm, algorithm_names, algorithm_of, get_algorithm, register
 
-
-class Algorithm(NamedTuple):
-    """An algorithm's settings, and what makes an agent of (environment, network, settings, number of updates)."""
-
-    config: type[OnPolicyConfig]
-    agent: Any
-
-
-ALGORITHMS = {"ppo": Algorithm(PPOConfig, PPO), "ppg": Algorithm(PPGConfig, PPG), "dcpg": Algorithm(DCPGConfig, DCPG)}
-"""By the names that files and the command line give them."""
+register(Algorithm("ppo", PPOConfig, PPO))
+register(Algorithm("ppg", PPGConfig, PPG))
+register(Algorithm("dcpg", DCPGConfig, DCPG))
 
 __all__ = [
-    "ALGORITHMS",
-    "AUXILIARY",
     "DCPG",
-    "DEVICE_AXIS",
     "PPG",
     "PPO",
-    "Agent",
-    "AgentState",
     "Algorithm",
     "DCPGConfig",
-    "EpisodeTotals",
-    "Metrics",
-    "OnPolicyConfig",
     "PPGConfig",
     "PPOConfig",
+    "algorithm_names",
+    "algorithm_of",
+    "get_algorithm",
+    "register",
 ]

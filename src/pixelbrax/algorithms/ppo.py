@@ -1,26 +1,34 @@
-"""Proximal policy optimisation (Schulman et al. 2017, arXiv 1707.06347), from pixels, as one compiled update."""
+"""Proximal policy optimization (Schulman et al. 2017, arXiv 1707.06347), from pixels, as one compiled update."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 from typing_extensions import override
 
-from pixelbrax.algorithms.agent import AgentState, Metrics, check_env, learner_bytes, started_envs
-from pixelbrax.algorithms.losses import (
-    Batch,
+from pixelbrax.envs import PixelEnv
+from pixelbrax.learning import (
+    Agent,
+    AgentState,
+    EpisodeTotals,
+    Metrics,
+    Minibatch,
+    OnPolicyConfig,
+    check_env,
     clipped_surrogate,
+    collect,
     explained_variance,
+    learn_from_rollout,
+    learner_bytes,
+    make_optimizer,
+    observation_bytes,
+    start_envs,
     valid_mean,
     value_error,
 )
-from pixelbrax.algorithms.minibatches import learn_from_rollout
-from pixelbrax.algorithms.optimizer import make_optimizer
-from pixelbrax.algorithms.rollout import EpisodeTotals, collect, seen_bytes
-from pixelbrax.algorithms.settings import OnPolicyConfig
-from pixelbrax.envs import PixelEnv
-from pixelbrax.networks import ActionDistribution, ActorCritic, Observation
+from pixelbrax.networks import ActionDistribution, ActorCritic, NetworkConfig, Observation, PolicyValue
 
 
 @dataclass(frozen=True)
@@ -44,71 +52,72 @@ class PPOConfig(OnPolicyConfig):
         self._not_negative("value_coef")
 
 
-class PPO:
+class PPO(Agent):
     """Pure `init(key)` and `update(state)`; compile them."""
 
-    def __init__(self, env: PixelEnv, network: ActorCritic, config: PPOConfig, total_updates: int):
+    def __init__(self, env: PixelEnv, network: NetworkConfig, config: PPOConfig, total_updates: int):
         """An agent for an environment.
 
         Args:
           env: one environment; it is batched here.
-          network: actor and critic for its observations.
+          network: architecture of actor and critic.
           config: settings, validated.
-          total_updates: number of updates over which the learning rate falls.
+          total_updates: number of updates over which the learning rate decays.
 
         Raises:
-          ConfigError: the environment is of a form that the agent would misunderstand.
+          ConfigError: the agent would misread the environment.
         """
-        check_env(env, network.reads, config.shift)
+        self.network = ActorCritic.for_env(env, network)
+        check_env(env, self.network.obs_keys, config.random_shift)
         self.env = env
-        self.network = network
         self.config = config
-        self._optimizer = make_optimizer(config, total_updates * config.num_epochs * config.num_minibatches, True)
+        num_steps = total_updates * config.num_epochs * config.num_minibatches
+        self._optimizer = make_optimizer(config, num_steps, config.target_kl)
 
     @property
     def learner_bytes(self) -> int:
-        """What an update needs at least of the device's memory for parameters, their gradients and the optimizer."""
-        return learner_bytes(self._fresh, 1)
+        """Lower bound of the device memory that parameters, gradients and the optimizer take in an update."""
+        return learner_bytes(self._init_learner, 1)
 
     @property
     def bytes_per_env(self) -> int:
-        """What an update needs at least of the device's memory for each environment: its states and its rollout."""
-        return self.env.bytes_per_env + seen_bytes(self.env, self.network.reads, self.config.unroll_length)
+        """Lower bound of the device memory that each environment takes in an update: its states and its rollout."""
+        return self.env.bytes_per_env + observation_bytes(self.env, self.network.obs_keys, self.config.unroll_length)
 
-    def policy(self, params: PyTree, observation: Observation) -> ActionDistribution:
+    def policy(self, params: PyTree, statistics: PyTree, observation: Observation) -> ActionDistribution:
         """Distribution of the actions for a batch of observations."""
-        return self.network.apply(params, observation).policy
+        return self.outputs(params, statistics, observation).policy
+
+    def outputs(self, params: PyTree, statistics: PyTree, observation: Observation) -> PolicyValue:
+        """The policy, and the value that advantages are computed with."""
+        return self.network.apply(params, statistics, observation)
 
     def init(self, key: Array) -> AgentState:
         """Fresh parameters and environments, the latter at random times of their first episodes."""
         params_key, reset_key, clock_key, key = jax.random.split(key, 4)
-        params, optimizer = self._fresh(params_key)
-        envs = started_envs(self.env, self.config.num_envs, reset_key, clock_key)
-        return AgentState(params, optimizer, envs, key, jnp.zeros((), jnp.int32))
+        params, opt_state = self._init_learner(params_key)
+        envs = start_envs(self.env, self.config.num_envs, reset_key, clock_key)
+        return AgentState(params, self.network.init_statistics(), opt_state, envs, key, jnp.zeros((), jnp.int32))
 
-    def _fresh(self, key: Array) -> tuple[PyTree, PyTree]:
+    def _init_learner(self, key: Array) -> tuple[PyTree, PyTree]:
         """Parameters and the state of their optimizer."""
         params = self.network.init(key)
         return params, self._optimizer.init(params)
 
     def update(self, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals]:
         """Acts for one rollout, then learns from it."""
-        config = self.config
+        config, network = self.config, self.network
         key, rollout_key, epochs_key = jax.random.split(state.key, 3)
+        act = partial(self.outputs, *state.variables)
         envs, rollout, episodes = collect(
-            self.env,
-            lambda observation: self.network.apply(state.params, observation),
-            self.network.reads,
-            state.envs,
-            rollout_key,
-            config.unroll_length,
+            self.env, act, network.obs_keys, state.envs, rollout_key, config.unroll_length
         )
         advantage = rollout.advantage(config)
         target = rollout.value + advantage
-        (params, optimizer), metrics = learn_from_rollout(
-            self._loss,
+        (params, opt_state), metrics = learn_from_rollout(
+            lambda params, batch, key: self._loss(params, state.statistics, batch, key),
             self._optimizer,
-            (state.params, state.optimizer),
+            (state.params, state.opt_state),
             rollout,
             advantage,
             epochs_key,
@@ -116,15 +125,19 @@ class PPO:
             config.num_epochs,
         )
         metrics["explained_variance"] = explained_variance(rollout.value, target, rollout.valid)
-        params = self.network.observe(params, rollout.observed, target, rollout.valid)
-        return state.after((params, optimizer), envs, key), metrics, episodes
+        params, statistics = network.update_statistics(
+            params, state.statistics, rollout.state_observation, target, rollout.valid
+        )
+        return AgentState(params, statistics, opt_state, envs, key, state.num_updates + 1), metrics, episodes
 
-    def _loss(self, params: PyTree, batch: Batch, key: Array) -> tuple[Float[Array, ""], Metrics]:
+    def _loss(
+        self, params: PyTree, statistics: PyTree, batch: Minibatch, key: Array
+    ) -> tuple[Float[Array, ""], Metrics]:
         """The clipped surrogate (eq. 7), a squared value error, and an entropy bonus (eq. 9)."""
         config = self.config
-        seen = self.network.apply(params, batch.observation)
-        policy_loss, metrics = clipped_surrogate(seen.policy, batch, config.clip)
-        value_loss = value_error(seen, batch.target, batch.valid)
-        entropy = valid_mean(seen.policy.entropy(key), batch.valid)
+        output = self.outputs(params, statistics, batch.observation)
+        policy_loss, metrics = clipped_surrogate(output.policy, batch, config.clip)
+        value_loss = value_error(output, batch.target, batch.valid)
+        entropy = valid_mean(output.policy.entropy(key), batch.valid)
         loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
         return loss, metrics | {"value_loss": value_loss, "entropy": entropy}

@@ -4,17 +4,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
+import tyro
 from jaxtyping import Array
 
-from pixelbrax.cli.measure import check_output, numbers, rate, write_rows
 from pixelbrax.cli.parse import parse
-from pixelbrax.cli.program import cost
-from pixelbrax.envs import PixelEnv, State, check_memory, make
+from pixelbrax.envs import PixelEnv, State, check_fits_device, make
+from pixelbrax.experiments import check_output, numbers, rate, write_rows
 from pixelbrax.render import render
+from pixelbrax.xla import program_cost
 
 _STEPS = 20  # in one call of a compiled program
 
@@ -23,7 +24,7 @@ _STEPS = 20  # in one call of a compiled program
 class Args:
     """What `pixelbrax bench env` takes."""
 
-    env: str = "halfcheetah,humanoid"
+    task: Annotated[str, tyro.conf.arg(aliases=["--env"])] = "halfcheetah,humanoid"
     """Tasks, separated by commas."""
     backend: str | None = None
     """The engine; by default each task's own."""
@@ -46,9 +47,9 @@ def main(argv: list[str]) -> int:
     check_output(args.seconds, args.json)
     batches = numbers("num-envs", args.num_envs)
     settings: dict[str, Any] = {"image_size": args.size, "frame_stack": args.frame_stack}
-    envs = {name: make(name, args.backend, **settings) for name in args.env.split(",")}
+    envs = {name: make(name, args.backend, **settings) for name in args.task.split(",")}
     for env in envs.values():
-        check_memory(max(batches), env.bytes_per_env)
+        check_fits_device(max(batches), env.bytes_per_env)
     print(
         f"{'env':<26} {'envs':>6} {'steps/s':>9} {'us/step':>9} {'physics':>8} {'render':>8} {'rest':>8} "
         f"{'KB/env':>8} {'compile s':>10}"
@@ -90,7 +91,7 @@ def measure(env: PixelEnv, num_envs: int, seconds: float) -> dict[str, Any]:
     height, width = env.images.shape
 
     def draw(state: State) -> Array:
-        return render(*env.picture(state), height, width).rgb
+        return render(*env.render_inputs(state), height, width).rgb
 
     keys = jax.random.split(jax.random.key(0), num_envs)
     state = jax.block_until_ready(jax.jit(jax.vmap(env.reset))(keys))
@@ -112,7 +113,7 @@ def measure(env: PixelEnv, num_envs: int, seconds: float) -> dict[str, Any]:
         "render_seconds": render_seconds,
         "rest_seconds": whole_seconds - physics_seconds - render_seconds,
         "bytes_per_env": round((memory.temp_size_in_bytes + memory.output_size_in_bytes) / num_envs) if memory else 0,
-        "kernels": round(cost(program)["kernels"] / _STEPS),
+        "kernels": round(program_cost(program)["kernels"] / _STEPS),
         "compile_seconds": round(compile_seconds, 1),
     }
 

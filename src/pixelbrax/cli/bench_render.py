@@ -1,21 +1,22 @@
-"""`pixelbrax bench render`: how fast this machine draws, and how much faster it could."""
+"""`pixelbrax bench render`: how fast this machine renders, and how much faster it could."""
 
 import functools
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
+import tyro
 from jaxtyping import Array, Float
 
-from pixelbrax.cli.measure import check_output, numbers, rate, write_rows
 from pixelbrax.cli.parse import parse
-from pixelbrax.cli.program import cost
-from pixelbrax.envs import PixelEnv, check_memory, make
+from pixelbrax.envs import PixelEnv, check_fits_device, make
 from pixelbrax.errors import ConfigError, check_count
+from pixelbrax.experiments import check_output, numbers, rate, write_rows
 from pixelbrax.render import OUTPUTS, SAMPLES, Camera, GeomPose, render
+from pixelbrax.xla import program_cost
 
 _STEPS = 20  # with random actions, before the states that are drawn
 _MAX_SIZE = 2048  # pixels of a side
@@ -26,7 +27,7 @@ _BYTES_A_PIXEL = 4  # of an image, at least
 class Args:
     """What `pixelbrax bench render` takes."""
 
-    env: str = "halfcheetah,humanoid"
+    task: Annotated[str, tyro.conf.arg(aliases=["--env"])] = "halfcheetah,humanoid"
     """Tasks, separated by commas."""
     size: str = "64"
     """Heights and widths of the image, pixels, separated by commas."""
@@ -54,9 +55,9 @@ def main(argv: list[str]) -> int:
         raise ConfigError(f"samples is {args.samples}: it must be one of {', '.join(map(str, SAMPLES))}")
     sizes, batches = numbers("size", args.size), numbers("num-envs", args.num_envs)
     check_count("size", max(sizes), most=_MAX_SIZE)
-    envs = {name: make(name) for name in args.env.split(",")}
+    envs = {name: make(name) for name in args.task.split(",")}
     for env in envs.values():
-        check_memory(max(batches), env.bytes_per_env + _BYTES_A_PIXEL * max(sizes) ** 2)
+        check_fits_device(max(batches), env.bytes_per_env + _BYTES_A_PIXEL * max(sizes) ** 2)
     peak = peak_operations()
     print(f"this machine: {peak / 1e9:,.1f} billion multiplications and additions a second, measured")
     print(f"{'env':<18} {'size':>5} {'envs':>6} {'frames/s':>10} {'compile s':>10} {'KB/env':>8} {'of peak':>8}")
@@ -90,7 +91,7 @@ def some_states(env: PixelEnv, num_envs: int) -> tuple[GeomPose, Camera]:
         reset_key, act_key = jax.random.split(key)
         state = env.reset(reset_key)
         physics, _ = jax.lax.scan(step, state.physics, jax.random.split(act_key, _STEPS))
-        _, pose, camera = env.picture(replace(state, physics=physics))
+        _, pose, camera = env.render_inputs(replace(state, physics=physics))
         return pose, camera
 
     return jax.block_until_ready(jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), num_envs)))
@@ -111,7 +112,7 @@ def measure(env: PixelEnv, pose: GeomPose, camera: Camera, size: int, args: Args
     compile_seconds = time.perf_counter() - start
     one: Any = jax.tree.map(lambda x: x[0], (pose, camera))
     operations: Any = jax.jit(image).lower(*one).cost_analysis()
-    work = cost(compiled)
+    work = program_cost(compiled)
     calls = rate(lambda: compiled(pose, camera), args.seconds)
     return {
         "size": size,

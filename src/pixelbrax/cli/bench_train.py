@@ -8,13 +8,12 @@ from typing import Any
 import jax
 from jaxtyping import Array, PyTree
 
-from pixelbrax.algorithms import AgentState
-from pixelbrax.cli.measure import check_output, rate, write_rows
 from pixelbrax.cli.parse import parse
-from pixelbrax.cli.program import cost
 from pixelbrax.envs import State
-from pixelbrax.training import TrainConfig
-from pixelbrax.training.config import load_preset
+from pixelbrax.experiments import check_output, rate, write_rows
+from pixelbrax.learning import AgentState
+from pixelbrax.training import TrainConfig, load_preset
+from pixelbrax.xla import program_cost
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ def main(argv: list[str]) -> int:
         whole, acting = row["seconds_per_update"], row["acting_seconds"] / row["seconds_per_update"]
         print(
             f"{name:<20} {config.agent.num_envs:>6} {row['steps_per_second']:>9,} "
-            f"{1e6 * whole / config.agent.batch_size:>9.1f} {acting:>8.0%} {1 - acting:>8.0%} "
+            f"{1e6 * whole / config.agent.steps_per_update:>9.1f} {acting:>8.0%} {1 - acting:>8.0%} "
             f"{row['compile_seconds']:>10.1f}",
             flush=True,
         )
@@ -58,9 +57,9 @@ def measure(config: TrainConfig, seconds: float) -> dict[str, Any]:
     state: AgentState = jax.jit(agent.init)(jax.random.key(config.seed))
 
     @jax.jit
-    def act(params: PyTree, envs: State, key: Array) -> State:
+    def act(variables: tuple[PyTree, PyTree], envs: State, key: Array) -> State:
         def step(envs: State, key: Array) -> tuple[State, None]:
-            policy = agent.policy(params, envs.obs)
+            policy = agent.policy(*variables, envs.obs)
             return jax.vmap(env.step)(envs, policy.action(policy.sample(key))), None
 
         return jax.lax.scan(step, envs, jax.random.split(key, config.agent.unroll_length))[0]
@@ -71,7 +70,7 @@ def measure(config: TrainConfig, seconds: float) -> dict[str, Any]:
     envs = [state.envs]
 
     def keep_acting() -> Array:
-        envs[0] = act(state.params, envs[0], jax.random.key(0))
+        envs[0] = act(state.variables, envs[0], jax.random.key(0))
         return envs[0].reward
 
     acting_seconds = 1 / rate(keep_acting, seconds)
@@ -86,9 +85,9 @@ def measure(config: TrainConfig, seconds: float) -> dict[str, Any]:
 
     update_seconds = 1 / rate(keep_learning, seconds) / phase
     return {
-        "steps_per_second": round(config.agent.batch_size / update_seconds),
+        "steps_per_second": round(config.agent.steps_per_update / update_seconds),
         "seconds_per_update": update_seconds,
         "acting_seconds": acting_seconds,
-        "kernels": round(cost(program)["kernels"] / phase),
+        "kernels": round(program_cost(program)["kernels"] / phase),
         "compile_seconds": round(compile_seconds, 1),
     }

@@ -11,13 +11,10 @@ from jaxtyping import PyTree
 
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import parse
-from pixelbrax.distractors.suites import get_suite
+from pixelbrax.distractors import get_suite
 from pixelbrax.errors import ConfigError, check_count, check_seed
 from pixelbrax.report import write_gaps
-from pixelbrax.training import Evaluation, RunDir, Trainer
-from pixelbrax.training.evaluation import MAX_EPISODES
-from pixelbrax.training.generalization import evaluate_pairs, pairs_for
-from pixelbrax.training.provenance import provenance
+from pixelbrax.training import MAX_EPISODES, Evaluation, RunDir, TrainingRun, evaluate_pairs, pairs_for, provenance
 
 
 @dataclass(frozen=True)
@@ -53,34 +50,34 @@ def main(argv: list[str]) -> int:
 
 
 def _evaluate(args: Args, run: RunDir) -> int:
-    trainer = Trainer(run.load_config())
-    evaluator = trainer.evaluator(args.episodes, args.distractors, deterministic=not args.stochastic)
-    params, updates = _policy(args, run, trainer)
-    result = evaluator(params, jax.random.key(args.seed))
+    training_run = TrainingRun(run.load_config())
+    evaluator = training_run.evaluator(args.episodes, args.distractors, deterministic=not args.stochastic)
+    variables, updates = _policy(args, run, training_run)
+    result = evaluator(variables, jax.random.key(args.seed))
     kind = "stochastic" if args.stochastic else "deterministic"
     seen = "" if args.distractors is None else f" under {' + '.join(args.distractors) or 'nothing'}"
-    trainer.progress.say(f"{args.run}, {updates:,} updates, {kind}{seen}: {result}")
+    training_run.progress.say(f"{args.run}, {updates:,} updates, {kind}{seen}: {result}")
     return 0
 
 
-def _policy(args: Args, run: RunDir, trainer: Trainer) -> tuple[PyTree, int]:
-    """The parameters that are meant, and their number of updates."""
+def _policy(args: Args, run: RunDir, training_run: TrainingRun) -> tuple[PyTree, int]:
+    """Parameters and statistics of the policy that is meant, and its number of updates."""
     if args.best:
-        return trainer.restore_best(run)
-    state = trainer.restore(run)
-    return state.params, int(state.num_updates)
+        return training_run.restore_best(run)
+    state = training_run.restore(run)
+    return state.variables, int(state.num_updates)
 
 
 def _evaluate_suite(args: Args, run: RunDir) -> int:
     suite = get_suite(args.suite or "")
     config = run.load_config()
     pairs = pairs_for(suite, config.environment)
-    trainer = Trainer(config)
-    (params, _), say = _policy(args, run, trainer), trainer.progress.say
+    training_run = TrainingRun(config)
+    (params, _), say = _policy(args, run, training_run), training_run.progress.say
     say(f"{suite.name} ({suite.fingerprint[:12]}): {len(pairs)} pairs, {args.episodes} episodes each")
 
     def evaluate(distractors: tuple[str, ...]) -> Evaluation:
-        return trainer.evaluator(args.episodes, distractors)(params, jax.random.key(args.seed))
+        return training_run.evaluator(args.episodes, distractors)(params, jax.random.key(args.seed))
 
     results = []
     for result in evaluate_pairs(pairs, evaluate):
@@ -89,7 +86,7 @@ def _evaluate_suite(args: Args, run: RunDir) -> int:
             f"gap {result.gap:,.0f} (95 %: {result.gap_low:,.0f} to {result.gap_high:,.0f})"
         )
         results.append(result)
-    write_gaps(run.gaps_file, results, f"{suite.name}: {config.environment.env}, {args.run.resolve().name}")
+    write_gaps(run.gaps_file, results, f"{suite.name}: {config.environment.task}, {args.run.resolve().name}")
     facts = {"suite": suite.name, "fingerprint": suite.fingerprint, "provenance": provenance()}
     numbers = run.gaps_file.with_suffix(".json")
     numbers.write_text(json.dumps(facts | {"pairs": [r.as_dict() for r in results]}, indent=2) + "\n")

@@ -7,8 +7,8 @@ from typing import Annotated
 import tyro
 
 from pixelbrax.cli.parse import parse
-from pixelbrax.distractors import get_preset, preset_names
-from pixelbrax.envs.pixel_env import EPISODE_LENGTH
+from pixelbrax.distractors import get_preset, list_distractors
+from pixelbrax.envs import EPISODE_LENGTH
 from pixelbrax.errors import ConfigError
 from pixelbrax.tasks import CameraSpec, Task, get_task, task_names
 
@@ -27,13 +27,13 @@ def main(argv: list[str]) -> int:
     """Prints a table of the tasks."""
     args = parse(Args, argv, "list", "Shows the tasks, the engines they run on, and from where they are seen.")
     if args.distractors:
-        names = fnmatch.filter(preset_names(), args.pattern)
+        names = fnmatch.filter(list_distractors(), args.pattern)
         if not names:
             raise ConfigError(
                 f"no distractor is called {args.pattern!r}: `pixelbrax list --distractors` shows them all"
             )
         _table([("name", names), ("what it does", [get_preset(name).description for name in names])])
-        print("\nAdd :davis-2017 or :FILE for other videos, then @test for looks held out: dcs/hard:davis-2017@test")
+        print("\nAdd :davis-2017 or :FILE for other videos, then @test for held-out ones: dcs/hard:davis-2017@test")
         return 0
     tasks = [get_task(name) for name in fnmatch.filter(task_names(), args.pattern)]
     if not tasks:

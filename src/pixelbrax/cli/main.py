@@ -6,11 +6,13 @@ import os
 import sys
 
 from pixelbrax.errors import ConfigError, TrainingError, nearest
+from pixelbrax.plugins import load_plugins
 
 _COMMANDS = {
     "train": "train a policy from pixels",
     "sweep": "train policies of different settings, all at once",
     "eval": "the return of a trained policy",
+    "collect": "a dataset of a policy's trajectories",
     "plot": "learning curves of several runs",
     "render": "images or a video of a task or a run",
     "list": "the tasks there are",
@@ -51,9 +53,10 @@ def _run(argv: list[str] | None) -> int:
     try:
         if name not in _COMMANDS:
             raise ConfigError(f"unknown command {name!r}: {nearest(name, list(_COMMANDS))}")
+        rest = _without_imports(rest)
         command = importlib.import_module(f"pixelbrax.cli.{name}").main
         if os.environ.get("JAX_ENABLE_X64"):
-            from pixelbrax.precision import in_float32  # loads JAX
+            from pixelbrax.xla import in_float32  # loads JAX
 
             command = in_float32(command)
         return command(rest)
@@ -74,10 +77,28 @@ def _run(argv: list[str] | None) -> int:
         return 130
 
 
+def _without_imports(args: list[str]) -> list[str]:
+    """The arguments without `--import MODULE`, which every command takes: these modules are loaded here."""
+    left, modules = [], []
+    rest = iter(args)
+    for arg in rest:
+        if arg == "--import":
+            if (module := next(rest, None)) is None:
+                raise ConfigError("--import needs the name of a module")
+            modules.append(module)
+        elif arg.startswith("--import="):
+            modules.append(arg.removeprefix("--import="))
+        else:
+            left.append(arg)
+    if modules:
+        load_plugins(*modules)
+    return left
+
+
 def _usage() -> str:
     width = max(map(len, _COMMANDS))
     commands = "\n".join(f"  {name:<{width}}  {what}" for name, what in _COMMANDS.items())
     return (
         "usage: pixelbrax COMMAND [options]\n\nContinuous control from pixels, in one compiled JAX program.\n\n"
-        f"{commands}\n\n`pixelbrax COMMAND --help` shows a command's options."
+        f"{commands}\n\n`pixelbrax COMMAND --help` shows a command's options. `--import MODULE` loads a plugin first."
     )

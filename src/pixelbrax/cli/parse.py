@@ -1,4 +1,4 @@
-"""Dataclasses read from the command line by tyro, with mistakes told in one line."""
+"""Dataclasses read from the command line by tyro, with one-line errors."""
 
 import contextlib
 import io
@@ -78,11 +78,6 @@ def check_out(out: Path, force: bool, ends: Sequence[str] = ()) -> None:
         raise ConfigError(f"{out} exists: choose another --out, or add --force")
     if not out.absolute().parent.is_dir():
         raise ConfigError(f"{out}: there is no folder {out.absolute().parent}")
-
-
-def file_name(task: str) -> str:
-    """A task's name as that of a file or folder: "dmc/cheetah_run" is no path."""
-    return task.replace("/", "-")
 
 
 def pick(argv: list[str], command: str, what: str, known: Mapping[str, str]) -> tuple[str, list[str]]:

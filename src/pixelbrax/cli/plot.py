@@ -1,17 +1,15 @@
 """`pixelbrax plot RUN ...`: learning curves of several runs in one picture."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 
 from pixelbrax.cli.parse import check_out, parse
 from pixelbrax.errors import ConfigError
-from pixelbrax.report import write_curves
-from pixelbrax.training import RunDir, TrainConfig
-from pixelbrax.training.run_dir import runs_in
+from pixelbrax.experiments import plot_runs
+from pixelbrax.training import runs_in
 
 
 @dataclass(frozen=True)
@@ -40,43 +38,6 @@ def main(argv: list[str]) -> int:
                 runs.append(run)
     if not runs:
         raise ConfigError("all of these runs broke down: there is nothing to draw")
-    draw_runs(args.out, runs)
+    plot_runs(args.out, runs)
     print(args.out)
     return 0
-
-
-def draw_runs(path: Path, runs: Sequence[RunDir]) -> None:
-    """Their returns; runs that differ in nothing but their seeds are one curve.
-
-    Raises:
-      ConfigError: a run has no return yet.
-    """
-    groups: dict[TrainConfig, list[RunDir]] = {}
-    for run in runs:
-        if not run.has_returns:
-            raise ConfigError(f"{run.path} has no return yet: none of its episodes has ended")
-        groups.setdefault(replace(run.load_config(), seed=0), []).append(run)
-    names = _names(list(groups))
-    curves = {name: [run.read_metrics() for run in runs] for name, runs in zip(names, groups.values(), strict=True)}
-    tasks = dict.fromkeys(f"{config.environment.env} from {config.environment.view}" for config in groups)
-    write_curves(path, curves, ", ".join(tasks))
-
-
-def _names(configs: Sequence[TrainConfig]) -> list[str]:
-    """A name for each group: its algorithm, task and distractors, then the settings in which its namesakes differ."""
-    plain = [" ".join([c.algorithm.upper(), c.environment.env, *c.environment.distractors]) for c in configs]
-    settings = [_flat(asdict(config)) for config in configs]
-    names = []
-    for name, mine in zip(plain, settings, strict=True):
-        others = [theirs for other, theirs in zip(plain, settings, strict=True) if other == name]
-        apart = [f"{key} {value}" for key, value in mine.items() if any(other[key] != value for other in others)]
-        names.append(", ".join([name, *apart]))
-    return names
-
-
-def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of nested tables side by side; no two tables have one of the same name."""
-    flat = {}
-    for key, value in settings.items():
-        flat |= _flat(value) if isinstance(value, Mapping) else {key: value}
-    return flat

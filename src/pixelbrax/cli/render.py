@@ -1,4 +1,4 @@
-"""`pixelbrax render ENV`: a PNG grid of a task over seeds and steps, or a video."""
+"""`pixelbrax render TASK`: a PNG grid of a task over seeds and steps, or a video."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,16 +11,12 @@ import tyro
 from jaxtyping import Array
 
 from pixelbrax.cache import enable_compilation_cache
-from pixelbrax.cli.parse import check_out, file_name, parse
-from pixelbrax.cli.policy import policy_actor, random_actor
+from pixelbrax.cli.parse import check_out, parse
 from pixelbrax.envs import PixelEnv, State, make
 from pixelbrax.errors import ConfigError, check_count, check_number, check_seed
-from pixelbrax.report import record, write_grid, write_video
-from pixelbrax.report.movie import MOVIES
-from pixelbrax.report.video import Actor, num_frames
-from pixelbrax.training import RunDir, Trainer
-from pixelbrax.training.config import camera_of
-from pixelbrax.training.progress import Progress
+from pixelbrax.experiments import file_name, policy_actor, random_actor
+from pixelbrax.report import MOVIES, Actor, num_frames, record, write_grid, write_video
+from pixelbrax.training import Progress, RunDir, TrainingRun, camera_of
 
 _MAX_SIZE = 2048  # pixels of a side
 _MAX_PIXELS = 500_000_000  # of all images together, which are in memory at once
@@ -31,7 +27,7 @@ _MAX_STEPS = 1_000_000  # of an episode
 class Args:
     """What `pixelbrax render` takes."""
 
-    env: Annotated[str | None, tyro.conf.Positional] = None
+    task: Annotated[str | None, tyro.conf.Positional] = None
     """Task, acted in at random; `pixelbrax list` shows them. Leave it out with --run."""
     run: Path | None = None
     """Folder of a run, whose task and trained policy are shown."""
@@ -74,11 +70,11 @@ def main(argv: list[str]) -> int:
         check_count(name, getattr(args, name), most=_MAX_STEPS)
     check_number("seconds", args.seconds, above=0)
     check_seed(args.seed)
-    if (args.env is None) == (args.run is None):
+    if (args.task is None) == (args.run is None):
         raise ConfigError("name either a task or --run")
     if args.run is not None and args.backend is not None:
         raise ConfigError("--backend goes with a task: a run has its own")
-    out = args.out or Path(f"{args.run.resolve().name if args.run else file_name(args.env or '')}.png")
+    out = args.out or Path(f"{args.run.resolve().name if args.run else file_name(args.task or '')}.png")
     check_out(out, args.force, ends=(".png", *MOVIES))
     if out.suffix == ".png":
         _check_pixels(args.seeds * args.steps * args.size**2, "--size, --seeds or --steps")
@@ -115,7 +111,7 @@ def _policy(args: Args) -> tuple[PixelEnv, PixelEnv, Actor, bool]:
     if args.run is None:
         if args.distractors:
             seen |= {"distractors": args.distractors, "image_size": args.size, "frame_stack": 1}
-        env = make(args.env or "", args.backend, camera_of(seen.pop("camera", None)), **seen)
+        env = make(args.task or "", args.backend, camera_of(seen.pop("camera", None)), **seen)
         return env, env, random_actor(env), bool(args.distractors)
     run = RunDir.open(args.run)
     config = run.load_config()
@@ -123,9 +119,9 @@ def _policy(args: Args) -> tuple[PixelEnv, PixelEnv, Actor, bool]:
     if seen and looks:
         flags = ", ".join(f"--{name}" for name in seen)
         raise ConfigError(f"with distractors the picture is what the run's policy sees: leave out {flags}")
-    trainer = Trainer(config)
-    actor = policy_actor(trainer.agent.policy, trainer.restore(run).params)
-    env = trainer.env_under(args.distractors)
+    training_run = TrainingRun(config)
+    actor = policy_actor(training_run.policy, training_run.restore(run).variables)
+    env = training_run.env_under(args.distractors)
     viewer = replace(config.environment, distractors=(), **seen).build() if seen else env
     return env, viewer, actor, bool(looks)
 

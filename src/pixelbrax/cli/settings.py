@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pixelbrax.algorithms import ALGORITHMS
+from pixelbrax.algorithms import algorithm_names
 from pixelbrax.cli.parse import parse
 from pixelbrax.errors import ConfigError
-from pixelbrax.training import RunDir
-from pixelbrax.training.config import load_config, load_preset, preset_names
+from pixelbrax.experiments import settings_file
+from pixelbrax.training import load_config, load_preset, preset_names
 
 A = TypeVar("A")
 
@@ -39,31 +39,8 @@ def read(kind: type[A], argv: list[str], command: str, description: str) -> A:
             default = replace(default, preset=given.preset, config=load_preset(given.preset))
         if given.config is not None:
             file = Path(given.config)
-            default = replace(default, config_file=file, config=load_config(_settings_file(file)))
-        if given.algorithm in ALGORITHMS:
+            default = replace(default, config_file=file, config=load_config(settings_file(file)))
+        if given.algorithm is not None:
             default = replace(default, config=default.config.with_algorithm(given.algorithm))
-    return parse(kind, argv, command, f"{description} Presets: {', '.join(preset_names())}.", default=default)
-
-
-def name_of(file: Path) -> str:
-    """What to call a run by the settings of a file: a run's config.toml stands for the run."""
-    file = _settings_file(file).resolve()
-    return file.parent.name if file.name == "config.toml" else file.stem
-
-
-def check_name(name: str) -> str:
-    """The name of a folder, which lies in another.
-
-    Raises:
-      ConfigError: it would lie elsewhere.
-    """
-    if name in ("", ".", "..") or any(character in name for character in "/\\\0"):
-        raise ConfigError(
-            f"name is {name!r}: it must be the name of one folder, without separators; --runs says where that lies"
-        )
-    return name
-
-
-def _settings_file(path: Path) -> Path:
-    """A file of settings, or that of the run in a folder."""
-    return RunDir.open(path).config_file if path.is_dir() else path
+    known = f"Presets: {', '.join(preset_names())}. Algorithms: {', '.join(algorithm_names())}."
+    return parse(kind, argv, command, f"{description} {known}", default=default)

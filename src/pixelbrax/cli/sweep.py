@@ -11,12 +11,10 @@ import numpy as np
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.settings import read
 from pixelbrax.cli.train import Args as TrainArgs
-from pixelbrax.cli.train import resolved, seeds, start
+from pixelbrax.cli.train import launch
 from pixelbrax.errors import ConfigError, check_count, check_number
-from pixelbrax.training import TrainConfig
-from pixelbrax.training.cohort import MAX_AGENTS, VARIABLE
-from pixelbrax.training.processes import joined, settings_of
-from pixelbrax.training.signals import interruptible
+from pixelbrax.experiments import seeds
+from pixelbrax.training import MAX_AGENTS, TrainConfig
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ def main(argv: list[str]) -> int:
     """Trains an agent for every combination and seed."""
     args = read(Args, argv, "sweep", "Trains agents of different settings side by side in one program.")
     if args.resume:
-        raise ConfigError("go on with a sweep by `pixelbrax train --resume FOLDER`")
+        raise ConfigError("resume a sweep with `pixelbrax train --resume FOLDER`")
     varieties = combinations(args.config, args.vary)
     check_count("number of agents", len(varieties) * check_count("num_seeds", args.num_seeds), most=MAX_AGENTS)
     configs = {
@@ -40,8 +38,7 @@ def main(argv: list[str]) -> int:
         for name, config in seeds(varied, args.num_seeds).items()
     }
     enable_compilation_cache()
-    with interruptible(), joined(args.processes, lambda: settings_of(resolved(configs)), "sweep"):
-        return start(args, configs, shlex.join(["pixelbrax", "sweep", *argv]))
+    return launch(args, configs, shlex.join(["pixelbrax", "sweep", *argv]), "sweep")
 
 
 def combinations(config: TrainConfig, vary: Sequence[str]) -> list[tuple[list[str], TrainConfig]]:
@@ -51,8 +48,9 @@ def combinations(config: TrainConfig, vary: Sequence[str]) -> list[tuple[list[st
       ConfigError: something is no setting that can vary, or no value of it.
     """
     if not vary:
-        raise ConfigError(f"--vary says what differs, such as learning_rate=3e-4,1e-3; it can be {', '.join(VARIABLE)}")
-    axes = [_values(text) for text in vary]
+        known = ", ".join(config.agent.SWEEPABLE)
+        raise ConfigError(f"--vary says what differs, such as learning_rate=3e-4,1e-3; it can be {known}")
+    axes = [_values(text, config.agent.SWEEPABLE) for text in vary]
     if len({name for name, _ in axes}) < len(axes):
         raise ConfigError("--vary names a setting twice: give all its values at once, separated by commas")
     check_count("number of combinations", math.prod(len(values) for _, values in axes), most=MAX_AGENTS)
@@ -65,11 +63,11 @@ def combinations(config: TrainConfig, vary: Sequence[str]) -> list[tuple[list[st
     return result
 
 
-def _values(text: str) -> tuple[str, list[str]]:
+def _values(text: str, sweepable: Sequence[str]) -> tuple[str, list[str]]:
     name, _, values = text.partition("=")
     name, texts = name.replace("-", "_"), values.split(",")
-    if name not in VARIABLE:
-        raise ConfigError(f"{name!r} cannot vary within a program: it can be {', '.join(VARIABLE)}")
+    if name not in sweepable:
+        raise ConfigError(f"{name!r} cannot vary within a program: it can be {', '.join(sweepable)}")
     numbers: dict[np.float32, list[str]] = {}
     for value in texts:
         try:

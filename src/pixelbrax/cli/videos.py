@@ -8,16 +8,21 @@ import numpy as np
 import tyro
 
 from pixelbrax.cli.parse import check_out, parse, pick
-from pixelbrax.distractors.bank import ClipBank
-from pixelbrax.distractors.davis import NUM_BYTES, fetch
-from pixelbrax.distractors.folder import banks_of_folder
-from pixelbrax.distractors.saved import save_banks
-from pixelbrax.distractors.sources import DAVIS, PROCEDURAL, load_bank
-from pixelbrax.distractors.video import SPLITS
-from pixelbrax.envs.observe import MAX_IMAGE_SIZE, MIN_IMAGE_SIZE
+from pixelbrax.distractors import (
+    DAVIS,
+    DAVIS_BYTES,
+    PROCEDURAL,
+    SPLITS,
+    ClipBank,
+    banks_of_folder,
+    fetch_davis,
+    load_bank,
+    save_banks,
+)
+from pixelbrax.envs import MAX_IMAGE_SIZE, MIN_IMAGE_SIZE
 from pixelbrax.errors import ConfigError, check_choice, check_count
 from pixelbrax.report import write_grid
-from pixelbrax.training.progress import Progress
+from pixelbrax.training import Progress
 
 _MOMENTS = 8  # columns of a preview
 _MOST_ROWS = 200
@@ -82,11 +87,13 @@ def main(argv: list[str]) -> int:
 
 
 def _fetch(argv: list[str]) -> int:
-    args = parse(FetchArgs, argv, "videos fetch", "Downloads a data set, goes on where it broke off, and checks it.")
+    args = parse(
+        FetchArgs, argv, "videos fetch", "Downloads a dataset (an interrupted download resumes) and verifies it."
+    )
     if args.name != DAVIS:
-        raise ConfigError(f"unknown data set {args.name!r}: there is {DAVIS}")
+        raise ConfigError(f"unknown dataset {args.name!r}: there is {DAVIS}")
     progress = Progress()
-    progress.say(f"{DAVIS}: {NUM_BYTES / 1e6:,.0f} MB, free for research; see https://davischallenge.org")
+    progress.say(f"{DAVIS}: {DAVIS_BYTES / 1e6:,.0f} MB, free for research; see https://davischallenge.org")
     last = [-1]
 
     def report(have: int, total: int) -> None:
@@ -95,7 +102,7 @@ def _fetch(argv: list[str]) -> int:
             last[0] = percent
             progress.say(f"{have / 1e6:,.0f} of {total / 1e6:,.0f} MB")
 
-    progress.say(f"{fetch(report)}: complete, as its SHA-256 says")
+    progress.say(f"{fetch_davis(report)}: complete, as its SHA-256 says")
     return 0
 
 

@@ -1,31 +1,120 @@
-"""What distracts: changes of the scene before it is drawn, or of the frame after. Knows nothing of learning."""
+"""Visual distractors: they change the scene before it is rendered, or the rendered frame.
+
+base, composed, levels, background_only, distraction: what a distractor is, and how several work together.
+kinds/: the distractors. videos/: clips and where they come from. presets, catalog, suites: names for them.
+"""
 
 from pixelbrax.distractors import catalog as catalog  # registers the presets
-from pixelbrax.distractors.base import Distractor, DistractorState, Picture, Stage, View
-from pixelbrax.distractors.compose import Distraction, Look
+from pixelbrax.distractors.background_only import BackgroundOnly
+from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, SceneView
+from pixelbrax.distractors.composed import Composed
+from pixelbrax.distractors.distraction import Distraction, DistractorState
+from pixelbrax.distractors.kinds.camera import CameraOrbit, FieldOfView
+from pixelbrax.distractors.kinds.color import ColorOffset, FloorColors, MaterialColors, SkyColors
+from pixelbrax.distractors.kinds.filters import (
+    Blur,
+    Brightness,
+    Contrast,
+    Gamma,
+    Hue,
+    Jitter,
+    Pixelate,
+    RadialLight,
+    Saturation,
+    Sharpen,
+    Vignette,
+)
+from pixelbrax.distractors.kinds.light import Ambience, Gloss, LightColor, LightPosition, MovingLight, Shadows
+from pixelbrax.distractors.kinds.noise import GaussianNoise, PoissonNoise
+from pixelbrax.distractors.kinds.occluders import Occluders
+from pixelbrax.distractors.kinds.temporal import FrameDrop, Latency, MotionBlur
+from pixelbrax.distractors.kinds.video import Video
+from pixelbrax.distractors.levels import Levels
 from pixelbrax.distractors.presets import (
     DistractorLike,
     Preset,
+    Setting,
     distractor,
     get_preset,
-    preset_names,
+    list_distractors,
     register_preset,
     resolve,
 )
+from pixelbrax.distractors.roles import Role, geom_roles, main_body
+from pixelbrax.distractors.suites import SUITES, Pair, Suite, get_suite
+from pixelbrax.distractors.videos.bank import ClipBank
+from pixelbrax.distractors.videos.davis import DAVIS_BYTES, fetch_davis
+from pixelbrax.distractors.videos.files import load_saved, save_banks
+from pixelbrax.distractors.videos.folder import banks_of_folder
+from pixelbrax.distractors.videos.host_memory import check_host_memory, host_memory
+from pixelbrax.distractors.videos.sources import DAVIS, PROCEDURAL, SPLITS, Split, load_bank
 
 __all__ = [
+    "DAVIS",
+    "DAVIS_BYTES",
+    "PROCEDURAL",
+    "SPLITS",
+    "SUITES",
+    "Ambience",
+    "BackgroundOnly",
+    "Blur",
+    "Brightness",
+    "CameraOrbit",
+    "ClipBank",
+    "ColorOffset",
+    "Composed",
+    "Contrast",
     "Distraction",
     "Distractor",
     "DistractorLike",
     "DistractorState",
-    "Look",
-    "Picture",
+    "FieldOfView",
+    "FloorColors",
+    "FrameDrop",
+    "Gamma",
+    "GaussianNoise",
+    "Gloss",
+    "Hue",
+    "Jitter",
+    "Latency",
+    "Levels",
+    "LightColor",
+    "LightPosition",
+    "MaterialColors",
+    "MotionBlur",
+    "MovingLight",
+    "Occluders",
+    "Pair",
+    "Pixelate",
+    "PoissonNoise",
     "Preset",
-    "Stage",
-    "View",
+    "RadialLight",
+    "RenderedFrame",
+    "Role",
+    "Saturation",
+    "SceneContext",
+    "SceneView",
+    "Setting",
+    "Shadows",
+    "Sharpen",
+    "SkyColors",
+    "Split",
+    "Suite",
+    "Video",
+    "Vignette",
+    "banks_of_folder",
+    "check_host_memory",
     "distractor",
+    "fetch_davis",
+    "geom_roles",
     "get_preset",
-    "preset_names",
+    "get_suite",
+    "host_memory",
+    "list_distractors",
+    "load_bank",
+    "load_saved",
+    "main_body",
     "register_preset",
     "resolve",
+    "save_banks",
 ]

@@ -1,30 +1,29 @@
-"""What a distractor is: a frozen dataclass that changes the scene before it is drawn, or the frame after.
+"""What a distractor is: a frozen dataclass that changes the scene before it is rendered, or the frame after.
 
-It is drawn anew for every episode of every environment, and may move within one. All its functions are pure. Its
-numbers come from an environment's visual key alone, so that the same look can be laid over any trajectory.
+Its state is sampled for every episode of every environment, and may change within one. All its functions are pure.
+Random numbers come from an environment's visual key alone, so the same distractors can be laid over any trajectory.
 """
 
+import copy
 import reprlib
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int32
+from jaxtyping import Array, Bool, Float, Int32, PyTree
 
+from pixelbrax.distractors.fields import as_data, data_fields, is_off
 from pixelbrax.distractors.roles import Role, geom_roles
-from pixelbrax.errors import MAX_FLOAT, ConfigError, check_count, check_number
+from pixelbrax.errors import ConfigError, check_count
 from pixelbrax.render import Camera, Scene
-
-DistractorState = Any
-"""A pytree of arrays, one environment's."""
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
-    """What distractors may know of an environment; it never changes.
+class SceneContext:
+    """What distractors know of an environment; it never changes.
 
     Attributes:
       scene: undisturbed.
@@ -38,8 +37,8 @@ class Stage:
     width: int
 
     @classmethod
-    def of(cls, model: mujoco.MjModel, scene: Scene, height: int, width: int) -> "Stage":
-        """The stage of a model whose scene was read with its sites."""
+    def of(cls, model: mujoco.MjModel, scene: Scene, height: int, width: int) -> "SceneContext":
+        """The context of a model whose scene was read with its sites."""
         return cls(scene, geom_roles(model), height, width)
 
     def geoms(self, roles: tuple[Role, ...]) -> np.ndarray:
@@ -58,13 +57,13 @@ class Stage:
         return result
 
 
-class View(NamedTuple):
-    """What is about to be drawn.
+class SceneView(NamedTuple):
+    """What is about to be rendered.
 
     Attributes:
       scene: with its lights.
       camera: from where it is seen.
-      distance: () metres from the camera to what it looks at.
+      distance: () meters from the camera to the point it looks at.
     """
 
     scene: Scene
@@ -72,12 +71,11 @@ class View(NamedTuple):
     distance: Float[Array, ""]
 
 
-class Picture(NamedTuple):
-    """What was drawn.
+class RenderedFrame(NamedTuple):
+    """A frame after rendering.
 
     Attributes:
-      rgb: (3, height, width) float32, 0..1; of what the last distractor gives, numbers beyond are cut off, and NaN is
-        black.
+      rgb: (3, height, width) float32, 0..1; the last distractor's are clipped to that, and NaN becomes black.
       segmentation: (height, width) int32 geom ids, -1 for the sky; only if some distractor needs it, else None.
     """
 
@@ -87,20 +85,27 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True)
 class Distractor:
-    """The identity. Subclasses override what they need; `stage` never changes, `state` is one environment's.
+    """The identity. Subclasses override what they need; `context` never changes, `state` is one environment's.
 
-    `step` and `remember` give a state of the structure, shapes and dtypes of `init`'s; `apply_scene` and `apply_frame`
-    give what they were given, with other numbers. Where a distractor is put to use, a ConfigError tells what does not.
+    `step` and `remember` return a state with the structure, shapes and dtypes of `init`'s; `apply_scene` and
+    `apply_frame` return what they were given, with other values. This is checked where a distractor is put to use.
+
+    Fields made by `data_field` are data: `params` holds them, and inside a compiled program they are traced arrays.
+    Python must not branch on them, except by `is_off`.
     """
+
+    def __post_init__(self):
+        for name, bounds in data_fields(self).items():
+            bounds.check(f"{type(self).__name__}: {name}", getattr(self, name))
 
     @property
     def needs_segmentation(self) -> bool:
-        """Whether `apply_frame` asks what a picture shows."""
+        """Whether `apply_frame` reads the segmentation."""
         return False
 
     @property
     def needs_shadows(self) -> bool:
-        """Whether shadows are to be drawn."""
+        """Whether shadows must be rendered."""
         return False
 
     @property
@@ -110,63 +115,84 @@ class Distractor:
 
     @property
     def num_bytes(self) -> int:
-        """Of what it keeps in the device's memory for all environments together."""
+        """Bytes of device memory that it takes for all environments together."""
         return 0
 
-    def prepare(self, stage: Stage) -> "Distractor":
+    @property
+    def params(self) -> PyTree:
+        """The settings that are data, by name: () float32 or int32 of the host.
+
+        A setting whose code is left out because it is 0 is not in it. Structure and shapes depend on the settings only.
+        """
+        return {
+            name: as_data(getattr(self, name), bounds)
+            for name, bounds in data_fields(self).items()
+            if not (bounds.is_optional and is_off(getattr(self, name)))
+        }
+
+    def with_params(self, params: PyTree) -> Self:
+        """The same with other values in `params`, which may be traced."""
+        other = copy.copy(self)
+        for name, value in params.items():
+            object.__setattr__(other, name, value)
+        return other
+
+    def scaled(self, params: PyTree, strength: Any) -> PyTree:
+        """`params` with all strengths multiplied: 0 leaves (nearly) nothing of the distractor, 1 leaves it as it is."""
+        bounds, strength = data_fields(self), jnp.asarray(strength, jnp.float32)
+        return {name: x * strength if bounds[name].is_strength else x for name, x in params.items()}
+
+    def check_params(self, params: PyTree) -> None:
+        """Refuses values that the settings could not have; traced arrays pass.
+
+        Args:
+          params: of the structure of `params`, perhaps with leading axes.
+
+        Raises:
+          ConfigError: the message has the class, the setting, its value and the rule.
+        """
+        bounds = data_fields(self)
+        for name, value in params.items():
+            bounds[name].check_array(f"{type(self).__name__}: {name}", value)
+
+    def prepare(self, context: SceneContext) -> "Distractor":
         """The same with everything loaded that it needs; called once, outside of compiled programs."""
         return self
 
-    def init(self, key: Array, stage: Stage) -> DistractorState:
-        """Draws how an episode begins."""
+    def init(self, key: Array, context: SceneContext) -> PyTree:
+        """Samples the state at an episode's first observation."""
         return ()
 
-    def step(self, state: DistractorState, key: Array, stage: Stage) -> DistractorState:
-        """Goes on by one observation."""
+    def step(self, state: PyTree, key: Array, context: SceneContext) -> PyTree:
+        """The state one observation later."""
         return state
 
-    def apply_scene(self, state: DistractorState, view: View, stage: Stage) -> View:
-        """Changes what is drawn."""
+    def apply_scene(self, state: PyTree, view: SceneView, context: SceneContext) -> SceneView:
+        """Changes the scene before it is rendered."""
         return view
 
-    def apply_frame(self, state: DistractorState, picture: Picture, stage: Stage) -> Picture:
-        """Changes what was drawn."""
-        return picture
+    def apply_frame(self, state: PyTree, frame: RenderedFrame, context: SceneContext) -> RenderedFrame:
+        """Changes the rendered frame."""
+        return frame
 
-    def remember(self, state: DistractorState, picture: Picture, stage: Stage) -> DistractorState:
-        """Keeps what later frames need of this one: the picture that `apply_frame` was given."""
+    def remember(self, state: PyTree, frame: RenderedFrame, context: SceneContext) -> PyTree:
+        """The state with what later frames need of this one: the frame that `apply_frame` was given."""
         return state
 
     @property
     def changes_frames(self) -> bool:
-        """Whether it does anything to drawn frames."""
+        """Whether it changes rendered frames."""
         return type(self).apply_frame is not Distractor.apply_frame
 
     @property
     def changes_scenes(self) -> bool:
-        """Whether it does anything to what is drawn."""
+        """Whether it changes the scene or the camera."""
         return type(self).apply_scene is not Distractor.apply_scene or self.needs_shadows
 
 
-def wander(value: Array, key: Array, std: float, low: Array | float, high: Array | float) -> Array:
+def wander(value: Array, key: Array, std: Array | float, low: Array | float, high: Array | float) -> Array:
     """One step of a random walk between two walls: value + N(0, std), clipped."""
     return jnp.clip(value + std * jax.random.normal(key, value.shape), low, high)
-
-
-def check_amounts(distractor: Distractor, least: float = 0.0, most: float = MAX_FLOAT, *, names: str) -> None:
-    """Refuses numbers of a distractor that are not finite or out of range.
-
-    Args:
-      distractor: whose numbers.
-      least: the smallest allowed.
-      most: the largest allowed.
-      names: of its attributes, with spaces between.
-
-    Raises:
-      ConfigError: the message has the class, the attribute, its value and the rule.
-    """
-    for name in names.split():
-        check_number(f"{type(distractor).__name__}: {name}", getattr(distractor, name), least, most)
 
 
 def check_whole(distractor: Distractor, name: str, least: int, most: int) -> None:

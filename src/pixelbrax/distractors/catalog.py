@@ -3,11 +3,11 @@
 import math
 from collections.abc import Sequence
 
+from pixelbrax.distractors.background_only import BackgroundOnly
 from pixelbrax.distractors.base import Distractor
-from pixelbrax.distractors.behind import Behind
-from pixelbrax.distractors.camera import CameraOrbit, FieldOfView
-from pixelbrax.distractors.color import ColorOffset, FloorColors, MaterialColors, SkyColors
-from pixelbrax.distractors.filters import (
+from pixelbrax.distractors.kinds.camera import CameraOrbit, FieldOfView
+from pixelbrax.distractors.kinds.color import ColorOffset, FloorColors, MaterialColors, SkyColors
+from pixelbrax.distractors.kinds.filters import (
     Blur,
     Brightness,
     Contrast,
@@ -20,12 +20,12 @@ from pixelbrax.distractors.filters import (
     Sharpen,
     Vignette,
 )
-from pixelbrax.distractors.light import Ambience, Gloss, LightColor, LightPosition, MovingLight, Shadows
-from pixelbrax.distractors.noise import GaussianNoise, PoissonNoise
-from pixelbrax.distractors.occlude import Occluders
+from pixelbrax.distractors.kinds.light import Ambience, Gloss, LightColor, LightPosition, MovingLight, Shadows
+from pixelbrax.distractors.kinds.noise import GaussianNoise, PoissonNoise
+from pixelbrax.distractors.kinds.occluders import Occluders
+from pixelbrax.distractors.kinds.temporal import FrameDrop, Latency, MotionBlur
 from pixelbrax.distractors.presets import MANY, Members, Preset, Setting, register_preset
 from pixelbrax.distractors.roles import Role
-from pixelbrax.distractors.temporal import FrameDrop, Latency, MotionBlur
 
 
 def _add(name: str, description: str, members: Members | Sequence[Distractor], **levels: int) -> None:
@@ -35,7 +35,7 @@ def _add(name: str, description: str, members: Members | Sequence[Distractor], *
 
 
 # --- PixelBrax (McInroe and Garcin 2025) ------------------------------------------------------------------------------
-_add("pixelbrax/color", "one offset on the image's colors, anew in every frame", [ColorOffset(0.3, 0.3)])
+_add("pixelbrax/color", "one offset on the image's colors, resampled in every frame", [ColorOffset(0.3, 0.3)])
 _add("pixelbrax/video", "a video blended over the whole image", lambda s: [s.video(sky=0.5, floor=0.5, rest=0.5)])
 
 # --- Distracting Control Suite (Stone et al. 2021) --------------------------------------------------------------------
@@ -60,13 +60,18 @@ def dcs_background(setting: Setting, clips: int | None, speed: float = 1.0) -> D
     return setting.video(sky=1.0, floor=floor, clips=clips, speed=speed)
 
 
-def dcs(intensity: float, clips: int | None = None, dynamic: bool = True) -> Members:
-    """Background, camera and colors at any intensity 0..1."""
+def dcs(intensity: float, clips: int | None = None, dynamic: bool = True, speed: float = 1.0) -> Members:
+    """Colors, camera and background at any intensity 0..1; `speed` is that of a dynamic background."""
     return lambda setting: [
         dcs_color(intensity, dynamic),
         CameraOrbit.of_intensity(intensity, dynamic),
-        dcs_background(setting, clips, 1.0 if dynamic else 0.0),
+        dcs_background(setting, clips, speed if dynamic else 0.0),
     ]
+
+
+def dcs_background_only(clips: int | None, speed: float) -> Members:
+    """The background alone."""
+    return lambda setting: [dcs_background(setting, clips, speed)]
 
 
 for _level, _beta in DCS_INTENSITY.items():
@@ -87,7 +92,7 @@ for _level, _beta in DCS_INTENSITY.items():
         _add(
             f"dcs/background-{_level}{_suffix}",
             f"its background alone, {_kind}",
-            lambda s, clips=_clips, dynamic=_dynamic: [dcs_background(s, clips, 1.0 if dynamic else 0.0)],
+            dcs_background_only(_clips, 1.0 if _dynamic else 0.0),
         )
 
 # --- DMControl Generalization Benchmark (Hansen and Wang 2021) --------------------------------------------------------
@@ -116,11 +121,7 @@ for _level, _beta in DCS_INTENSITY.items():
         _add(
             f"dmcvb/{_level}-{'dynamic' if _dynamic else 'static'}",
             f"colors, camera and {'slowed' if _dynamic else 'still'} background at intensity {_beta}",
-            lambda s, beta=_beta, clips=DCS_CLIPS[_level], dynamic=_dynamic: [
-                dcs_color(beta, dynamic),
-                CameraOrbit.of_intensity(beta, dynamic),
-                dcs_background(s, clips, 0.25 if dynamic else 0.0),
-            ],
+            dcs(_beta, DCS_CLIPS[_level], _dynamic, speed=0.25),
         )
 
 # --- DMC Remastered (Grigsby and Qi 2020) -----------------------------------------------------------------------------
@@ -138,18 +139,18 @@ for _toggle, _members in _REMASTERED.items():
 for _count in (1, 100, MANY):
     _add(
         f"dmcr/{_count if _count < MANY else 'all'}",
-        f"all seven in {'one level' if _count == 1 else f'{_count:,} levels'}; tested on levels held out",
+        f"all seven in {'one level' if _count == 1 else f'{_count:,} levels'}; tested on held-out levels",
         lambda s: [member for members in _REMASTERED.values() for member in members(s)],
         train_levels=_count,
     )
 
 # --- RL-ViGen (Yuan et al. 2023) --------------------------------------------------------------------------------------
-_add("vigen/light-position-easy", "lights 3 to 5 metres off on each axis", [LightPosition(3.0, 5.0)])
-_add("vigen/light-position-hard", "lights 9 to 11 metres off on each axis", [LightPosition(9.0, 11.0)])
+_add("vigen/light-position-easy", "lights 3 to 5 meters off on each axis", [LightPosition(3.0, 5.0)])
+_add("vigen/light-position-hard", "lights 9 to 11 meters off on each axis", [LightPosition(9.0, 11.0)])
 _add("vigen/light-color-easy", "lights' colors within 0.2", [LightColor(0.2)])
 _add("vigen/light-color-hard", "lights' colors within 1", [LightColor(1.0)])
-_add("vigen/moving-light-easy", "lights that move by 0.01 metres a frame", [MovingLight(0.01, 5.0)])
-_add("vigen/moving-light-hard", "lights that move by 0.05 metres a frame", [MovingLight(0.05, 10.0)])
+_add("vigen/moving-light-easy", "lights that move by 0.01 meters a frame", [MovingLight(0.01, 5.0)])
+_add("vigen/moving-light-hard", "lights that move by 0.05 meters a frame", [MovingLight(0.05, 10.0)])
 _add("vigen/camera-easy", "another place of the camera, near", [CameraOrbit(math.radians(10), 0.0, 0.1, 0.1)])
 _add("vigen/camera-hard", "another place of the camera, far", [CameraOrbit(math.radians(30), 0.0, 0.2, 0.4)])
 _add(
@@ -177,22 +178,22 @@ _add("kage/sharpen", "sharpened by up to 2", [Sharpen(2.0)])
 _add("kage/radial-light", "a spot of light or darkness", [RadialLight(0.6, 0.4)])
 _add("kage/background", "a still picture behind the scene", lambda s: [s.video(sky=1.0, speed=0.0)])
 
-# --- Nobody's yet -----------------------------------------------------------------------------------------------------
-_add("new/occluders", "things that fly between camera and body", [Occluders()])
+# --- New here -----------------------------------------------------------------------------------------------------
+_add("new/occluders", "discs and boxes that fly between camera and body", [Occluders()])
 _add("new/shadows", "shadows, where the task has none", [Shadows()])
 _add("new/motion-blur", "each frame keeps half of the last", [MotionBlur(0.5)])
 _add("new/field-of-view", "a wider or narrower lens", [FieldOfView(0.3)])
 _add("new/frame-drop", "one frame in four is lost", [FrameDrop(0.25)])
-_add("new/latency", "frames two steps late", [Latency(2)])
+_add("new/latency", "frames arrive two steps late", [Latency(2)])
 _add(
     "new/storm",
-    "floor, sky, hues, noise and things that fly by, all at once and none of it on the body",
+    "floor, sky, hue, noise and occluders at once, none of them on the body",
     lambda s: [
         FloorColors(0.3),
         s.video(sky=1.0, floor=0.5),
-        Behind(Hue(0.5, 0.02)),
-        Behind(GaussianNoise(0.1)),
-        Behind(Occluders()),
+        BackgroundOnly(Hue(0.5, 0.02)),
+        BackgroundOnly(GaussianNoise(0.1)),
+        BackgroundOnly(Occluders()),
     ],
 )
 _add(

@@ -1,7 +1,7 @@
 """What the methods of a distractor must give, checked by their shapes before anything is compiled.
 
 What a distractor gives goes into programs that cannot complain: a state of another shape breaks a loop far away, and an
-image of another size or dtype is drawn as garbage.
+image of another size or dtype shows as garbage.
 """
 
 from collections.abc import Callable
@@ -11,13 +11,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from pixelbrax.distractors.base import Distractor, Picture, Stage, View
+from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, SceneView
 from pixelbrax.errors import ConfigError
 from pixelbrax.render import Camera
 
 
-def checked(distractor: Distractor, stage: Stage) -> Distractor:
-    """Prepares a distractor for a stage, and checks what its methods give there.
+def checked(distractor: Distractor, context: SceneContext) -> Distractor:
+    """Prepares a distractor for a context, and checks what its methods give there.
 
     They are traced, one after the other, as a compiled program would call them.
 
@@ -26,39 +26,47 @@ def checked(distractor: Distractor, stage: Stage) -> Distractor:
         the distractor's class and the method.
     """
     name = type(distractor).__name__
-    prepared: Any = distractor.prepare(stage)
+    prepared: Any = distractor.prepare(context)
     if not isinstance(prepared, Distractor):
         raise ConfigError(f"{name}.prepare gives a {type(prepared).__name__}: it must give a Distractor")
-    key = jax.eval_shape(lambda: jax.random.key(0))
-    view, picture = _view(stage), _picture(stage, prepared.needs_segmentation)
-    state = _traced(prepared, "init", lambda key: prepared.init(key, stage), key)
-    after = _traced(prepared, "step", lambda state, key: prepared.step(state, key, stage), state, key)
+    key, params = jax.eval_shape(lambda: (jax.random.key(0), prepared.params))
+
+    def of(params: Any) -> Distractor:  # as a compiled program has it: settings that are data are traced
+        return prepared.with_params(params)
+
+    view, frame = _view(context), _frame(context, prepared.needs_segmentation)
+    state = _traced(prepared, "init", lambda p, key: of(p).init(key, context), params, key)
+    after = _traced(prepared, "step", lambda p, state, key: of(p).step(state, key, context), params, state, key)
     _check_same(f"{name}.step", "a state", after, "init", state)
-    kept = _traced(prepared, "remember", lambda state, seen: prepared.remember(state, seen, stage), state, picture)
-    _check_same(f"{name}.remember", "a state", kept, "init", state)
-    drawn = _traced(prepared, "apply_scene", lambda state, view: prepared.apply_scene(state, view, stage), state, view)
-    _check_type(f"{name}.apply_scene", drawn, View)
-    _check_type(f"{name}.apply_scene", drawn.scene, type(stage.scene), "scene")
-    _check_type(f"{name}.apply_scene", drawn.camera, Camera, "camera")
-    _check_same(f"{name}.apply_scene", "a view", drawn, "the view before it", view)
-    seen = _traced(
-        prepared, "apply_frame", lambda state, seen: prepared.apply_frame(state, seen, stage), state, picture
+    kept = _traced(
+        prepared, "remember", lambda p, state, seen: of(p).remember(state, seen, context), params, state, frame
     )
-    _check_type(f"{name}.apply_frame", seen, Picture)
-    _check_same(f"{name}.apply_frame", "a picture", seen, "the picture before it", picture)
+    _check_same(f"{name}.remember", "a state", kept, "init", state)
+    changed = _traced(
+        prepared, "apply_scene", lambda p, state, view: of(p).apply_scene(state, view, context), params, state, view
+    )
+    _check_type(f"{name}.apply_scene", changed, SceneView)
+    _check_type(f"{name}.apply_scene", changed.scene, type(context.scene), "scene")
+    _check_type(f"{name}.apply_scene", changed.camera, Camera, "camera")
+    _check_same(f"{name}.apply_scene", "a view", changed, "the view before it", view)
+    seen = _traced(
+        prepared, "apply_frame", lambda p, state, seen: of(p).apply_frame(state, seen, context), params, state, frame
+    )
+    _check_type(f"{name}.apply_frame", seen, RenderedFrame)
+    _check_same(f"{name}.apply_frame", "a frame", seen, "the frame before it", frame)
     return prepared
 
 
-def _view(stage: Stage) -> View:
-    """Shapes of what is drawn."""
-    scene = jax.tree.map(lambda x: jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)), stage.scene)
+def _view(context: SceneContext) -> SceneView:
+    """Shapes of the scene and camera."""
+    scene = jax.tree.map(lambda x: jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)), context.scene)
     camera = Camera(_float((3,)), _float((3, 3)), _float(()))  # pyright: ignore[reportArgumentType]
-    return View(scene, camera, _float(()))
+    return SceneView(scene, camera, _float(()))
 
 
-def _picture(stage: Stage, segmented: bool) -> Picture:
-    size = (stage.height, stage.width)
-    return Picture(_float((3, *size)), jax.ShapeDtypeStruct(size, jnp.int32) if segmented else None)  # pyright: ignore
+def _frame(context: SceneContext, segmented: bool) -> RenderedFrame:
+    size = (context.height, context.width)
+    return RenderedFrame(_float((3, *size)), jax.ShapeDtypeStruct(size, jnp.int32) if segmented else None)  # pyright: ignore
 
 
 def _float(shape: tuple[int, ...]) -> Any:
@@ -97,10 +105,10 @@ def _check_same(method: str, what: str, given: Any, origin: str, expected: Any) 
     for path, leaf in leaves.items():
         if path not in before:
             raise ConfigError(f"{method} gives {what} with {path or 'an array'}, which {origin} has not")
-        if _told(leaf) != _told(before[path]):
+        if _spec(leaf) != _spec(before[path]):
             where = f" whose {path.lstrip('.')} is" if path else " that is"
             raise ConfigError(
-                f"{method} gives {what}{where} {_told(leaf)}: it must be {_told(before[path])}, as in {origin}"
+                f"{method} gives {what}{where} {_spec(leaf)}: it must be {_spec(before[path])}, as in {origin}"
             )
     if lost := [path for path in before if path not in leaves]:
         raise ConfigError(f"{method} gives {what} without {lost[0].lstrip('.') or 'an array'}, which {origin} has")
@@ -110,5 +118,5 @@ def _leaves(tree: Any) -> dict[str, Array]:
     return {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
 
 
-def _told(leaf: Any) -> str:
+def _spec(leaf: Any) -> str:
     return f"{tuple(leaf.shape)} {leaf.dtype}"

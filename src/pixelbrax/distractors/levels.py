@@ -1,30 +1,32 @@
-"""Looks with numbers: what an episode begins with follows from one whole number."""
+"""Numbered levels, as in Procgen: the initial state of an episode's distractors follows from one whole number."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
-from jaxtyping import Array, Int32
+from jaxtyping import Array, Int32, PyTree
 from typing_extensions import override
 
-from pixelbrax.distractors.base import DistractorState, Picture, Stage, View
-from pixelbrax.distractors.several import Several
+from pixelbrax.distractors.base import RenderedFrame, SceneContext, SceneView
+from pixelbrax.distractors.composed import Composed
+from pixelbrax.distractors.fields import Bounds, as_data, check_order
 from pixelbrax.errors import check_count
 
 _SEED = 2502_00021
 _NUM_LEVELS = 2**31 - 1  # the number behind the last is an int32 too
+_BOUNDS = {name: Bounds(least, _NUM_LEVELS - 1, is_whole=True) for name, least in (("first", 0), ("count", 1))}
 
 
 class LevelState(NamedTuple):
     """The level's number, and the states of what it is made of."""
 
     level: Int32[Array, ""]
-    members: DistractorState
+    members: PyTree
 
 
 @dataclass(frozen=True)
-class Levels(Several):
-    """Distractors whose first draws all come from a level: equal levels begin alike, in every run.
+class Levels(Composed):
+    """Distractors whose initial states are sampled from a level's number: equal levels begin alike, in every run.
 
     Every episode takes one of the levels `first`, ..., `first + count - 1`. What walks from there is the episode's own.
 
@@ -41,23 +43,51 @@ class Levels(Several):
         first = check_count("Levels: first", self.first, 0, _NUM_LEVELS - 1)
         check_count("Levels: count", self.count, 1, _NUM_LEVELS - first)
 
+    @property
     @override
-    def init(self, key: Array, stage: Stage) -> LevelState:
+    def params(self) -> PyTree:
+        """The numbers "first" and "count", () int32, and "members", the tuple of theirs."""
+        levels = {name: as_data(getattr(self, name), bounds) for name, bounds in _BOUNDS.items()}
+        return levels | {"members": super().params}
+
+    @override
+    def with_params(self, params: PyTree) -> Self:
+        other = super().with_params(params["members"])
+        for name in _BOUNDS:
+            object.__setattr__(other, name, params[name])
+        return other
+
+    @override
+    def scaled(self, params: PyTree, strength: Any) -> PyTree:
+        return params | {"members": super().scaled(params["members"], strength)}
+
+    @override
+    def check_params(self, params: PyTree) -> None:
+        for name, bounds in _BOUNDS.items():
+            bounds.check_array(f"Levels: {name}", params[name])
+        if not isinstance(params["first"], jax.core.Tracer):
+            check_order(
+                "Levels: count", params["count"], "number of levels behind the first", _NUM_LEVELS - params["first"]
+            )
+        super().check_params(params["members"])
+
+    @override
+    def init(self, key: Array, context: SceneContext) -> LevelState:
         level = jax.random.randint(key, (), self.first, self.first + self.count)
-        return LevelState(level, super().init(jax.random.fold_in(jax.random.key(_SEED), level), stage))
+        return LevelState(level, super().init(jax.random.fold_in(jax.random.key(_SEED), level), context))
 
     @override
-    def step(self, state: LevelState, key: Array, stage: Stage) -> LevelState:
-        return state._replace(members=super().step(state.members, key, stage))
+    def step(self, state: LevelState, key: Array, context: SceneContext) -> LevelState:
+        return state._replace(members=super().step(state.members, key, context))
 
     @override
-    def apply_scene(self, state: LevelState, view: View, stage: Stage) -> View:
-        return super().apply_scene(state.members, view, stage)
+    def apply_scene(self, state: LevelState, view: SceneView, context: SceneContext) -> SceneView:
+        return super().apply_scene(state.members, view, context)
 
     @override
-    def apply_frame(self, state: LevelState, picture: Picture, stage: Stage) -> Picture:
-        return super().apply_frame(state.members, picture, stage)
+    def apply_frame(self, state: LevelState, frame: RenderedFrame, context: SceneContext) -> RenderedFrame:
+        return super().apply_frame(state.members, frame, context)
 
     @override
-    def remember(self, state: LevelState, picture: Picture, stage: Stage) -> LevelState:
-        return state._replace(members=super().remember(state.members, picture, stage))
+    def remember(self, state: LevelState, frame: RenderedFrame, context: SceneContext) -> LevelState:
+        return state._replace(members=super().remember(state.members, frame, context))

@@ -1,9 +1,8 @@
 """Named distractors, and what their names mean.
 
-A name is `suite/preset`, then `:source` if its videos shall not be the built-in ones, then `@test` for the looks that
-are held out: "dcs/hard", "pixelbrax/video:davis-2017", "dcs/hard:davis-2017@test". Without "@test" they are those to
-train on. What an episode begins with is drawn from numbered levels, of which the two have none in common; nor do they
-have clips in common.
+A name is `suite/preset`, then `:source` for other videos than the built-in ones, then `@test` for the held-out split:
+"dcs/hard", "pixelbrax/video:davis-2017", "dcs/hard:davis-2017@test". Without "@test" it is the training split. Each
+episode samples a numbered level, as in Procgen, for its initial state. Levels and clips of the splits are disjoint.
 
 The source begins behind the first ":", and the split is what stands behind the last "@" if that is "train" or "test".
 So a path may have both signs: "pixelbrax/video:C:/a@b/bank.npz@test" is the split "test" of "C:/a@b/bank.npz". Only a
@@ -14,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pixelbrax.distractors.base import Distractor, no_distractor
+from pixelbrax.distractors.kinds.video import Video
 from pixelbrax.distractors.levels import Levels
-from pixelbrax.distractors.sources import PROCEDURAL, file_of_source
-from pixelbrax.distractors.video import SPLITS, Split, Video
+from pixelbrax.distractors.videos.sources import PROCEDURAL, SPLITS, Split, file_of_source
 from pixelbrax.errors import ConfigError, check_count, nearest
 from pixelbrax.registry import Registry
 
@@ -31,7 +30,7 @@ class Setting:
     Attributes:
       split: "train" or "test".
       source: of its videos.
-      task: name of the task, of which the share of the floor may depend.
+      task: name of the task, on which the share of the floor may depend.
       has_videos: whether anybody has asked for the source.
     """
 
@@ -116,7 +115,7 @@ def register_preset(preset: Preset) -> None:
     _REGISTRY.add(preset)
 
 
-def preset_names() -> list[str]:
+def list_distractors() -> list[str]:
     """Names of all presets, suite by suite."""
     return _REGISTRY.names()
 
@@ -134,11 +133,11 @@ def distractor(name: str, task: str = "") -> Levels:
     """The distractors that a name such as "dcs/hard:davis-2017@test" stands for; see this module.
 
     Raises:
-      ConfigError: there is no such preset or split, the preset has no videos of which to name a source, or it is not
+      ConfigError: there is no such preset or split, a source is named for a preset without videos, or it is not
         clear what is the source and what the split.
     """
     preset, source, split = _parts(name)
-    if any(c.isspace() for c in preset.strip()) and all(word in preset_names() for word in preset.split()):
+    if any(c.isspace() for c in preset.strip()) and all(word in list_distractors() for word in preset.split()):
         raise ConfigError(f"{name!r} is several names: give each by itself, as in {tuple(preset.split())}")
     return get_preset(preset).build(split, source, task)
 

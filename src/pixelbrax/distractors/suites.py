@@ -19,19 +19,19 @@ class Pair:
     """One question: does what was learned there hold here?
 
     Attributes:
-      env: task.
+      task: its name.
       train: distractors that the agent trained with.
       test: those that it is tested with.
     """
 
-    env: str
+    task: str
     train: tuple[str, ...]
     test: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """`env: train -> test`."""
-        return f"{self.env}: {' + '.join(self.train) or 'plain'} -> {' + '.join(self.test) or 'plain'}"
+        """`task: train -> test`."""
+        return f"{self.task}: {' + '.join(self.train) or 'plain'} -> {' + '.join(self.test) or 'plain'}"
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Suite:
     frame_stack: int
     pairs: tuple[Pair, ...]
 
-    def of(self, env: str) -> tuple[Pair, ...]:
+    def of(self, task: str) -> tuple[Pair, ...]:
         """The pairs of one task."""
-        return tuple(pair for pair in self.pairs if pair.env == env)
+        return tuple(pair for pair in self.pairs if pair.task == task)
 
     @property
     def fingerprint(self) -> str:
@@ -61,8 +61,8 @@ class Suite:
             "frame_stack": self.frame_stack,
             "pairs": [
                 [
-                    pair.env,
-                    *([_settings(distractor(name, pair.env)) for name in names] for names in (pair.train, pair.test)),
+                    pair.task,
+                    *([_settings(distractor(name, pair.task)) for name in names] for names in (pair.train, pair.test)),
                 ]
                 for pair in self.pairs
             ],
@@ -81,11 +81,16 @@ def get_suite(name: str) -> Suite:
     return SUITES[name]
 
 
+# Classes that have another name in locked fingerprints.
+_LOCKED_NAMES = {"BackgroundOnly": "Behind"}
+
+
 def _settings(value: Any) -> Any:
-    """A distractor's numbers, as JSON has them."""
+    """A distractor's settings, as JSON has them."""
     if isinstance(value, Distractor):
         fields = {name: _settings(getattr(value, name)) for name in value.__dataclass_fields__ if name != "bank"}
-        return [type(value).__name__, fields]
+        name = type(value).__name__
+        return [_LOCKED_NAMES.get(name, name), fields]
     if isinstance(value, tuple):
         return [_settings(item) for item in value]
     return repr(value)
@@ -113,8 +118,8 @@ SUITES = {
         image_size=64,
         frame_stack=3,
         pairs=tuple(
-            Pair(env, _named(train, "train"), _named(test, "test"))
-            for env in _TASKS
+            Pair(task, _named(train, "train"), _named(test, "test"))
+            for task in _TASKS
             for train, tests in _QUESTIONS
             for test in tests
         ),

@@ -1,7 +1,42 @@
 """Environments with pixel observations: physics and rendering as one pure `reset` and `step`."""
 
-from pixelbrax.envs.make import make, wrap
-from pixelbrax.envs.memory import check_memory, check_networks, num_bytes
-from pixelbrax.envs.pixel_env import PixelEnv, State
+from pixelbrax.envs.batch import DEVICE_AXIS, each_env, is_sharded, reset_where
+from pixelbrax.envs.cameras import CameraFn, CameraLike, camera_fn, default_camera
+from pixelbrax.envs.device_memory import check_fits_device, check_networks, num_bytes
+from pixelbrax.envs.factory import make, wrap
+from pixelbrax.envs.observe import IMAGE_OUTPUTS, MAX_IMAGE_SIZE, MIN_IMAGE_SIZE, ImageOutput, camera_distances
+from pixelbrax.envs.params import EnvParams
+from pixelbrax.envs.pixel_env import AUTORESETS, EPISODE_LENGTH, PixelEnv
+from pixelbrax.envs.settings import Autoreset, MakeSettings, PixelSettings
+from pixelbrax.envs.state import FINAL_OBS, State, default_visual_key
 
-__all__ = ["PixelEnv", "State", "check_memory", "check_networks", "make", "num_bytes", "wrap"]
+__all__ = [
+    "AUTORESETS",
+    "DEVICE_AXIS",
+    "EPISODE_LENGTH",
+    "FINAL_OBS",
+    "IMAGE_OUTPUTS",
+    "MAX_IMAGE_SIZE",
+    "MIN_IMAGE_SIZE",
+    "Autoreset",
+    "CameraFn",
+    "CameraLike",
+    "EnvParams",
+    "ImageOutput",
+    "MakeSettings",
+    "PixelEnv",
+    "PixelSettings",
+    "State",
+    "camera_distances",
+    "camera_fn",
+    "check_fits_device",
+    "check_networks",
+    "default_camera",
+    "default_visual_key",
+    "each_env",
+    "is_sharded",
+    "make",
+    "num_bytes",
+    "reset_where",
+    "wrap",
+]

@@ -9,17 +9,16 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Float
 
-from pixelbrax.distractors.roles import Role, geom_roles, main_body
+from pixelbrax.distractors import Role, geom_roles, main_body
 from pixelbrax.errors import ConfigError
-from pixelbrax.render import Camera, ModelCamera, check_camera, check_fovy, look_at, orbit
+from pixelbrax.render import VISIBLE_GROUPS, Camera, ModelCamera, check_camera, check_fovy, look_at, orbit
 from pixelbrax.tasks import CameraSpec
 
 _FRAMED = (Role.BODY, Role.OBJECT, Role.TARGET)
-_VISIBLE_GROUPS = 3  # as in `pixelbrax.render.read`
 _MARGIN = 1.15  # how much more than the bodies is in the image; at 45 degrees so much as in MuJoCo's viewer
-_NEAREST = 1e-3  # metres, of a body that is but a point
+_NEAREST = 1e-3  # meters, of a body that is but a point
 _FAR = 8  # times its radius: a body that slides farther than this is tracked
-_POSES = 64  # of which those that a body with a fixed base can take are known well enough to frame them
+_POSES = 64  # random poses: enough to frame all poses of a body with a fixed base
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Tracking:
     body: int
 
     def at(self, xpos: Float[Array, "nbody 3"], xmat: Float[Array, "nbody 3 3"]) -> Camera:
-        """The camera when the bodies are at `xpos` (metres)."""
+        """The camera when the bodies are at `xpos` (meters)."""
         del xmat
         return Camera(xpos[self.body] + self.camera.pos, self.camera.mat, self.camera.fovy)
 
@@ -43,11 +42,11 @@ class Tracking:
 CameraLike = CameraSpec | Camera | Tracking | str | int
 """A camera that follows a body, one that stands still, or a name or number of a camera of the model."""
 
-View = Callable[[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]], Camera]
-"""World positions (metres) and rotation matrices of all bodies -> camera."""
+CameraFn = Callable[[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]], Camera]
+"""World positions (meters) and rotation matrices of all bodies -> camera."""
 
 
-def view(model: mujoco.MjModel, camera: CameraLike) -> View:
+def camera_fn(model: mujoco.MjModel, camera: CameraLike) -> CameraFn:
     """How a camera moves with the bodies of a model.
 
     Raises:
@@ -66,7 +65,7 @@ def view(model: mujoco.MjModel, camera: CameraLike) -> View:
 def default_camera(model: mujoco.MjModel) -> CameraLike:
     """The model's first camera; if it has none, one that frames its bodies, however large the floor is.
 
-    That looks with the azimuth, elevation and field of view of MuJoCo's viewer (MJCF's `visual/global`) at whatever
+    It has the azimuth, elevation and field of view of MuJoCo's viewer (MJCF's `visual/global`) and looks at whatever
     moves: bodies, objects and targets, as they are in the first keyframe or the reference pose. It tracks the main
     body if that can go anywhere; else it stands still, and frames all poses that the joints allow. If nothing moves, it
     frames what MuJoCo's viewer does.
@@ -78,7 +77,7 @@ def _framing(model: mujoco.MjModel) -> Camera | Tracking:
     look = model.vis.global_
     check_fovy("the model's visual/global/fovy", look.fovy)
     framed = np.flatnonzero([role in _FRAMED for role in geom_roles(model)[: model.ngeom]])
-    framed = framed[model.geom_group[framed] < _VISIBLE_GROUPS]
+    framed = framed[model.geom_group[framed] < VISIBLE_GROUPS]
     if not framed.size:
         middle, distance = model.stat.center, 1.5 * model.stat.extent
         return orbit(_leaf(middle), distance, look.azimuth, look.elevation, look.fovy)
@@ -132,7 +131,7 @@ def _leaf(x: np.ndarray) -> Array:
     return jnp.asarray(x, jnp.float32)
 
 
-def _following(model: mujoco.MjModel, spec: CameraSpec) -> View:
+def _following(model: mujoco.MjModel, spec: CameraSpec) -> CameraFn:
     body = 0 if spec.body is None else _named(model, spec.body)  # 0 is the world, whose pose is 0
     if spec.also is not None:
         return _framing_two(spec, body, _named(model, spec.also))
@@ -147,7 +146,7 @@ def _following(model: mujoco.MjModel, spec: CameraSpec) -> View:
     return at
 
 
-def _framing_two(spec: CameraSpec, body: int, also: int) -> View:
+def _framing_two(spec: CameraSpec, body: int, also: int) -> CameraFn:
     """See `CameraSpec.also`."""
     seen = np.array([*spec.target, spec.target_height], np.float32)
     away = np.array([*spec.offset, spec.height], np.float32) - seen

@@ -23,7 +23,7 @@ def is_staged() -> bool:
 def compiled_once(*static: str) -> Callable[[Method], Method]:
     """Compiles a method of a `CompilesOnce` where it is called eagerly; a larger program gets it as it is written.
 
-    Without that, an eager call runs one operation at a time, and compiles all loops and conditions anew. The method
+    Without that, an eager call runs one operation at a time, and compiles every loop and condition again. The method
     must be a pure function of its arguments and of the object's attributes.
 
     Args:

@@ -8,12 +8,10 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
-from jaxtyping import Array, Bool, UInt8
+from jaxtyping import Array, Bool, PyTree, UInt8
 
-from pixelbrax.distractors import Distraction, Look
-from pixelbrax.distractors.base import View as Seen
-from pixelbrax.distractors.roles import Role, main_body
-from pixelbrax.envs.cameras import CameraLike, View, view
+from pixelbrax.distractors import Distraction, DistractorState, Role, SceneView, main_body
+from pixelbrax.envs.cameras import CameraFn, CameraLike, camera_fn
 from pixelbrax.errors import ConfigError, check_count, check_flag, check_pair
 from pixelbrax.physics import PhysicsState, Randomizer
 from pixelbrax.render import (
@@ -24,21 +22,22 @@ from pixelbrax.render import (
     LightsAt,
     Output,
     Scene,
-    materialized,
     moving_lights,
+    randomize_scene,
+    randomized_model,
     render,
     unpack,
-    varied_model,
-    vary_scene,
 )
+from pixelbrax.xla import materialized
 
 ImageOutput = Literal["pixels", "depth", "segmentation", "mask"]
 IMAGE_OUTPUTS: tuple[ImageOutput, ...] = ("pixels", "depth", "segmentation", "mask")
 MIN_IMAGE_SIZE, MAX_IMAGE_SIZE = 8, 512
 
-Frames = dict[str, Array]
-Looks = dict[str, Look]
-"""How an environment looks through each camera; all the same but for what each remembers."""
+Images = dict[str, Array]
+"""The images of one observation, by their keys."""
+DistractorStates = dict[str, DistractorState]
+"""The distractors of each camera, by its name: equal up to the frames they remember. Empty without distractors."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class ImageSettings:
         """Channels of one frame of pixels."""
         return 1 if self.grayscale else 3
 
-    def observed(self, cameras: Collection[str]) -> dict[str, tuple[int, ...]]:
+    def image_shapes(self, cameras: Collection[str]) -> dict[str, tuple[int, ...]]:
         """Shape of each image in an observation, by its key."""
         channels = self.channels * self.frame_stack
         pixels = (channels, *self.shape) if self.channels_first else (*self.shape, channels)
@@ -126,30 +125,43 @@ class _World(NamedTuple):
 
     model: mujoco.MjModel
     scene: Scene
-    views: dict[str, View]
+    cameras: dict[str, CameraFn]
     lights_at: LightsAt | None
 
 
-def _views(model: mujoco.MjModel, cameras: Mapping[str, CameraLike]) -> dict[str, View]:
-    return {name: view(model, camera) for name, camera in cameras.items()}
+def _camera_fns(model: mujoco.MjModel, cameras: Mapping[str, CameraLike]) -> dict[str, CameraFn]:
+    return {name: camera_fn(model, camera) for name, camera in cameras.items()}
 
 
-def camera_distances(model: mujoco.MjModel, views: dict[str, View]) -> dict[str, float]:
-    """From each camera to the body's center of mass, metres, as the model is made; what a camera can turn around."""
+def camera_distances(model: mujoco.MjModel, cameras: dict[str, CameraFn]) -> dict[str, float]:
+    """From each camera to the body's center of mass, meters, as the model is made; what a camera can turn around."""
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     xpos, xmat = jnp.asarray(data.xpos, jnp.float32), jnp.asarray(data.xmat, jnp.float32).reshape(-1, 3, 3)
     center = data.subtree_com[main_body(model)]
     return {
-        name: max(float(np.linalg.norm(np.asarray(at(xpos, xmat).pos) - center)), 0.1) for name, at in views.items()
+        name: max(float(np.linalg.norm(np.asarray(at(xpos, xmat).pos) - center)), 0.1) for name, at in cameras.items()
     }
 
 
-class Observer:
-    """Draws frames and stacks them.
+class Snapshot(NamedTuple):
+    """What there is to render of one environment.
 
-    What is called `drawn` are numbers of the engine's model that a `Randomizer` drew.
+    Attributes:
+      physics: the engine's state.
+      model_params: model parameters that the `Randomizer` sampled for the episode, by name.
+      distractors: their states.
+      distractor_params: see `EnvParams.distractors`.
     """
+
+    physics: PhysicsState
+    model_params: dict[str, Array]
+    distractors: DistractorStates
+    distractor_params: PyTree
+
+
+class Observer:
+    """Renders the images of an observation and stacks them."""
 
     def __init__(
         self,
@@ -167,108 +179,97 @@ class Observer:
         self._cameras = cameras
         self._settings = settings
         self._distraction = distraction
-        self._plain = _World(model, scene, _views(model, cameras), moving_lights(model))
-        self._distances = camera_distances(model, self._plain.views) if distraction else {}
+        self._plain = _World(model, scene, _camera_fns(model, cameras), moving_lights(model))
+        self._distances = camera_distances(model, self._plain.cameras) if distraction else {}
         wanted = set(settings.outputs)
         self._outputs: tuple[Output, ...] = (
             *(["packed"] if "pixels" in wanted else []),
             *(["depth"] if "depth" in wanted else []),
-            *(["segmentation"] if wanted & {"segmentation", "mask"} or distraction.several.needs_segmentation else []),
+            *(["segmentation"] if wanted & {"segmentation", "mask"} or distraction.composed.needs_segmentation else []),
         )
 
     @property
     def distracts(self) -> bool:
-        """Whether episodes have looks."""
+        """Whether there are distractors."""
         return bool(self._distraction)
 
-    def looks(self, key: Array) -> Looks:
-        """How a fresh episode looks; empty if nothing distracts."""
-        return {name: self._distraction.init(key) for name in self._cameras} if self._distraction else {}
+    def init_distractors(self, key: Array, params: PyTree) -> DistractorStates:
+        """The distractors at an episode's first observation."""
+        return {name: self._distraction.init(key, params) for name in self._cameras} if self._distraction else {}
 
-    def next_looks(self, looks: Looks, first: Bool[Array, ""]) -> Looks:
-        """How the next observation looks, which may be an episode's first."""
-        if not looks:
-            return looks
-        fresh = self.looks(next(iter(looks.values())).next_key)
-        going_on = {name: self._distraction.step(look) for name, look in looks.items()}
-        return jax.tree.map(lambda a, b: jnp.where(first, a, b), fresh, going_on)
+    def step_distractors(self, states: DistractorStates, first: Bool[Array, ""], params: PyTree) -> DistractorStates:
+        """The distractors at the next observation, which may be an episode's first."""
+        if not states:
+            return states
+        initial = self.init_distractors(next(iter(states.values())).next_key, params)
+        following = {name: self._distraction.step(state, params) for name, state in states.items()}
+        return jax.tree.map(lambda a, b: jnp.where(first, a, b), initial, following)
 
-    def frames(self, physics: PhysicsState, drawn: dict[str, Array], looks: Looks) -> tuple[Frames, Looks]:
-        """The newest frame of every camera, with the outputs asked for, and the looks that remember them."""
+    def observe(self, snapshot: Snapshot) -> tuple[Images, DistractorStates]:
+        """The newest images of every camera, not yet stacked, and the distractors that remember them."""
         result, kept = {}, {}
         if not self._outputs:
-            return result, looks
+            return result, snapshot.distractors
         for name in self._cameras:
-            seen, look = self._frame(physics, drawn, looks, name)
-            if look is not None:
-                kept[name] = look
+            images, state = self._observe(snapshot, name)
+            if state is not None:
+                kept[name] = state
             for output in self._settings.outputs:
-                result[_key(output, name, self._cameras)] = seen[output]
+                result[_key(output, name, self._cameras)] = images[output]
         return result, kept
 
-    def _frame(
-        self, physics: PhysicsState, drawn: dict[str, Array], looks: Looks, camera: str
-    ) -> tuple[Frames, Look | None]:
-        settings, look = self._settings, looks.get(camera)
-        frame = self.draw(physics, drawn, looks, camera, *settings.shape, self._outputs)
+    def _observe(self, snapshot: Snapshot, camera: str) -> tuple[Images, DistractorState | None]:
+        settings, state = self._settings, snapshot.distractors.get(camera)
+        frame = self.render(snapshot, camera, *settings.shape, self._outputs)
         images = {"depth": frame.depth, "segmentation": frame.segmentation}
         if "mask" in settings.outputs:
-            images["mask"] = self._distraction.stage.shows(frame.segmentation, (Role.BODY,))
+            images["mask"] = self._distraction.context.shows(frame.segmentation, (Role.BODY,))
         if "pixels" in settings.outputs:
             packed = frame.packed
-            if look is not None and self._distraction.several.changes_frames:
-                look, packed = self._distraction.frame(look, packed, frame.segmentation)
+            if state is not None and self._distraction.composed.changes_frames:
+                params = snapshot.distractor_params
+                state, packed = self._distraction.apply_frame(state, packed, frame.segmentation, params)
             rgb = unpack(materialized(packed))
             rgb = _luminance(rgb) if settings.grayscale else rgb
             images["pixels"] = jnp.moveaxis(rgb, -1, 0) if settings.channels_first else rgb
-        return images, look
+        return images, state
 
-    def stack(self, frames: Frames, previous: Frames | None, first: Bool[Array, ""]) -> Frames:
-        """The frames, with those of pixels behind the last ones, or alone in the stack if the episode begins."""
+    def stack(self, images: Images, previous: Images | None, first: Bool[Array, ""]) -> Images:
+        """The images, with pixels stacked behind the previous ones; an episode's first frame fills the stack."""
         return {
             key: self._stack(image, None if previous is None else previous[key], first)
             if key.split("/")[0] == "pixels"
             else image
-            for key, image in frames.items()
+            for key, image in images.items()
         }
 
-    def draw(
-        self,
-        physics: PhysicsState,
-        drawn: dict[str, Array],
-        looks: Looks,
-        camera: str,
-        height: int,
-        width: int,
-        outputs: tuple[Output, ...],
-    ) -> Frame:
-        """One picture of any size; of the distractors, those that change what is drawn."""
+    def render(self, snapshot: Snapshot, camera: str, height: int, width: int, outputs: tuple[Output, ...]) -> Frame:
+        """An image of any size, with the distractors that change the scene and without those that change frames."""
         # Whole numbers have no gradient; cut here, `jax.grad` through physics need not look into the renderer.
-        scene, pose, seen_from = jax.lax.stop_gradient(self.picture(physics, drawn, looks, camera))
-        shadows = self._settings.shadows or self._distraction.several.needs_shadows
+        scene, pose, seen_from = jax.lax.stop_gradient(self.render_inputs(snapshot, camera))
+        shadows = self._settings.shadows or self._distraction.composed.needs_shadows
         samples = self._settings.samples
         return render(scene, pose, seen_from, height, width, outputs, shadows=shadows, samples=samples)
 
-    def picture(
-        self, physics: PhysicsState, drawn: dict[str, Array], looks: Looks, camera: str
-    ) -> tuple[Scene, GeomPose, Camera]:
+    def render_inputs(self, snapshot: Snapshot, camera: str) -> tuple[Scene, GeomPose, Camera]:
         """What the renderer needs."""
-        bodies = self._randomizer.physics(drawn).body_pose(physics)
-        world = self._world(drawn)
-        scene, seen_from = world.scene, world.views[camera](*bodies)
+        bodies = self._randomizer.apply(snapshot.model_params).body_pose(snapshot.physics)
+        world = self._world(snapshot.model_params)
+        scene, seen_from = world.scene, world.cameras[camera](*bodies)
         if world.lights_at is not None:
             scene = scene.with_lights(*world.lights_at(*bodies))
-        if camera in looks:
-            distance = jnp.float32(self._distances[camera])
-            scene, seen_from, _ = self._distraction.view(looks[camera], Seen(scene, seen_from, distance))
+        if camera in snapshot.distractors:
+            view = SceneView(scene, seen_from, jnp.float32(self._distances[camera]))
+            state, params = snapshot.distractors[camera], snapshot.distractor_params
+            scene, seen_from, _ = self._distraction.apply_scene(state, view, params)
         return scene, GeomPose.from_bodies(world.model, *bodies, sites=True), seen_from
 
-    def _world(self, drawn: dict[str, Array]) -> "_World":
-        if not drawn:
+    def _world(self, model_params: dict[str, Array]) -> "_World":
+        if not model_params:
             return self._plain
-        model = varied_model(self._model, drawn)
-        scene = vary_scene(self._scene, self._model, drawn)
-        return _World(model, scene, _views(model, self._cameras), moving_lights(model))
+        model = randomized_model(self._model, model_params)
+        scene = randomize_scene(self._scene, self._model, model_params)
+        return _World(model, scene, _camera_fns(model, self._cameras), moving_lights(model))
 
     def _stack(self, frame: Array, previous: Array | None, first: Bool[Array, ""]) -> Array:
         count, axis = self._settings.frame_stack, 0 if self._settings.channels_first else -1

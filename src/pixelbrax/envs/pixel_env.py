@@ -1,8 +1,9 @@
-"""An environment whose observations are images, with episodes that end, truncate and start again by themselves."""
+"""An environment whose observations are images, with termination, truncation and auto-reset."""
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,83 +11,84 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Bool, Float, UInt8
 
-from pixelbrax.distractors import Distraction, DistractorLike, Stage, resolve
+from pixelbrax.distractors import Distraction, DistractorLike, SceneContext, resolve
 from pixelbrax.envs.cameras import CameraLike, default_camera
 from pixelbrax.envs.checks import check_key, check_shapes, checked_sky, named_cameras, suggests_keywords
-from pixelbrax.envs.draw import draw_where
+from pixelbrax.envs.device_memory import check_videos, num_bytes
 from pixelbrax.envs.eager import CompilesOnce, compiled_once
-from pixelbrax.envs.memory import check_videos, num_bytes
-from pixelbrax.envs.observe import ImageOutput, ImageSettings, Looks, Observer
+from pixelbrax.envs.observe import ImageOutput, ImageSettings, Observer
+from pixelbrax.envs.params import MAX_EPISODE_LENGTH, EnvParams, ParamsOf
+from pixelbrax.envs.settings import Autoreset
+from pixelbrax.envs.state import (
+    DISTRACTORS,
+    FINAL_OBS,
+    State,
+    check_state,
+    default_visual_key,
+    snapshot_of,
+    with_distractors,
+)
 from pixelbrax.errors import ConfigError, check_choice, check_count, check_flag
-from pixelbrax.physics import Physics, PhysicsState, RandomizationFn, Randomizer, checked_action, select
-from pixelbrax.precision import in_float32
+from pixelbrax.physics import (
+    Physics,
+    PhysicsState,
+    RandomizationFn,
+    Randomizer,
+    checked_action,
+    select_state,
+    shares_arrays,
+)
 from pixelbrax.render import Camera, GeomPose, Scene
 from pixelbrax.tasks import Rgb
+from pixelbrax.xla import call_where, in_float32
 
-Autoreset = Literal["next_step", "same_step", "disabled"]
 AUTORESETS: tuple[Autoreset, ...] = ("next_step", "same_step", "disabled")
-FINAL_OBSERVATION = "final_observation"
 EPISODE_LENGTH = 1000  # frames, unless asked for otherwise
-_MAX_EPISODE_LENGTH = 2**30  # frames; their clock is an int32
-_LOOK = "look"
-_VISUAL = 2502  # folded into a key where it becomes the visual one; no split of it has so many parts
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class State:
-    """One environment between two actions.
-
-    Attributes:
-      physics: the engine's state.
-      obs: "pixels", (height, width, channels * frame_stack) uint8 with the newest frame last, or (channels *
-        frame_stack, height, width) if channels come first; as far as asked for "depth", (height, width) float32
-        metres, "segmentation", (height, width) int32 geom ids (sites count on behind the geoms), and "mask", (height,
-        width) bool, where the body is, of the newest frame; and "state", (obs_size,) float32, the engine's own
-        observation vector. With several cameras "pixels/<camera>" and so on.
-      reward: () float32, of the step that led here.
-      terminated: () bool, the task ended here: no reward follows.
-      truncated: () bool, time ran out here (reward would have followed), or the physics diverged. Never together
-        with `terminated`.
-      metrics: "episode_return" and "episode_length" (frames), both up to and including this step; "diverged", whether
-        the episode ended because an action or the physics was not finite; and the engine task's own; () each.
-      info: "steps", () int32, the episode's clock in frames; "key", of which the next episode is drawn; "model", the
-        numbers of the engine's model that `randomization_fn` drew, by name; "look", a `Look` for each camera's name, if
-        anything distracts; and with same-step autoreset
-        "final_observation", in which the episode ended if it ended in this step.
-    """
-
-    physics: PhysicsState
-    obs: dict[str, Array]
-    reward: Float[Array, "*batch"]
-    terminated: Bool[Array, "*batch"]
-    truncated: Bool[Array, "*batch"]
-    metrics: dict[str, Array]
-    info: dict[str, Any]
-
-    @property
-    def done(self) -> Bool[Array, "*batch"]:
-        """Whether the episode ended in the step that led here."""
-        return self.terminated | self.truncated
 
 
 class PixelEnv(CompilesOnce):
     """Pure `reset(key)` and `step(state, action)` that compose with `jax.jit`, `jax.vmap` and `jax.lax.scan`.
 
-    Called from outside of them, each compiles once, and again only for arguments of other shapes. All is float32,
-    also where JAX computes in double precision.
+    Called outside of these, each compiles once, and again only for arguments of other shapes. All is float32, even
+    where JAX computes in double precision.
 
-    Autoreset, by Gymnasium's names:
+    Auto-reset, by Gymnasium's names:
       next_step: the step after an episode's end is the reset: it ignores the action, its reward is 0, and its
-        observation is the first of a freshly drawn episode. So the state in which an episode ends carries that
-        episode's true last image, and nothing is rendered twice.
-      same_step: the step that ends an episode already shows the next one's first observation, and the last one of the
-        ended episode is in `info["final_observation"]`. Every step renders two images.
+        observation is the first of a new episode. So the state in which an episode ends carries that episode's true
+        final observation, and nothing is rendered twice.
+      same_step: the step that ends an episode already shows the next one's first observation, and the final
+        observation of the ended episode is in `info["final_obs"]`. Every step renders two images.
       disabled: a finished episode stays as it is, with reward 0, until `reset`.
 
     An action lasts `action_repeat` frames or until the episode ends; its reward is the sum over those frames. Actions
-    outside [-1, 1] are clipped. If an action is not finite, or the physics becomes so, the episode is truncated in the
-    last finite state, with `metrics["diverged"]`; that frame's reward does not count.
+    outside [-1, 1] are clipped. If an action or the simulation is not finite, the episode is truncated in the last
+    finite state, with `metrics["diverged"]`; the reward of that frame does not count.
+
+    Settings (see `default_params` for those that can change without compiling again):
+      physics: the engine's environment.
+      camera: from where it is seen: a name or number of a camera of the model, a `CameraSpec`, a `Camera` that stands
+        still, or a dict of several, under names of your own; by default the model's first, or one that frames its
+        bodies (see `default_camera`).
+      image_size: height and width of the observation in pixels, 8 to 512; one number for both.
+      frame_stack: number of successive frames in one observation of pixels.
+      action_repeat: physics steps ("frames") an action lasts. Only the last is rendered; rewards are summed.
+      episode_length: frames after which an episode is truncated.
+      grayscale: one luminance channel a frame instead of three colors.
+      channels_first: channels before height and width, as in PyTorch.
+      outputs: the images that are observed, one or several of "pixels", "depth", "segmentation" and "mask"; with none
+        of them nothing is rendered, and only the engine's own observation vector is left.
+      shadows: render shadows.
+      samples: rays in each pixel: 1, 4, 9 or 16.
+      autoreset: "next_step", "same_step" or "disabled".
+      sky: colors straight down and straight up, 0..1, for a model without a skybox; by default black.
+      infinite_planes: render planes without the bounds that the model gives them, for bodies that run far.
+      skip_unsupported: leave out geoms that cannot be rendered, such as meshes, instead of refusing the model.
+      randomization_fn: (model, keys) -> (model, in_axes), as in Brax's and Playground's domain randomization: the
+        engine's model (`physics.model`) for a batch of keys, with a leading axis where in_axes has 0. Parameters are
+        resampled every episode and affect both dynamics and rendering: sizes, places and colors of geoms, materials,
+        lights and cameras.
+      distractors: names such as "dcs/hard" (see `pixelbrax.distractors.presets`), distractors, or several of them that
+        apply in order.
     """
 
     @suggests_keywords
@@ -112,32 +114,7 @@ class PixelEnv(CompilesOnce):
         randomization_fn: RandomizationFn | None = None,
         distractors: DistractorLike = (),
     ):
-        """Takes an engine's environment, and how it is seen.
-
-        Args:
-          physics: the engine's environment.
-          camera: from where it is seen: a name or number of a camera of the model, a `CameraSpec`, a `Camera` that
-            stands still, or several of them by names of your own; by default the model's first, or one that frames its
-            bodies (see `default_camera`).
-          image_size: height and width of the observation in pixels, 8 to 512; one number for both.
-          frame_stack: number of successive frames in one observation of pixels.
-          action_repeat: physics steps ("frames") an action lasts. Only the last is rendered; rewards are summed.
-          episode_length: frames after which an episode is truncated.
-          grayscale: one luminance channel a frame instead of three colors.
-          channels_first: channels before height and width, as PyTorch has them.
-          outputs: "pixels", "depth", "segmentation", "mask": which images are observed, one or several; with none of
-            them nothing is drawn, and the engine's own observation vector is all there is.
-          shadows: draw shadows.
-          samples: rays in each pixel: 1, 4, 9 or 16.
-          autoreset: "next_step", "same_step" or "disabled".
-          sky: colors straight down and straight up, 0..1, for a model that has no sky; without it, that is black.
-          infinite_planes: draw planes without the bounds that the model gives their pictures, for bodies that run far.
-          skip_unsupported: leave out geoms that cannot be drawn, such as meshes, instead of refusing the model.
-          randomization_fn: (model, keys) -> (model, in_axes), as for Brax's and Playground's own domain randomization:
-            the engine's model (`physics.model`) for a batch of keys, with a leading axis where in_axes has 0. Every
-            episode draws anew, and sees what it drew: geoms' sizes, places and colors, materials, lights and cameras.
-          distractors: names such as "dcs/hard" (see `pixelbrax.distractors.presets`), distractors, or several of them
-            that apply in order.
+        """Checks the settings, and reads the scene of the model.
 
         Raises:
           ConfigError: something cannot be used.
@@ -148,36 +125,53 @@ class PixelEnv(CompilesOnce):
                 "models, pixelbrax.wrap environments of Brax and MuJoCo Playground"
             )
         self.action_repeat = check_count("action_repeat", action_repeat)
-        self.episode_length = check_count("episode_length", episode_length, most=_MAX_EPISODE_LENGTH)
+        self._episode_length = check_count("episode_length", episode_length, most=MAX_EPISODE_LENGTH)
         self.autoreset: Autoreset = check_choice("autoreset", autoreset, AUTORESETS)  # pyright: ignore
         self.images = ImageSettings.checked(
             image_size, frame_stack, grayscale, channels_first, outputs, shadows, samples
         )
+        self.physics = physics
+        self.randomization_fn = randomization_fn
+        self.scene = _read_scene(physics.mj_model, infinite_planes, skip_unsupported, sky)
+        self._cameras = named_cameras(default_camera(physics.mj_model) if camera is None else camera)
+        self.cameras = tuple(self._cameras)
+        self._randomizer = Randomizer(physics, randomization_fn)
+        self._set_distractors(distractors)
+
+    @in_float32
+    def with_distractors(self, distractors: DistractorLike) -> "PixelEnv":
+        """This environment under other distractors, () for none; states of the one are none of the other.
+
+        Raises:
+          ConfigError: one cannot be used, or the environment renders no images.
+        """
+        other = copy.copy(self)
+        other._set_distractors(distractors)
+        return other
+
+    def _set_distractors(self, distractors: DistractorLike) -> None:
         if distractors and not self.images.outputs:
             raise ConfigError("distractors change images, and outputs has none: leave out the one or name the other")
-        self.physics = physics
-        skip_unsupported = check_flag("skip_unsupported", skip_unsupported)
-        self.scene = Scene.from_mujoco(physics.mj_model, skip_unsupported=skip_unsupported, sites=True)
-        if check_flag("infinite_planes", infinite_planes):
-            self.scene = self.scene.with_infinite_planes()
-        if sky is not None:
-            sky = checked_sky(sky)
-            if not np.any(physics.mj_model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX):
-                self.scene = replace(self.scene, sky_rgb=jnp.array(sky, jnp.float32))
-        cameras = named_cameras(default_camera(physics.mj_model) if camera is None else camera)
-        self.cameras = tuple(cameras)
-        self._randomizer = Randomizer(physics, randomization_fn)
-        stage = Stage.of(physics.mj_model, self.scene, *self.images.shape)
-        distraction = Distraction(resolve(distractors), stage)
-        self.distractors = distraction.several
+        model = self.physics.mj_model
+        self.recipe: Mapping[str, Any] | None = None  # the arguments of `pixelbrax.make`, if that made it
+        context = SceneContext.of(model, self.scene, *self.images.shape)
+        distraction = Distraction(resolve(distractors), context)
+        self.distractors = distraction.composed
         self.video_bytes = self.distractors.num_bytes
         check_videos(self.video_bytes)
-        self._observer = Observer(self._randomizer, physics.mj_model, self.scene, cameras, self.images, distraction)
+        weights, scalable = self.physics.reward_weights, self._randomizer.scalable
+        self._params = ParamsOf(self._episode_length, weights, scalable, self.distractors)
+        self._observer = Observer(self._randomizer, model, self.scene, self._cameras, self.images, distraction)
 
     @property
     def action_size(self) -> int:
         """Length of the action vector; actions lie in [-1, 1]."""
         return self.physics.action_size
+
+    @property
+    def episode_length(self) -> int:
+        """Frames after which an episode is truncated by default; `EnvParams.episode_length` changes it."""
+        return self._episode_length
 
     @property
     def dt(self) -> float:
@@ -191,84 +185,151 @@ class PixelEnv(CompilesOnce):
 
     @property
     def bytes_per_env(self) -> int:
-        """What a step needs at least of the device's memory for each environment: the states before and after it."""
+        """Lower bound of the device memory that a step needs for each environment: the states before and after it."""
         return 2 * num_bytes(jax.eval_shape(self.reset, jax.random.key(0)))
 
-    @in_float32
-    def reset(self, key: Array, visual_key: Array | None = None) -> State:
-        """The first state of a freshly drawn episode.
+    @property
+    def default_params(self) -> EnvParams:
+        """All settings that are data, with the values that the environment was made with; arrays of the host."""
+        return self._params.default
 
-        Args:
-          key: of which this and all following episodes are drawn.
-          visual_key: of which all looks are drawn, if anything distracts; by default it follows from `key`.
+    def complete_params(self, params: EnvParams | None = None) -> EnvParams:
+        """All parameters as arrays; what is None or missing has its default.
+
+        Programs of your own that take parameters compile once if all they are given comes from here.
 
         Raises:
-          ConfigError: a key is no PRNG key, or a batch of them.
+          ConfigError: there is no such parameter, or one has another shape or a value that it cannot have.
+        """
+        return jax.tree.map(jnp.asarray, self._params.completed(params))
+
+    def scaled_params(self, strength: Any, params: EnvParams | None = None) -> EnvParams:
+        """Parameters with the strengths of all distractors multiplied.
+
+        Args:
+          strength: 0 leaves (nearly) nothing of the distractors, 1 leaves them as they are; may be traced.
+          params: to start from; by default `default_params`.
+        """
+        return self._params.scaled(self.complete_params(params), strength)
+
+    @in_float32
+    def with_params(self, state: State, params: EnvParams) -> State:
+        """A state, or a batch of states, with other parameters; `EnvParams` says from when on they hold.
+
+        Args:
+          state: of this environment.
+          params: what is None or missing has its default. Each array has the batch's axes in front, or is the same for
+            all environments.
+
+        Raises:
+          ConfigError: there is no such parameter, or one has another shape or a value that it cannot have.
+        """
+        return replace(state, params=self._params.completed(params, jnp.shape(state.reward)))
+
+    @in_float32
+    def reset(self, key: Array, params: EnvParams | None = None, visual_key: Array | None = None) -> State:
+        """The first state of a new episode.
+
+        Args:
+          key: PRNG key for this and all later episodes.
+          params: settings that are data; what is None or missing has its default. For a batch of environments
+            `jax.vmap(env.reset, in_axes=(0, None))` gives all of them the same, and `(0, 0)` each its own.
+          visual_key: PRNG key for the distractors; derived from `key` by default.
+
+        Raises:
+          ConfigError: a key is no PRNG key, or a batch of them; or params cannot be used.
         """
         check_key("reset's key", key, "env.reset")
+        params = self._params.completed(params)
         if visual_key is not None:
             check_key("reset's visual_key", visual_key, "env.reset")
-        return self._reset(key, visual_key)
+        return self._reset(key, params, visual_key)
 
     @compiled_once()
-    def _reset(self, key: Array, visual_key: Array | None) -> State:
-        looks = self._observer.looks(visual_key_of(key) if visual_key is None else visual_key)
-        return self._observe(_with_looks(self._start(key), looks), None, jnp.array(True))
+    def _reset(self, key: Array, params: EnvParams, visual_key: Array | None) -> State:
+        params = jax.tree.map(jnp.asarray, params)
+        visual_key = default_visual_key(key) if visual_key is None else visual_key
+        distractors = self._observer.init_distractors(visual_key, params.distractors)
+        return self._observe(with_distractors(self._start(key, params), distractors), None, jnp.array(True))
 
     @in_float32
     def step(self, state: State, action: Float[Array, " action_size"]) -> State:
         """The state after an action, or at the boundary of two episodes what `autoreset` says.
+
+        `jax.grad` goes through the physics (rewards, `obs["state"]`), but images have no gradient: they are bytes. For
+        a loss on pixels, render `render_inputs(state)` with the output "color" of `pixelbrax.render.render`.
 
         Raises:
           ConfigError: the action has another shape than (action_size,), or the state is a batch, or of an environment
             with other settings.
         """
         self._check_state(state, "env.step")
-        check_shapes(state.obs, self.images.observed(self.cameras))
+        check_shapes(state.obs, self.images.image_shapes(self.cameras))
+        self._params.check_structure(state.params)
         return self._step(state, checked_action(action, self.action_size))
 
     @compiled_once()
     def _step(self, state: State, action: Float[Array, " action_size"]) -> State:
-        looks = state.info.get(_LOOK, {})
+        distractors, params = state.info.get(DISTRACTORS, {}), state.params
         if self.autoreset == "next_step":
-            looks = self._observer.next_looks(looks, state.done)
-            fresh = _with_looks(self._fresh(state.done, state.info["key"]), looks)
-            following = select(state.done, fresh, _with_looks(self._advance(state, action), looks))
+            distractors = self._observer.step_distractors(distractors, state.done, params.distractors)
+            initial = with_distractors(self._reset_where(state.done, state.info["key"], params), distractors)
+            following = select_state(state.done, initial, with_distractors(self._advance(state, action), distractors))
             return self._observe(following, state.obs, state.done)
-        looks = self._observer.next_looks(looks, jnp.array(False))
-        ended = self._observe(_with_looks(self._advance(state, action), looks), state.obs, jnp.array(False))
+        distractors = self._observer.step_distractors(distractors, jnp.array(False), params.distractors)
+        ended = self._observe(with_distractors(self._advance(state, action), distractors), state.obs, jnp.array(False))
         if self.autoreset == "disabled":
-            return replace(select(state.done, state, ended), reward=jnp.where(state.done, 0.0, ended.reward))
-        looks = self._observer.next_looks(looks, jnp.array(True))
-        fresh = _with_looks(self._fresh(ended.done, ended.info["key"]), looks)
-        fresh = self._observe(fresh, None, jnp.array(True))
+            return replace(select_state(state.done, state, ended), reward=jnp.where(state.done, 0.0, ended.reward))
+        distractors = self._observer.step_distractors(distractors, jnp.array(True), params.distractors)
+        initial = with_distractors(self._reset_where(ended.done, ended.info["key"], params), distractors)
+        initial = self._observe(initial, None, jnp.array(True))
         return replace(
             ended,
-            physics=select(ended.done, fresh.physics, ended.physics),
-            obs=select(ended.done, fresh.obs, ended.obs),
-            info=select(ended.done, fresh.info, ended.info) | {FINAL_OBSERVATION: ended.obs},
+            physics=select_state(ended.done, initial.physics, ended.physics),
+            obs=select_state(ended.done, initial.obs, ended.obs),
+            info=select_state(ended.done, initial.info, ended.info) | {FINAL_OBS: ended.obs},
         )
 
     @in_float32
-    def picture(self, state: State, camera: str | None = None) -> tuple[Scene, GeomPose, Camera]:
-        """What `pixelbrax.render.render` needs to draw a state, as the camera of that name or the first one sees it.
+    def substeps(self, state: State, action: Float[Array, " action_size"]) -> PhysicsState:
+        """The physics after each of the `action_repeat` frames of an action, for smooth videos.
+
+        `env.render(dataclasses.replace(state, physics=...), ...)` renders one of them. An episode that ends stays as it
+        is in the frames that are left. At the boundary of two episodes there is no reset.
+
+        Returns:
+          The engine's states, along a first axis of length `action_repeat`.
+
+        Raises:
+          ConfigError: see `step`.
+        """
+        self._check_state(state, "env.substeps")
+        return self._frames(state, checked_action(action, self.action_size), keep_frames=True)[1]
+
+    @in_float32
+    def render_inputs(self, state: State, camera: str | None = None) -> tuple[Scene, GeomPose, Camera]:
+        """The arguments of `pixelbrax.render.render` for a state, seen by the camera of that name or the first one.
 
         Raises:
           ConfigError: there is no camera of that name, or the state is a batch.
         """
         camera = self.cameras[0] if camera is None else check_choice("camera", camera, self.cameras)
-        self._check_state(state, "env.picture")
-        return self._observer.picture(state.physics, state.info["model"], state.info.get(_LOOK, {}), camera)
+        self._check_state(state, "env.render_inputs")
+        return self._observer.render_inputs(snapshot_of(state), camera)
 
     def engine(self, state: State) -> Physics:
-        """The engine in which a state's episode runs: `physics` with what `randomization_fn` drew for it."""
-        return self._randomizer.physics(state.info["model"])
+        """The engine of a state's episode: `physics` with its sampled model parameters and its reward weights."""
+        return self._engine(state.info["model"], state.params)
+
+    def _engine(self, model_params: dict[str, Array], params: EnvParams) -> Physics:
+        engine = self._randomizer.apply(model_params)
+        return engine.with_reward_weights(params.reward_weights) if params.reward_weights else engine
 
     @in_float32
     def render(self, state: State, height: int, width: int) -> UInt8[Array, "height width 3"]:
-        """The task as its first camera sees it, at any size and in color, for people to look at.
+        """A color image of the task through its first camera, at any size, for people to look at.
 
-        Distractors that change the scene are seen in it; those that change frames are in the observation only.
+        It shows distractors that change the scene; those that change frames are in the observation only.
 
         Raises:
           ConfigError: height or width is no positive whole number, or the state is a batch.
@@ -278,35 +339,26 @@ class PixelEnv(CompilesOnce):
 
     @compiled_once("height", "width")
     def _render(self, state: State, height: int, width: int) -> UInt8[Array, "height width 3"]:
-        info, draw = state.info, self._observer.draw
-        return draw(state.physics, info["model"], info.get(_LOOK, {}), self.cameras[0], height, width, ("rgb",)).rgb
+        return self._observer.render(snapshot_of(state), self.cameras[0], height, width, ("rgb",)).rgb
 
     def _check_state(self, state: Any, function: str) -> None:
-        """Refuses what is not one state of this environment, as far as that is seen at once."""
-        if not isinstance(state, State):
-            raise ConfigError(f"{function}'s state is {state!r:.80}: it must be a State, as env.reset returns it")
-        if batch := jnp.shape(state.reward):
-            raise ConfigError(
-                f"{function}'s state is a batch of shape {batch}: for a batch of environments use jax.vmap({function})"
-            )
-        for what, has, needs in (
-            ("distractors", _LOOK in state.info, self._observer.distracts),
-            ("a randomization_fn", bool(state.info["model"]), self._randomizer.draws),
-        ):
-            if has != needs:
-                theirs, ours = ("with", "without") if has else ("without", "with")
-                raise ConfigError(f"the state is of an environment {theirs} {what}, and this is one {ours}")
+        check_state(state, function, self._observer.distracts, self._randomizer.active)
 
-    def _fresh(self, needed: Bool[Array, ""], key: Array) -> State:
-        """The first state of an episode, not yet observed; anything where it is not needed."""
-        return self._start(key) if self.physics.cheap_reset else draw_where(self._start, needed, key)
+    def _reset_where(self, needed: Bool[Array, ""], key: Array, params: EnvParams) -> State:
+        """The first state of an episode, not yet observed; undefined where it is not needed."""
+        if self.physics.cheap_reset:
+            return self._start(key, params)
+        relevant = replace(params, episode_length=None, distractors=None)
+        start = call_where(lambda x: self._start(*x), needed, (key, relevant), shares_arrays)
+        return replace(start, params=params)
 
-    def _start(self, key: Array) -> State:
+    def _start(self, key: Array, params: EnvParams) -> State:
         """The first state of an episode, not yet observed."""
         episode_key, model_key, next_key = jax.random.split(key, 3)
-        drawn = self._randomizer.draw(model_key)
-        physics = self._randomizer.physics(drawn).reset(episode_key)
-        nothing = {
+        model_params = self._randomizer.sample(model_key)
+        model_params = self._randomizer.scaled(model_params, params.randomization)
+        physics = self._engine(model_params, params).reset(episode_key)
+        episode = {
             "episode_return": jnp.zeros(()),
             "episode_length": jnp.zeros((), jnp.int32),
             "diverged": jnp.array(False),
@@ -317,28 +369,39 @@ class PixelEnv(CompilesOnce):
             reward=jnp.zeros(()),
             terminated=jnp.array(False),
             truncated=jnp.array(False),
-            metrics=physics.metrics | nothing,
-            info={"steps": jnp.zeros((), jnp.int32), "key": next_key, "model": drawn},
+            metrics=physics.metrics | episode,
+            params=params,
+            info={"steps": jnp.zeros((), jnp.int32), "key": next_key, "model": model_params},
         )
 
-    def _advance(self, state: State, action: Float[Array, " action_size"]) -> State:
-        """The state after up to `action_repeat` frames, not yet observed."""
+    def _frames(self, state: State, action: Float[Array, " action_size"], keep_frames: bool = False) -> Any:
+        """Steps the physics for up to `action_repeat` frames.
+
+        Returns:
+          The physics at the end, the sum of rewards, the number of frames and whether the simulation diverged; and the
+          physics after each frame along a first axis, or None.
+        """
         sound = jnp.all(jnp.isfinite(action))
         action = jnp.clip(jnp.where(jnp.isfinite(action), action, 0.0), -1.0, 1.0)
         engine = self.engine(state)
 
-        def frame(carry: tuple[PhysicsState, Array, Array, Array], _: None) -> tuple[Any, None]:
+        def frame(carry: tuple[PhysicsState, Array, Array, Array], _: None) -> tuple[Any, Any]:
             physics, reward, frames, diverged = carry
-            over = diverged | physics.terminated | (state.info["steps"] + frames >= self.episode_length)
+            over = diverged | physics.terminated | (state.info["steps"] + frames >= state.params.episode_length)
             stepped = engine.step(physics, action)
             finite = self._is_finite(stepped)
             stays = over | ~finite
-            physics = select(stays, physics, stepped)
+            physics = select_state(stays, physics, stepped)
             reward += jnp.where(stays, 0.0, stepped.reward)
-            return (physics, reward, frames + (~stays).astype(jnp.int32), diverged | (~over & ~finite)), None
+            carry = (physics, reward, frames + (~stays).astype(jnp.int32), diverged | (~over & ~finite))
+            return carry, physics if keep_frames else None
 
         initial = (state.physics, jnp.zeros(()), jnp.zeros((), jnp.int32), ~sound)
-        (physics, reward, frames, diverged), _ = jax.lax.scan(frame, initial, None, length=self.action_repeat)
+        return jax.lax.scan(frame, initial, None, length=self.action_repeat)
+
+    def _advance(self, state: State, action: Float[Array, " action_size"]) -> State:
+        """The state after up to `action_repeat` frames, not yet observed."""
+        (physics, reward, frames, diverged), _ = self._frames(state, action)
         steps = state.info["steps"] + frames
         # A same-step reset leaves the figures of the episode that ended.
         begins = state.done if self.autoreset == "same_step" else jnp.array(False)
@@ -347,7 +410,7 @@ class PixelEnv(CompilesOnce):
             "episode_length": jnp.where(begins, 0, state.metrics["episode_length"]) + frames,
             "diverged": diverged,
         }
-        truncated = (steps >= self.episode_length) | episode["diverged"]
+        truncated = (steps >= state.params.episode_length) | episode["diverged"]
         return State(
             physics=physics,
             obs={},
@@ -355,27 +418,32 @@ class PixelEnv(CompilesOnce):
             terminated=physics.terminated,
             truncated=truncated & ~physics.terminated,
             metrics=physics.metrics | episode,
+            params=state.params,
             info=state.info | {"steps": steps},
         )
 
     def _is_finite(self, physics: PhysicsState) -> Bool[Array, ""]:
-        numbers = (physics.obs, physics.reward, self.physics.coordinates(physics))
-        return jnp.all(jnp.array([jnp.all(jnp.isfinite(x)) for x in numbers]))
+        values = (physics.obs, physics.reward, self.physics.coordinates(physics))
+        return jnp.all(jnp.array([jnp.all(jnp.isfinite(x)) for x in values]))
 
     def _observe(self, state: State, previous: dict[str, Array] | None, first: Bool[Array, ""]) -> State:
-        """Adds the observation, which at an episode's beginning does not remember the previous one."""
-        frames, looks = self._observer.frames(state.physics, state.info["model"], state.info.get(_LOOK, {}))
-        state = _with_looks(state, looks)
-        state = replace(state, obs=self._observer.stack(frames, previous, first) | {"state": state.physics.obs})
+        """Adds the observation; at an episode's first, the previous one does not enter the stack."""
+        images, distractors = self._observer.observe(snapshot_of(state))
+        state = with_distractors(state, distractors)
+        state = replace(state, obs=self._observer.stack(images, previous, first) | {"state": state.physics.obs})
         if self.autoreset == "same_step":
-            state = replace(state, info=state.info | {FINAL_OBSERVATION: state.obs})
+            state = replace(state, info=state.info | {FINAL_OBS: state.obs})
         return state
 
 
-def visual_key_of(key: Array) -> Array:
-    """The visual key of an environment whose key this is, if it is given none of its own."""
-    return jax.random.fold_in(key, _VISUAL)
-
-
-def _with_looks(state: State, looks: Looks) -> State:
-    return replace(state, info=state.info | {_LOOK: looks}) if looks else state
+def _read_scene(
+    model: mujoco.MjModel, infinite_planes: bool, skip_unsupported: bool, sky: tuple[Rgb, Rgb] | None
+) -> Scene:
+    scene = Scene.from_mujoco(model, skip_unsupported=check_flag("skip_unsupported", skip_unsupported), sites=True)
+    if check_flag("infinite_planes", infinite_planes):
+        scene = scene.with_infinite_planes()
+    if sky is not None:
+        sky = checked_sky(sky)
+        if not np.any(model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX):
+            scene = replace(scene, sky_rgb=jnp.array(sky, jnp.float32))
+    return scene

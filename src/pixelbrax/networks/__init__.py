@@ -5,14 +5,17 @@ from pixelbrax.networks.augmentation import random_shift
 from pixelbrax.networks.config import NetworkConfig
 from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
 from pixelbrax.networks.dynamics import Dynamics
+from pixelbrax.networks.functional import Functional, Params
 
 __all__ = [
     "ActionDistribution",
     "ActorCritic",
     "ClippedNormal",
     "Dynamics",
+    "Functional",
     "NetworkConfig",
     "Observation",
+    "Params",
     "PolicyValue",
     "TanhNormal",
     "random_shift",

@@ -1,36 +1,39 @@
-"""Policy and value of an observation, as plain `init` and `apply` functions over a dict of parameters."""
+"""Policy and value of an observation, as pure functions of parameters and running statistics."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool, Float
 
+from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
 from pixelbrax.networks.config import NetworkConfig
 from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
 from pixelbrax.networks.encoder import StateEncoder, make_encoder
+from pixelbrax.networks.functional import Functional, Params, cast
 from pixelbrax.networks.initializers import orthogonal
-from pixelbrax.networks.normalization import Statistics, no_statistics, normalized, std, with_numbers
+from pixelbrax.networks.normalization import Statistics, add_values, empty_statistics, normalize, std
 
-Params = dict[str, Any]
 Observation = Mapping[str, Array]
 """What an environment gives: "pixels", (batch, height, width, channels) uint8; "state", (batch, size) float32."""
+NetworkStatistics = dict[str, Statistics]
+"""Running statistics of a network's inputs and targets: "state", "return", as far as it normalizes them."""
 _PIXELS, _STATE, _RETURN = "pixels", "state", "return"
 
 
 class PolicyValue(NamedTuple):
-    """What a network says of observations.
+    """The output of an actor-critic for a batch of observations.
 
     Attributes:
       policy: distribution over actions.
       value: (batch,) float32, expected discounted return.
-      features: (batch, features) float32, what the policy was read from.
-      value_scale: () float32, the spread of returns so far, in which errors of values count; 1 unless values are
+      features: (batch, features) float32, input of the policy head.
+      value_scale: () float32, standard deviation of returns so far, the unit of value errors; 1 unless values are
         normalized.
     """
 
@@ -41,7 +44,7 @@ class PolicyValue(NamedTuple):
 
 
 class ActorCritic:
-    """Actor and critic. The actor sees the pixels, or the state where there are none."""
+    """Actor and critic. The actor reads the pixels, or the state where there are none."""
 
     def __init__(
         self, observation: Mapping[str, jax.ShapeDtypeStruct], frame_stack: int, action_size: int, config: NetworkConfig
@@ -52,29 +55,37 @@ class ActorCritic:
           observation: the environment's `observation_spec`.
           frame_stack: number of frames in its "pixels".
           action_size: length of the action vector.
-          config: form and sizes.
+          config: architecture and sizes.
 
         Raises:
           ConfigError: the observation has images, but none that the network reads.
         """
         if _PIXELS not in observation and (others := [name for name in observation if name != _STATE]):
             raise ConfigError(
-                f'the observation has no "pixels" but {", ".join(others)}, which the network does not read: take one '
+                f'the observation has no "pixels" but {", ".join(others)}, which the network does not read: use one '
                 'camera and outputs=("pixels",), or outputs=() to learn from states'
             )
         actor = _PIXELS if _PIXELS in observation else _STATE
-        self.reads = (actor,) if config.critic == "shared" or actor == _STATE else (_PIXELS, _STATE)
-        """The entries of an observation that it needs."""
+        self.obs_keys = (actor,) if config.critic == "shared" or actor == _STATE else (_PIXELS, _STATE)
+        """The entries of an observation that it reads."""
         self.feature_size = config.features
         self._config = config
         self._observation, self._sizes = observation, (frame_stack, action_size)
         self._dtype = jnp.dtype(config.dtype)
         self._distribution = {"tanh-normal": TanhNormal, "clipped-normal": ClippedNormal}[config.distribution]
-        shapes = {name: observation[name].shape for name in self.reads}
+        shapes = {name: observation[name].shape for name in self.obs_keys}
         states = {_STATE: shapes[_STATE][0]} if _STATE in shapes else {}
         self._normalized = states | ({_RETURN: 1} if config.normalize_value else {})
-        self._build = lambda rngs: _Module(shapes, frame_stack, action_size, config, rngs=rngs)
-        self._graph = nnx.graphdef(nnx.eval_shape(lambda: self._build(nnx.Rngs(0))))
+        self._network = Functional(lambda rngs: _Module(shapes, frame_stack, action_size, config, rngs=rngs))
+
+    @classmethod
+    def for_env(cls, env: PixelEnv, config: NetworkConfig) -> "ActorCritic":
+        """The network for an environment's observations and actions.
+
+        Raises:
+          ConfigError: the observation has images, but none that the network reads.
+        """
+        return cls(env.observation_spec, env.images.frame_stack, env.action_size, config)
 
     @property
     def is_privileged(self) -> bool:
@@ -82,63 +93,65 @@ class ActorCritic:
         return self._config.critic == "state"
 
     def init(self, key: Array) -> Params:
-        """Freshly drawn parameters, and statistics of nothing."""
-        params = nnx.to_pure_dict(nnx.state(self._build(nnx.Rngs(key)), nnx.Param))
-        statistics = {name: no_statistics(size) for name, size in self._normalized.items()}
-        return params | ({"statistics": statistics} if statistics else {})
+        """Freshly sampled parameters."""
+        return self._network.init(key)
 
-    def apply(self, params: Params, observation: Observation) -> PolicyValue:
-        """Policy and value of a batch of observations."""
-        statistics: dict[str, Statistics] = params.get("statistics", {})
-        params = {name: part for name, part in params.items() if name != "statistics"}
-        encoder = jax.tree.map(lambda x: x.astype(self._dtype), params["encoder"])
-        module = nnx.merge(self._graph, params | {"encoder": encoder})
-        seen = {name: observation[name] for name in self.reads}
-        if _STATE in seen:
-            seen[_STATE] = normalized(statistics[_STATE], seen[_STATE])
-        if self._config.blind and _PIXELS in seen:
-            seen[_PIXELS] = jnp.zeros_like(seen[_PIXELS])
-        features = module.encoder(seen[self.reads[0]]).astype(jnp.float32)
+    def init_statistics(self) -> NetworkStatistics:
+        """Running statistics before the first value."""
+        return {name: empty_statistics(size) for name, size in self._normalized.items()}
+
+    def apply(self, params: Params, statistics: NetworkStatistics, observation: Observation) -> PolicyValue:
+        """Policy and value of a batch of observations; statistics have no gradient."""
+        module = self._network.module(params | {"encoder": cast(params["encoder"], self._dtype)})
+        inputs = {name: observation[name] for name in self.obs_keys}
+        if _STATE in inputs:
+            inputs[_STATE] = normalize(statistics[_STATE], inputs[_STATE])
+        if self._config.blind and _PIXELS in inputs:
+            inputs[_PIXELS] = jnp.zeros_like(inputs[_PIXELS])
+        features = module.encoder(inputs[self.obs_keys[0]]).astype(jnp.float32)
         mean = module.policy(features)
         log_std = jnp.broadcast_to(module.log_std[...], mean.shape)
-        value = module.value(module.critic(seen[_STATE]) if self.is_privileged else features)[..., 0]
+        value = module.value(module.critic(inputs[_STATE]) if self.is_privileged else features)[..., 0]
         scale = 1.0
         if _RETURN in statistics:
             scale = std(statistics[_RETURN])[0]
             value = value * scale + jax.lax.stop_gradient(statistics[_RETURN]["mean"][0])
         return PolicyValue(self._distribution(mean, log_std), value, features, scale)
 
-    def observe(
+    def update_statistics(
         self,
         params: Params,
+        statistics: NetworkStatistics,
         observation: Observation,
         target: Float[Array, "*batch"],
         valid: Bool[Array, "*batch"],
-    ) -> Params:
-        """Parameters whose statistics count these too; those of returns without a change to any value.
+    ) -> tuple[Params, NetworkStatistics]:
+        """Adds observations and returns to the running statistics.
 
-        To be called after learning, so that what is learnt from looks as it did when it was acted on.
+        Call it after learning, so that minibatches are normalized exactly as during the rollout.
 
         Args:
-          params: before.
+          params: before; new statistics of returns rescale the value head, so that no value changes (PopArt).
+          statistics: before.
           observation: with leading axes as those of `valid`.
           target: estimated returns.
-          valid: what counts.
+          valid: which of them count.
+
+        Returns:
+          Parameters and statistics.
         """
         if not self._normalized:
-            return params
-        before = params["statistics"]
-        numbers = {_RETURN: target[..., None]} | {name: x for name, x in observation.items() if name == _STATE}
-        after = {name: with_numbers(before[name], numbers[name], valid) for name in self._normalized}
+            return params, statistics
+        values = {_RETURN: target[..., None]} | {name: x for name, x in observation.items() if name == _STATE}
+        after = {name: add_values(statistics[name], values[name], valid) for name in self._normalized}
         if _RETURN in after:
-            params = params | {"value": _preserved(params["value"], before[_RETURN], after[_RETURN])}
-        return params | {"statistics": after}
+            params = params | {"value": _preserved(params["value"], statistics[_RETURN], after[_RETURN])}
+        return params, after
 
-    def apart(self) -> "tuple[ActorCritic, ActorCritic]":
-        """Networks for algorithms whose policy and value have one each.
+    def split(self) -> "tuple[ActorCritic, ActorCritic]":
+        """Separate networks for policy and value.
 
-        The first is the policy's, with a value of its own features beside it; the second, the value's, sees what the
-        critic does.
+        The policy's has a value head on its own features beside it; the value's reads what the critic reads.
         """
         config = replace(self._config, critic="shared")
         privileged = {_STATE: self._observation[_STATE]} if self.is_privileged else self._observation
@@ -146,7 +159,7 @@ class ActorCritic:
 
 
 def _preserved(head: Params, before: Statistics, after: Statistics) -> Params:
-    """The value's head in new units, such that all values stay what they were (PopArt, van Hasselt et al. 2016)."""
+    """The value head in new units, such that all values stay what they were (PopArt, van Hasselt et al. 2016)."""
     shift, share = before["mean"] - after["mean"], std(before) / std(after)
     return {"kernel": head["kernel"] * share[None], "bias": head["bias"] * share + shift / std(after)}
 

@@ -1,4 +1,4 @@
-"""Images changed at random before a network learns from them."""
+"""Random augmentation of images."""
 
 import jax
 import jax.numpy as jnp
@@ -8,12 +8,12 @@ from jaxtyping import Array, UInt8
 def random_shift(
     pixels: UInt8[Array, "batch height width channels"], key: Array, amount: int
 ) -> UInt8[Array, "batch height width channels"]:
-    """Moves each image by up to `amount` pixels along both axes, as Yarats et al. 2021 (DrQ) do with 4.
+    """Shifts each image by up to `amount` pixels along both axes, as Yarats et al. 2021 (DrQ) do by 4.
 
     Args:
-      pixels: images; all channels of one move alike, so that motion in a stack of frames stays what it was.
-      key: of the moves.
-      amount: largest move, pixels; what moves in repeats the image's edge. 0 returns the images.
+      pixels: images; all channels of an image shift alike, so that motion in a stack of frames is preserved.
+      key: PRNG key.
+      amount: largest shift, pixels; the image's edge is repeated. 0 returns the images unchanged.
     """
     if not amount:
         return pixels

@@ -1,4 +1,4 @@
-"""Settings of the networks."""
+"""Settings of networks."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,12 +10,12 @@ _WIDEST = 1_000_000
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """The network's form and sizes."""
+    """Architecture of the networks."""
 
     encoder: Literal["patch", "nature", "impala", "drq"] = "patch"
-    """Form of the encoder: patch is quick on CPUs; the others are those of Mnih 2015, Espeholt 2018, Yarats 2021."""
+    """Encoder of images: patch is fast on CPUs; the others are those of Mnih 2015, Espeholt 2018, Yarats 2021."""
     features: int = 128
-    """Size of the feature vector that policy and value are read from."""
+    """Size of the feature vector, the input of the policy and value heads."""
     patch_size: int = 4
     """Patch encoder: side of the patches of the first layer, pixels."""
     patch_features: int = 16
@@ -23,19 +23,19 @@ class NetworkConfig:
     conv_features: tuple[int, ...] = (32, 32)
     """Patch encoder: channels of the 3x3 convolutions with stride 2 that follow."""
     critic: Literal["shared", "state"] = "shared"
-    """What values are read from: the policy's features, or the engine's state by a network of its own (privileged)."""
+    """Critic: shared reads the policy's features; state is a separate network of the engine's state (privileged)."""
     state_layers: tuple[int, ...] = (256,)
-    """Layers of the networks that read states, before the one of `features`."""
+    """Hidden layers of the networks that read states, before the one of size `features`."""
     normalize_value: bool = False
-    """Learn values in units of the spread of returns so far."""
+    """Normalize values by running statistics of returns (PopArt)."""
     distribution: Literal["tanh-normal", "clipped-normal"] = "tanh-normal"
-    """Of the actions."""
+    """Distribution of actions: a normal squashed by tanh, or clipped to -1..1."""
     initial_std: float = 0.6
     """Standard deviation of the untrained policy, before the tanh or the clipping."""
     dtype: Literal["float32", "bfloat16"] = "float32"
-    """In which the encoder computes; parameters, heads and losses stay float32."""
+    """Precision in which the encoder computes; parameters, heads and losses stay float32."""
     blind: bool = False
-    """Control experiment: the network sees black images, whatever the camera sees."""
+    """Control experiment: replace all images with black ones."""
 
     def validate(self) -> None:
         """Checks what can be checked before anything is compiled.

@@ -1,4 +1,4 @@
-"""Distributions of actions: normal variables with independent components, brought within -1..1."""
+"""Action distributions: diagonal normals, squashed or clipped to -1..1."""
 
 import abc
 from dataclasses import dataclass
@@ -15,9 +15,10 @@ _LOG_2 = 0.6931471805599453
 
 @dataclass(frozen=True)
 class ActionDistribution(abc.ABC):
-    """A normal variable with independent components, of which an action is made.
+    """A diagonal normal distribution whose samples become actions.
 
-    What is sampled is kept as it is ("raw"), where the density is exact; `action` maps it to the environment.
+    Samples are kept before they are squashed or clipped ("raw"), where the density is exact; `action` maps them to
+    actions.
 
     Attributes:
       mean: (..., action_size) float32, mean of the raw variable.
@@ -36,7 +37,7 @@ class ActionDistribution(abc.ABC):
         return self.mean
 
     def kl(self, other: Self) -> Float[Array, "*batch"]:
-        """Kullback-Leibler divergence of `other` from this, both before they become actions."""
+        """Kullback-Leibler divergence KL(self || other), of the raw normals."""
         variances = jnp.exp(2 * (self.log_std - other.log_std))
         distance = ((self.mean - other.mean) * jnp.exp(-other.log_std)) ** 2
         return jnp.sum(other.log_std - self.log_std + 0.5 * (variances + distance - 1), axis=-1)
@@ -47,11 +48,11 @@ class ActionDistribution(abc.ABC):
 
     @abc.abstractmethod
     def log_prob(self, raw: Float[Array, "*batch action_size"]) -> Float[Array, "*batch"]:
-        """Log-density of what a raw sample stands for."""
+        """Log-density of the action of a raw sample, as the learner counts it."""
 
     @abc.abstractmethod
     def entropy(self, key: Array) -> Float[Array, "*batch"]:
-        """Entropy, or an estimate of it that needs a key."""
+        """Entropy, or an estimate of it from one sample."""
 
     def _log_density(self, raw: Array) -> Array:
         z = (raw - self.mean) * jnp.exp(-self.log_std)
@@ -64,7 +65,7 @@ class ActionDistribution(abc.ABC):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class TanhNormal(ActionDistribution):
-    """tanh of a normal variable: actions in (-1, 1). The divergence of two is that of their normals."""
+    """tanh of a normal variable: actions in (-1, 1). KL divergences are those of the normals."""
 
     @override
     def action(self, raw: Float[Array, "*batch action_size"]) -> Float[Array, "*batch action_size"]:
@@ -84,7 +85,7 @@ class TanhNormal(ActionDistribution):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class ClippedNormal(ActionDistribution):
-    """A normal variable, clipped by the environment; to the learner clipping is part of the environment."""
+    """A normal variable whose actions are clipped; densities ignore the clipping, as if the environment did it."""
 
     @override
     def action(self, raw: Float[Array, "*batch action_size"]) -> Float[Array, "*batch action_size"]:

@@ -1,12 +1,12 @@
-"""Whether a transition is one that happens."""
+"""A head that tells true transitions from made-up ones."""
 
 from itertools import pairwise
-from typing import Any
 
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
+from pixelbrax.networks.functional import Functional, Params
 from pixelbrax.networks.initializers import orthogonal
 
 _HIDDEN = (256, 256)
@@ -17,23 +17,21 @@ class Dynamics:
 
     def __init__(self, feature_size: int, action_size: int):
         """A network for features and actions of these lengths."""
-        self._build = lambda rngs: _Module(2 * feature_size + action_size, rngs=rngs)
-        self._graph = nnx.graphdef(nnx.eval_shape(lambda: self._build(nnx.Rngs(0))))
+        self._network = Functional(lambda rngs: _Module(2 * feature_size + action_size, rngs=rngs))
 
-    def init(self, key: Array) -> dict[str, Any]:
-        """Freshly drawn parameters."""
-        return nnx.to_pure_dict(nnx.state(self._build(nnx.Rngs(key)), nnx.Param))
+    def init(self, key: Array) -> Params:
+        """Freshly sampled parameters."""
+        return self._network.init(key)
 
     def apply(
         self,
-        params: dict[str, Any],
+        params: Params,
         features: Float[Array, "batch features"],
         action: Float[Array, "batch action_size"],
         following: Float[Array, "batch features"],
     ) -> Float[Array, " batch"]:
-        """Logit of each transition's being true."""
-        module = nnx.merge(self._graph, params)
-        return module(jnp.concatenate([features, action, following], axis=-1))
+        """Logit of the probability that each transition is true."""
+        return self._network.module(params)(jnp.concatenate([features, action, following], axis=-1))
 
 
 class _Module(nnx.Module):

@@ -1,6 +1,6 @@
-"""From stacked frames, or an engine's state, to a feature vector, in the forms that the field uses.
+"""Encoders: from stacked frames, or an engine's state, to a feature vector.
 
-Where things are in an image is kept throughout.
+None pools over the whole image, so features keep positions.
 """
 
 from itertools import pairwise
@@ -44,7 +44,7 @@ def make_encoder(
 
 
 class PatchEncoder(nnx.Module):
-    """A patch embedding that sees motion, strided convolutions, one dense layer."""
+    """A patch embedding of frames and their differences, strided convolutions, one dense layer."""
 
     def __init__(self, pixels_shape: tuple[int, int, int], frame_stack: int, config: NetworkConfig, *, rngs: nnx.Rngs):
         height, width, channels = pixels_shape
@@ -66,7 +66,7 @@ class PatchEncoder(nnx.Module):
 
 
 class PatchEmbedding(nnx.Module):
-    """A linear map of each patch of the newest frame and of how the frames before it moved.
+    """A linear map of each patch of the newest frame and of the differences of successive frames.
 
     Its input is, in the order of the stack, twice the difference of each frame to the one before, then the newest
     frame; pixels count from 0 to 1. That is linear in the pixels, so it is folded into the kernel: the pixels
@@ -82,7 +82,7 @@ class PatchEmbedding(nnx.Module):
         kernel, bias = self._linear.kernel[...], self._linear.bias[...]
         frame_channels = pixels.shape[-1] // self._frame_stack
         folded = jnp.einsum("ic,hwcf->hwif", frames_to_motion(self._frame_stack, frame_channels) / 255.0, kernel)
-        # Mid-grey counts as zero in the newest frame; in the differences it cancels.
+        # Mid-gray counts as zero in the newest frame; in the differences it cancels.
         offset = 0.5 * kernel[:, :, -frame_channels:].sum((0, 1, 2))
         return conv(pixels, folded.astype(kernel.dtype), self._linear.stride) + (bias - offset)[None, None, None]
 
@@ -151,7 +151,7 @@ class _ImpalaStage(nnx.Module):
 
 
 class DrQEncoder(nnx.Module):
-    """Four convolutions, a dense layer, layer normalisation and tanh (Yarats et al. 2021)."""
+    """Four convolutions, a dense layer, layer normalization and tanh (Yarats et al. 2021)."""
 
     def __init__(self, pixels_shape: tuple[int, int, int], features: int, *, rngs: nnx.Rngs):
         height, width, previous = pixels_shape

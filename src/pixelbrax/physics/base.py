@@ -1,9 +1,8 @@
-"""What every physics engine gives the rest of the project."""
+"""The interface of every physics engine: `Physics` and `PhysicsState`."""
 
-import functools
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -12,26 +11,6 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics.linear import without_lapack
-from pixelbrax.precision import in_float32
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def exact(method: Method) -> Method:
-    """Lets matrix products keep all of float32's bits; GPUs and TPUs else keep 10 or 7, too few for positions.
-
-    Where JAX computes in double precision (`jax_enable_x64`), this stays in float32. Linear systems are solved without
-    LAPACK where that may hang (`linear.py`).
-    """
-
-    @in_float32
-    @functools.wraps(method)
-    def exactly(*args: Any, **kwargs: Any) -> Any:
-        with jax.default_matmul_precision("highest"), without_lapack():
-            return method(*args, **kwargs)
-
-    return exactly  # pyright: ignore[reportReturnType]
 
 
 @jax.tree_util.register_dataclass
@@ -40,14 +19,14 @@ class PhysicsState:
     """One environment's physics after a reset or a step.
 
     Attributes:
-      data: the engine's own state.
+      engine_state: the state of the engine's own environment; its type depends on the engine.
       obs: (obs_size,) float32, the engine's own observation vector.
       reward: () float32, of the step that led here.
-      terminated: () bool, whether the task ended here (never because of time).
-      metrics: the engine task's own () float32 metrics.
+      terminated: () bool, whether the task ended here; never because of a time limit.
+      metrics: () float32 each, of the engine's own environment.
     """
 
-    data: Any
+    engine_state: Any
     obs: Float[Array, "*batch obs_size"]
     reward: Float[Array, "*batch"]
     terminated: Bool[Array, "*batch"]
@@ -63,7 +42,7 @@ class Physics(Protocol):
 
     @property
     def mj_model(self) -> mujoco.MjModel:
-        """The model whose geoms are drawn."""
+        """The model whose geoms are rendered."""
         ...
 
     @property
@@ -78,20 +57,33 @@ class Physics(Protocol):
 
     @property
     def dt(self) -> float:
-        """Simulated seconds a step."""
+        """Simulated seconds per control step."""
         ...
 
     @property
     def cheap_reset(self) -> bool:
-        """Whether a reset costs so much less than a step that one can be drawn in every step and mostly dropped."""
+        """Whether a reset costs so little that one can be computed in every step, and mostly dropped."""
         ...
 
     def with_model(self, model: Any) -> "Physics":
-        """The same with other numbers in `model`, which may be traced."""
+        """A copy with another `model` of the same structure, whose arrays may be traced."""
+        ...
+
+    @property
+    def reward_weights(self) -> Mapping[str, float]:
+        """Default weights of the reward's terms, by their names; empty if the reward has none."""
+        ...
+
+    def with_reward_weights(self, weights: Mapping[str, float | Float[Array, ""]]) -> "Physics":
+        """A copy with other weights of the reward, which may be traced; weights not given stay.
+
+        Raises:
+          ConfigError: the reward has no weight of that name; the message names those it has.
+        """
         ...
 
     def reset(self, key: Array) -> PhysicsState:
-        """A freshly drawn initial state."""
+        """A sampled initial state."""
         ...
 
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
@@ -99,16 +91,16 @@ class Physics(Protocol):
         ...
 
     def coordinates(self, state: PhysicsState) -> Float[Array, " n"]:
-        """Generalized positions and velocities: what is not finite once the physics has diverged."""
+        """Generalized positions and velocities; some are not finite once the simulation has diverged."""
         ...
 
     def body_pose(self, state: PhysicsState) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
-        """World positions (metres) and rotation matrices of all bodies of `mj_model`, the world first."""
+        """World positions (meters) and rotation matrices of all bodies of `mj_model`, the world first."""
         ...
 
 
 def raw_key(key: Array) -> Array:
-    """(2,) uint32, the same key as engines know it that are older than typed keys, and may keep in their states."""
+    """The PRNG key as (2,) uint32, for engines that predate typed keys."""
     return jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else key
 
 
@@ -116,11 +108,11 @@ def checked_action(action: Any, action_size: int) -> Float[Array, " action_size"
     """An action of one environment, as float32.
 
     Args:
-      action: an array of JAX or NumPy, or numbers of Python; integers are converted.
-      action_size: the length that it must have.
+      action: an array of JAX or NumPy, or a sequence of numbers; integers are converted.
+      action_size: its length.
 
     Raises:
-      ConfigError: it has another shape, which arithmetic would broadcast, or is no array of numbers.
+      ConfigError: it has another shape, which arithmetic would silently broadcast, or is no array of numbers.
     """
     try:
         array = action if isinstance(action, jax.Array) else np.asarray(action)

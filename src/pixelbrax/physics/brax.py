@@ -1,4 +1,4 @@
-"""Environments of `brax.envs`, on any of its backends, and anyone's own Brax environments."""
+"""Environments of Brax on any of its backends: those of `brax.envs`, and other people's own."""
 
 import contextlib
 import copy
@@ -16,26 +16,27 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError, check_keywords
-from pixelbrax.physics.base import PhysicsState, checked_action, exact, raw_key
-from pixelbrax.physics.componentwise import by_component
-from pixelbrax.physics.foreign import observation_vector, refuse_wrappers, state_spec
-from pixelbrax.physics.mjx import quiet_mujoco
-from pixelbrax.precision import check_float32, in_float32
+from pixelbrax.physics._foreign import copied, physics_state, refuse_wrappers, state_spec
+from pixelbrax.physics._functions import qualified_name
+from pixelbrax.physics._mjx import quiet_mujoco
+from pixelbrax.physics._reward_weights import RewardWeights, check_weights, reward_weights_of, with_weights
+from pixelbrax.physics.base import PhysicsState, checked_action, raw_key
+from pixelbrax.xla import by_component, check_float32, exact, in_float32
 
-with warnings.catch_warnings():  # Brax warns about its own upkeep
+with warnings.catch_warnings():  # Brax warns that it is no longer maintained
     warnings.simplefilter("ignore")
     from brax import envs as brax_envs
     from brax import fluid as brax_fluid
     from brax import math as brax_math
-    from brax.envs.base import PipelineEnv, Wrapper
+    from brax.envs.base import PipelineEnv
 
 BACKENDS = ("spring", "positional", "generalized", "mjx")
-_OF_VECTORS = ("spring", "positional")  # compute with vectors and quaternions; the others with larger matrices
+_OF_VECTORS = ("spring", "positional")  # compute on vectors and quaternions; the others on larger matrices
 
 
 @contextlib.contextmanager
 def quiet_brax() -> Iterator[None]:
-    """Drops what Brax says about its own upkeep when a system is loaded, and MuJoCo's warnings with it."""
+    """Drops the warnings of Brax (no longer maintained) and of MuJoCo when a system is loaded."""
     with warnings.catch_warnings(), quiet_mujoco():
         warnings.simplefilter("ignore")
         yield
@@ -69,14 +70,14 @@ def make_brax_physics(name: str, backend: str, **kwargs: Any) -> "BraxPhysics":
 
 
 def _settings_of(kind: Any) -> list[str]:
-    """Keywords of a Brax environment's constructor, but the backend."""
+    """Keywords of a Brax environment's constructor, except the backend."""
     parameters = inspect.signature(kind).parameters.values()
     names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name != "backend"]
     return names + ["n_frames", "debug"] * (len(names) + 1 < len(parameters))  # passed on to Brax's PipelineEnv
 
 
 class _NumpyOfOldJax(ModuleType):
-    """`jax.numpy` whose `clip` still knows the keywords `a_min` and `a_max`, which JAX 0.10 no longer has."""
+    """`jax.numpy` whose `clip` takes the keywords `a_min` and `a_max`, which JAX 0.10 removed."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(jnp, name)
@@ -91,7 +92,10 @@ _FLUID_LOCK = threading.RLock()
 
 @contextlib.contextmanager
 def _fluids_on_current_jax(env: PipelineEnv) -> Iterator[None]:
-    """Lets Brax 0.14.2's forces of fluids (swimmer) be traced on JAX >= 0.10; `brax.fluid` is left as it was."""
+    """Inside it, Brax 0.14.2's fluid forces (swimmer) can be traced on JAX >= 0.10, whose `jnp.clip` lost two keywords.
+
+    Remove when: a Brax release calls `jnp.clip` with `min` and `max` in `brax/fluid.py`.
+    """
     if not env.sys.enable_fluid:
         yield
         return
@@ -103,16 +107,6 @@ def _fluids_on_current_jax(env: PipelineEnv) -> Iterator[None]:
             brax_fluid.jp = original
 
 
-def _with_system(env: Any, sys: Any) -> Any:
-    """A copy of an environment, in all its wrappers, with another system."""
-    env = copy.copy(env)
-    if isinstance(env, Wrapper):
-        env.env = _with_system(env.env, sys)
-    else:
-        env.sys = sys
-    return env
-
-
 _NUMERICS = {
     "constraint_stiffness": 8000,
     "constraint_limit_stiffness": 2500,
@@ -121,9 +115,9 @@ _NUMERICS = {
     "spring_mass_scale": 0.5,
     "spring_inertia_scale": 1,
 }
-"""Of Brax's `<custom>` numerics those that its "spring" and "positional" engines need most, and values to begin with:
+"""The `<custom>` numerics that Brax's "spring" and "positional" engines need most, with values to start from. These lie
 between those of Brax's own models (ant, halfcheetah, humanoid, ...)."""
-_DEFAULTS = (2000, 1000, 0, 0, 0, 0)  # what `brax.io.mjcf` takes for those, in this order
+_DEFAULTS = (2000, 1000, 0, 0, 0, 0)  # the defaults of `brax.io.mjcf`, in the same order
 
 
 def _warn_of_missing_numerics(env: PipelineEnv) -> None:
@@ -150,23 +144,23 @@ class BraxPhysics:
     def __init__(self, env: Any, componentwise: bool | None = None):
         """Takes a `brax.envs.Env`, also inside wrappers that do not reset, time or vectorize it.
 
-        On "spring" and "positional" it warns of a system that has none of Brax's own `<custom>` numerics: without them
+        On "spring" and "positional" it warns if the system has none of Brax's own `<custom>` numerics: without them
         joints are loose, and bodies fly apart.
 
         Args:
           env: the environment.
-          componentwise: rewrite its steps for GPUs (`componentwise.py`); by default where there is one, if the engine
-            computes with small vectors.
+          componentwise: rewrite its steps for GPUs (`xla.by_component`); by default on a GPU, if the engine computes on
+            small vectors.
 
         Raises:
-          ConfigError: it is no Brax environment whose bodies have poses; it was made in double precision; it fails;
-            or it resets, times or vectorizes itself.
+          ConfigError: it is no Brax environment whose system was loaded from MJCF; it was made in double precision; it
+            fails; or it resets, times or vectorizes itself.
         """
         refuse_wrappers(env)
         base = getattr(env, "unwrapped", env)
         if not isinstance(base, PipelineEnv) or base.sys.mj_model is None:
             raise ConfigError(
-                f"{type(base).__name__} cannot be drawn: its physics must be a brax.envs.base.PipelineEnv "
+                f"{type(base).__name__} cannot be rendered: it must be a brax.envs.base.PipelineEnv "
                 "whose system was loaded from MJCF"
             )
         check_float32(type(base).__name__, base.sys)
@@ -178,9 +172,14 @@ class BraxPhysics:
         self.mj_model: mujoco.MjModel = self._base.sys.mj_model
         self.action_size: int = env.action_size
         self.dt = float(self._base.dt)
-        # Brax's reset and step states differ in dtypes and shapes in places; everything is cast to the step's.
+        self.reward_weights: dict[str, float] = reward_weights_of(env)
         with _fluids_on_current_jax(self._base):
             self._spec = state_spec(env, self.action_size)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The engine and the class of the environment, for people."""
+        return {"engine": f"Brax {self._base.backend}", "environment": qualified_name(self._base)}
 
     @property
     def model(self) -> Any:
@@ -189,47 +188,45 @@ class BraxPhysics:
 
     def with_model(self, model: Any) -> "BraxPhysics":
         """See `Physics.with_model`."""
+        return self._with_env(copied(self._env, lambda base: setattr(base, "sys", model)))
+
+    def with_reward_weights(self, weights: RewardWeights) -> "BraxPhysics":
+        """See `Physics.with_reward_weights`."""
+        weights = check_weights(type(self._base).__name__, weights, self.reward_weights)
+        return self._with_env(with_weights(self._env, weights))
+
+    def _with_env(self, env: Any) -> "BraxPhysics":
         other = copy.copy(self)
-        other._use(_with_system(self._env, model))
+        other._use(env)
         return other
 
     def _use(self, env: Any) -> None:
         self._env: Any = env
         self._base = cast(PipelineEnv, env.unwrapped)
-        # Rewriting takes seconds: `jax.jit` keeps what comes of it.
+        # Rewriting takes seconds; `jax.jit` keeps the result.
         self._step = jax.jit(by_component(env.step)) if self._componentwise else env.step
 
     @exact
     def reset(self, key: Array) -> PhysicsState:
         """See `Physics.reset`."""
         with _fluids_on_current_jax(self._base):
-            return self._wrap(self._env.reset(raw_key(key)))
+            return physics_state(self._env.reset(raw_key(key)), self._spec)
 
     @exact
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
         """See `Physics.step`."""
         with _fluids_on_current_jax(self._base):
-            return self._wrap(self._step(state.data, checked_action(action, self.action_size)))
+            return physics_state(self._step(state.engine_state, checked_action(action, self.action_size)), self._spec)
 
     def coordinates(self, state: PhysicsState) -> Float[Array, " n"]:
         """See `Physics.coordinates`."""
-        pipeline = state.data.pipeline_state
+        pipeline = state.engine_state.pipeline_state
         return jnp.concatenate([pipeline.q, pipeline.qd])
 
     @exact
     def body_pose(self, state: PhysicsState) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
-        """See `Physics.body_pose`. Brax's links are MuJoCo's bodies without the world, which is put back in front."""
-        links = state.data.pipeline_state.x
+        """See `Physics.body_pose`. Brax's links are MuJoCo's bodies without the world, which is added in front."""
+        links = state.engine_state.pipeline_state.x
         pos = jnp.concatenate([jnp.zeros((1, 3)), links.pos])
         mat = jnp.concatenate([jnp.eye(3)[None], jax.vmap(brax_math.quat_to_3x3)(links.rot)])
         return pos, mat
-
-    def _wrap(self, state: Any) -> PhysicsState:
-        state = jax.tree.map(lambda x, spec: jnp.broadcast_to(x, spec.shape).astype(spec.dtype), state, self._spec)
-        return PhysicsState(
-            data=state,
-            obs=observation_vector(state.obs),
-            reward=state.reward.astype(jnp.float32),
-            terminated=state.done > 0,
-            metrics={name: value.astype(jnp.float32) for name, value in state.metrics.items()},
-        )

@@ -1,9 +1,9 @@
-"""Anyone's own creature: an MJCF model stepped by MJX, with a reward in JAX."""
+"""Your own MJCF model, simulated by MJX, with a reward in JAX."""
 
 import contextlib
 import copy
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +13,31 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from pixelbrax.errors import ConfigError
-from pixelbrax.physics.base import PhysicsState, checked_action, exact
-from pixelbrax.physics.functions import array, called, check_like
-from pixelbrax.physics.mjx import body_pose, check_implementation, mjx
-from pixelbrax.precision import in_float32
+from pixelbrax.errors import ConfigError, check_number
+from pixelbrax.physics._functions import array, called, check_like, qualified_name
+from pixelbrax.physics._mjx import body_pose, check_implementation, mjx
+from pixelbrax.physics._reward_weights import RewardWeights, check_weights
+from pixelbrax.physics.base import PhysicsState, checked_action
+from pixelbrax.xla import exact, in_float32
 
 Source = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 
-RewardFn = Callable[[mjx.Data, Float[Array, " action_size"], mjx.Data], Float[Array, ""]]
+RewardFn = Callable[..., Float[Array, ""]]
 TerminateFn = Callable[[mjx.Data], Bool[Array, ""]]
 ResetFn = Callable[[Array, mjx.Data], mjx.Data]
 ObserveFn = Callable[[mjx.Data], Float[Array, " obs_size"]]
 
 _REWARD = "reward_fn(data before, action, data after) -> () number"
+_WEIGHTED_REWARD = "reward_fn(data before, action, data after, weights) -> () number"
 _TERMINATE = "terminate_fn(data) -> () bool"
 _RESET = "reset_fn(key, data) -> mjx.Data"
 _OBSERVE = "observe_fn(data) -> (obs_size,) numbers"
 
-_NOISE = 0.01  # radians or metres, and a second: so much initial states differ unless `reset_fn` says otherwise
+_NOISE = 0.01  # scale of the default noise of initial states: radians or meters, and those per second
 
 
 def load_model(source: Source) -> mujoco.MjModel:
-    """The compiled model of an MJCF file, a specification, or itself.
+    """The compiled model of an MJCF file or a specification; a model is returned as it is.
 
     Raises:
       ConfigError: there is no such file, or MuJoCo cannot compile it; the message names the file and MuJoCo's reason.
@@ -56,9 +58,9 @@ def load_model(source: Source) -> mujoco.MjModel:
 
 
 class MjcfPhysics:
-    """A model and functions of its data as `Physics`.
+    """An MJCF model and functions of its data as `Physics`.
 
-    Actions in [-1, 1] span the control range of actuators that have one, and are the control of the others.
+    Actions in [-1, 1] are scaled to the control range of actuators that have one, and passed to the others unchanged.
     """
 
     cheap_reset = False  # a reset solves for the initial accelerations, which is most of a step
@@ -73,22 +75,25 @@ class MjcfPhysics:
         reset_fn: ResetFn | None = None,
         observe_fn: ObserveFn | None = None,
         control_dt: float | None = None,
+        reward_weights: Mapping[str, float] | None = None,
         implementation: str = "jax",
     ):
-        """Compiles the model and checks the functions' shapes.
+        """Compiles the model, and checks the functions by tracing them.
 
         Args:
-          source: MJCF file, `mujoco.MjSpec` or `mujoco.MjModel`.
-          reward_fn: data before, action, data after -> () reward of the step.
-          terminate_fn: data -> () bool, whether the task ends there; by default never.
-          reset_fn: key, data in the first keyframe (or the model's reference pose) -> data of an initial state; by
-            default a little noise is added to positions and velocities.
+          source: an MJCF file, a `mujoco.MjSpec` or a `mujoco.MjModel`.
+          reward_fn: data before, action, data after -> () reward of the step. With `reward_weights` it is called with
+            a fourth argument, a dict of them.
+          terminate_fn: data -> () bool, whether the episode terminates; by default never.
+          reset_fn: PRNG key, data at the first keyframe (or the reference pose) -> data of an initial state; by default
+            it adds a little noise to positions and velocities.
           observe_fn: data -> (obs_size,); by default qpos and qvel.
           control_dt: seconds an action lasts, a multiple of the model's timestep; by default one timestep.
+          reward_weights: weights of the reward's terms by name. They can change later without compiling again.
           implementation: MJX's "jax", or "warp" on an NVIDIA GPU.
 
         Raises:
-          ConfigError: the model or a number cannot be used; or a function cannot be called so, fails, or returns
+          ConfigError: the model or a number cannot be used; or a function takes other arguments, fails, or returns
             something else.
         """
         check_implementation(implementation)
@@ -97,15 +102,15 @@ class MjcfPhysics:
         self.dt = timestep if control_dt is None else control_dt
         self._substeps = round(self.dt / timestep)
         if self._substeps < 1 or not np.isclose(self._substeps * timestep, self.dt, rtol=1e-3):
-            raise ConfigError(
-                f"control_dt is {control_dt}: it must be a multiple of the model's timestep {timestep:g} s"
-            )
+            raise ConfigError(f"control_dt={control_dt} must be a multiple of the model's timestep, {timestep:g} s")
         self.action_size: int = self.mj_model.nu
         if self.action_size == 0:
-            raise ConfigError("the model has no actuators: give it at least one")
+            raise ConfigError("the model has no actuators: it needs at least one")
         with _what_mjx_lacks():
             self.model = mjx.put_model(self.mj_model, impl=implementation)
         self._reward_fn = reward_fn
+        self.reward_weights = _checked_weights(reward_weights)
+        self._weights: dict[str, Any] = dict(self.reward_weights)
         self._terminate_fn = terminate_fn or (lambda data: jnp.array(False))
         self._reset_fn = reset_fn or self._add_noise
         self._observe_fn = observe_fn or (lambda data: jnp.concatenate([data.qpos, data.qvel]))
@@ -120,10 +125,27 @@ class MjcfPhysics:
         self._reach = jnp.asarray(np.where(limited, (high - low) / 2, 1.0), jnp.float32)
         self._check_functions()
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """The engine and the functions, for people."""
+        functions = {
+            "reward_fn": self._reward_fn,
+            "terminate_fn": self._terminate_fn,
+            "reset_fn": self._reset_fn,
+            "observe_fn": self._observe_fn,
+        }
+        return {"engine": f"MJX ({self.model.impl.value})"} | {k: qualified_name(f) for k, f in functions.items()}
+
     def with_model(self, model: Any) -> "MjcfPhysics":
         """See `Physics.with_model`."""
         other = copy.copy(self)
         other.model = model
+        return other
+
+    def with_reward_weights(self, weights: RewardWeights) -> "MjcfPhysics":
+        """See `Physics.with_reward_weights`."""
+        other = copy.copy(self)
+        other._weights = self._weights | check_weights("the MJCF model's reward_fn", weights, self.reward_weights)
         return other
 
     @exact
@@ -136,22 +158,25 @@ class MjcfPhysics:
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
         """See `Physics.step`."""
         action = checked_action(action, self.action_size)
-        before: Any = state.data.replace(ctrl=self._middle + self._reach * action)
+        before: Any = state.engine_state.replace(ctrl=self._middle + self._reach * action)
         after = jax.lax.fori_loop(0, self._substeps, lambda _, data: mjx.step(self.model, data), before)
-        return self._state(after, self._reward_fn(before, action, after))
+        return self._state(after, self._reward(before, action, after))
 
     def coordinates(self, state: PhysicsState) -> Float[Array, " n"]:
         """See `Physics.coordinates`."""
-        return jnp.concatenate([state.data.qpos, state.data.qvel])
+        return jnp.concatenate([state.engine_state.qpos, state.engine_state.qvel])
 
     @exact
     def body_pose(self, state: PhysicsState) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
         """See `Physics.body_pose`."""
-        return body_pose(self.mj_model, self.model, state.data)
+        return body_pose(self.mj_model, self.model, state.engine_state)
+
+    def _reward(self, *step: Any) -> Array:
+        return self._reward_fn(*step, self._weights) if self._weights else self._reward_fn(*step)
 
     def _state(self, data: Any, reward: Array) -> PhysicsState:
         return PhysicsState(
-            data=data,
+            engine_state=data,
             obs=self._observe_fn(data).astype(jnp.float32),
             reward=jnp.asarray(reward, jnp.float32),
             terminated=jnp.asarray(self._terminate_fn(data), bool),
@@ -159,7 +184,7 @@ class MjcfPhysics:
         )
 
     def _add_noise(self, key: Array, data: Any) -> Any:
-        # Quaternions are left alone; all other coordinates are hinges, slides, or a free joint's position.
+        # All coordinates but quaternions: hinges, slides, and positions of free joints.
         model = self.mj_model
         plain = np.ones(model.nq, bool)
         for kind, start in zip(model.jnt_type, model.jnt_qposadr, strict=True):
@@ -177,10 +202,19 @@ class MjcfPhysics:
             data = jax.eval_shape(mjx.step, self.model, self._start)
         key = jax.eval_shape(lambda: jax.random.key(0))
         action = jax.ShapeDtypeStruct((self.action_size,), jnp.float32)
-        array(_REWARD, called(_REWARD, self._reward_fn, data, action, data), ndim=0)
+        form, weights = (_WEIGHTED_REWARD, (self._weights,)) if self._weights else (_REWARD, ())
+        array(form, called(form, self._reward_fn, data, action, data, *weights), ndim=0)
         array(_TERMINATE, called(_TERMINATE, self._terminate_fn, data), ndim=0, boolean=True)
         array(_OBSERVE, called(_OBSERVE, self._observe_fn, data), ndim=1)
         check_like(_RESET, called(_RESET, self._reset_fn, key, self._start), self._start)
+
+
+def _checked_weights(weights: Any) -> dict[str, float]:
+    if weights is None:
+        return {}
+    if not isinstance(weights, Mapping) or not weights or not all(isinstance(name, str) for name in weights):
+        raise ConfigError(f"reward_weights is {weights!r:.80}: it must be a dict of numbers, like {{'forward': 1.0}}")
+    return {name: check_number(f"the reward weight {name!r}", value) for name, value in weights.items()}
 
 
 @contextlib.contextmanager

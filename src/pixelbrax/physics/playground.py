@@ -1,4 +1,4 @@
-"""Environments of MuJoCo Playground, and anyone's own `MjxEnv`."""
+"""Environments of MuJoCo Playground, and other people's own `MjxEnv`s."""
 
 import contextlib
 import copy
@@ -11,11 +11,13 @@ import mujoco
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError, check_flag, check_keywords
-from pixelbrax.physics.base import PhysicsState, checked_action, exact, raw_key
-from pixelbrax.physics.foreign import observation_vector, refuse_wrappers, state_spec
-from pixelbrax.physics.mjx import body_pose, check_implementation, quiet_mujoco
-from pixelbrax.physics.suite import suite_options, use_suite_options
-from pixelbrax.precision import check_float32, in_float32
+from pixelbrax.physics._foreign import copied, physics_state, refuse_wrappers, state_spec
+from pixelbrax.physics._functions import qualified_name
+from pixelbrax.physics._mjx import body_pose, check_implementation, quiet_mujoco
+from pixelbrax.physics._reward_weights import RewardWeights, check_weights, reward_weights_of, with_weights
+from pixelbrax.physics._suite import suite_options, use_suite_options
+from pixelbrax.physics.base import PhysicsState, checked_action, raw_key
+from pixelbrax.xla import check_float32, exact, in_float32
 
 
 def make_playground_physics(name: str, implementation: str, suite: bool = False, **config: Any) -> "PlaygroundPhysics":
@@ -24,7 +26,7 @@ def make_playground_physics(name: str, implementation: str, suite: bool = False,
     Args:
       name: Playground's name, such as "CheetahRun".
       implementation: MJX's "jax", or "warp" on an NVIDIA GPU.
-      suite: simulate as the suite does: its integrator, time step, solver's iterations and so on (`suite.py`).
+      suite: simulate as the suite does, with its integrator, timestep, solver iterations and so on (`_suite.py`).
       **config: overrides of the task's configuration.
 
     Raises:
@@ -57,10 +59,10 @@ def make_playground_physics(name: str, implementation: str, suite: bool = False,
 
 
 def _with_weightless_targets(model: mujoco.MjModel) -> mujoco.MjModel:
-    """A copy for drawing, whose cameras that follow a center of mass are where the suite's are.
+    """A copy for rendering, whose cameras that follow a center of mass are where the suite's are.
 
-    The suite's targets belong to the world, and have no mass. Playground makes them bodies, whose mass changes nothing
-    but that center: the fish was out of sight in every eighth episode.
+    The suite's targets belong to the world and have no mass. Playground makes them bodies, whose mass affects only that
+    center: the fish was out of sight in one episode of eight.
     """
     model = copy.copy(model)
     targets = model.body_mocapid >= 0
@@ -71,7 +73,7 @@ def _with_weightless_targets(model: mujoco.MjModel) -> mujoco.MjModel:
 
 
 def _flat_names(config: Any) -> list[str]:
-    """Names of a configuration's settings, those of parts as "part.name"."""
+    """Names of a configuration's settings; nested ones as "part.name"."""
     names = []
     for name, value in config.items():
         names += [f"{name}.{inner}" for inner in _flat_names(value)] if hasattr(value, "items") else [name]
@@ -80,7 +82,10 @@ def _flat_names(config: Any) -> list[str]:
 
 @contextlib.contextmanager
 def _old_names_of_mujoco() -> Iterator[None]:
-    """Lets Playground 0.2's reacher load: it takes MuJoCo 3.17 for older than 3.3, by comparing strings."""
+    """Inside it, Playground 0.2's reacher loads: it compares versions as strings, so that 3.17 is before 3.3.
+
+    Remove when: a Playground release compares them as numbers, or no longer calls `MjSpec.find_body`.
+    """
     if hasattr(mujoco.MjSpec, "find_body"):
         yield
         return
@@ -91,20 +96,10 @@ def _old_names_of_mujoco() -> Iterator[None]:
         del mujoco.MjSpec.find_body
 
 
-def _with_model(env: Any, model: Any) -> Any:
-    """A copy of an environment, in all its wrappers, with another model."""
-    env = copy.copy(env)
-    if env.unwrapped is env:
-        env._mjx_model = model  # as Playground's own randomization does it
-    else:
-        env.env = _with_model(env.env, model)
-    return env
-
-
 class PlaygroundPhysics:
     """An `MjxEnv` as `Physics`."""
 
-    cheap_reset = False  # some let the body come to rest for hundreds of steps
+    cheap_reset = False  # some simulate hundreds of steps until the body is at rest
 
     @in_float32
     def __init__(self, env: Any):
@@ -125,7 +120,14 @@ class PlaygroundPhysics:
         self.mj_model: mujoco.MjModel = env.mj_model
         self.action_size: int = env.action_size
         self.dt = float(env.dt)
+        self.reward_weights: dict[str, float] = reward_weights_of(env)
         self._spec = state_spec(env, self.action_size)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The engine and the class of the environment, for people."""
+        engine = f"MJX ({self._env.mjx_model.impl.value})"
+        return {"engine": engine, "environment": qualified_name(self._env.unwrapped)}
 
     @property
     def model(self) -> Any:
@@ -134,35 +136,34 @@ class PlaygroundPhysics:
 
     def with_model(self, model: Any) -> "PlaygroundPhysics":
         """See `Physics.with_model`."""
+        # Playground's own randomization replaces the same attribute.
+        return self._with_env(copied(self._env, lambda base: setattr(base, "_mjx_model", model)))
+
+    def with_reward_weights(self, weights: RewardWeights) -> "PlaygroundPhysics":
+        """See `Physics.with_reward_weights`."""
+        weights = check_weights(type(self._env.unwrapped).__name__, weights, self.reward_weights)
+        return self._with_env(with_weights(self._env, weights))
+
+    def _with_env(self, env: Any) -> "PlaygroundPhysics":
         other = copy.copy(self)
-        other._env = _with_model(self._env, model)
+        other._env = env
         return other
 
     @exact
     def reset(self, key: Array) -> PhysicsState:
         """See `Physics.reset`."""
-        return self._wrap(self._env.reset(raw_key(key)))
+        return physics_state(self._env.reset(raw_key(key)), self._spec)
 
     @exact
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
         """See `Physics.step`."""
-        return self._wrap(self._env.step(state.data, checked_action(action, self.action_size)))
+        return physics_state(self._env.step(state.engine_state, checked_action(action, self.action_size)), self._spec)
 
     def coordinates(self, state: PhysicsState) -> Float[Array, " n"]:
         """See `Physics.coordinates`."""
-        return jnp.concatenate([state.data.data.qpos, state.data.data.qvel])
+        return jnp.concatenate([state.engine_state.data.qpos, state.engine_state.data.qvel])
 
     @exact
     def body_pose(self, state: PhysicsState) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
         """See `Physics.body_pose`."""
-        return body_pose(self.mj_model, self._env.mjx_model, state.data.data)
-
-    def _wrap(self, state: Any) -> PhysicsState:
-        state = jax.tree.map(lambda x, spec: jnp.broadcast_to(x, spec.shape).astype(spec.dtype), state, self._spec)
-        return PhysicsState(
-            data=state,
-            obs=observation_vector(state.obs),
-            reward=state.reward.astype(jnp.float32),
-            terminated=state.done > 0,
-            metrics={name: value.astype(jnp.float32) for name, value in state.metrics.items()},
-        )
+        return body_pose(self.mj_model, self._env.mjx_model, state.engine_state.data)

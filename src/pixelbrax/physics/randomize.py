@@ -1,7 +1,7 @@
-"""Models that differ from episode to episode: domain randomization in the form that Brax and Playground have."""
+"""Domain randomization: models that differ from episode to episode, by functions in the form of Brax and Playground."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -9,68 +9,88 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from pixelbrax.errors import ConfigError
+from pixelbrax.physics._functions import called
 from pixelbrax.physics.base import Physics, raw_key
-from pixelbrax.physics.functions import called
 
 RandomizationFn = Callable[[Any, Array], tuple[Any, Any]]
-"""(model, (n, 2) uint32 keys) -> model, in_axes: a model of n environments, whose leaves have a leading axis of n where
-`in_axes`, a tree like the model (or a prefix of one), has 0, and are shared where it has None."""
+"""(model, (n, 2) uint32 keys) -> model, in_axes. The result is a model of n environments: a leaf has a leading axis
+of n where `in_axes`, a tree like the model or a prefix of one, has 0; it is shared where that has None."""
 
 _FORM = "randomization_fn(model, keys) -> model, in_axes"
 
 
 class Randomizer:
-    """Draws the numbers of an engine's model that a randomization function changes, and puts them in."""
+    """Samples the parameters of an engine's model that a randomization function changes, and applies them."""
 
     def __init__(self, physics: Physics, function: RandomizationFn | None):
-        """Finds out which numbers those are; none if there is no function.
+        """Traces the function to see which parameters it changes; without a function there are none.
 
         Raises:
-          ConfigError: the function does not return what it should, or changes nothing.
+          ConfigError: the function returns something else than a model and its axes, or changes nothing.
         """
         self._physics = physics
         self._function = function
         if function is None:
             return
         model = physics.model
-        # A task's own colors are in the MuJoCo model alone; the function shall start from what is seen.
+        # A task's own colors are in the MuJoCo model alone; the function starts from the colors that are rendered.
         if getattr(model, "geom_rgba", None) is not None:
             model = model.replace(geom_rgba=jnp.asarray(physics.mj_model.geom_rgba[: len(model.geom_rgba)]))
         self._model = model
         paths, self._structure = jax.tree_util.tree_flatten_with_path(model)
         self._leaves = [leaf for _, leaf in paths]
         names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in paths]
-        self._drawn = {names[i]: (i, axis) for i, axis in enumerate(self._axes(names)) if axis is not None}
-        if not self._drawn:
-            raise ConfigError("randomization_fn changes nothing: its in_axes must have a 0 for each leaf that it draws")
-        drawn = jax.eval_shape(self.draw, jax.random.key(0))
-        for name, (i, _) in self._drawn.items():
-            if drawn[name].shape != jnp.shape(self._leaves[i]):
+        self._changed = {names[i]: (i, axis) for i, axis in enumerate(self._axes(names)) if axis is not None}
+        if not self._changed:
+            raise ConfigError("randomization_fn changes nothing: its in_axes must have 0 for each leaf that it samples")
+        sampled = jax.eval_shape(self.sample, jax.random.key(0))
+        for name, (i, _) in self._changed.items():
+            if sampled[name].shape != jnp.shape(self._leaves[i]):
                 raise ConfigError(
-                    f"randomization_fn draws {name!r} of shape {drawn[name].shape} for an environment: "
+                    f"randomization_fn samples {name!r} of shape {sampled[name].shape} for an environment: "
                     f"the model's has {jnp.shape(self._leaves[i])}"
                 )
 
     @property
-    def draws(self) -> bool:
+    def active(self) -> bool:
         """Whether there is a function."""
         return self._function is not None
 
-    def draw(self, key: Array) -> dict[str, Array]:
-        """One environment's numbers, by their names in the model ("geom_friction", "link.inertia.mass", ...)."""
+    def sample(self, key: Array) -> dict[str, Array]:
+        """One environment's parameters, by their names in the model ("geom_friction", "link.inertia.mass", ...)."""
         if self._function is None:
             return {}
         model, _ = self._function(self._model, raw_key(key)[None])
         leaves = jax.tree.leaves(model)
-        return {name: jnp.take(leaves[i], 0, axis=axis) for name, (i, axis) in self._drawn.items()}
+        return {name: jnp.take(leaves[i], 0, axis=axis) for name, (i, axis) in self._changed.items()}
 
-    def physics(self, drawn: dict[str, Array]) -> Physics:
-        """The engine with these numbers in its model."""
-        if not drawn:
+    @property
+    def scalable(self) -> list[str]:
+        """Names of the sampled parameters whose range `scaled` changes: all that are not integers."""
+        if self._function is None:
+            return []
+        return [name for name, (i, _) in self._changed.items() if jnp.issubdtype(self._leaves[i].dtype, jnp.floating)]
+
+    def scaled(self, sampled: dict[str, Array], ranges: Mapping[str, Array | float]) -> dict[str, Array]:
+        """The parameters with their distances from the model's own multiplied.
+
+        Args:
+          sampled: as `sample` gives them.
+          ranges: () factor of each, by name: 0 gives the model's own value, 1 exactly the sample.
+        """
+        result = dict(sampled)
+        for name, factor in ranges.items():
+            own, sample = self._leaves[self._changed[name][0]], sampled[name]
+            result[name] = jnp.where(factor == 1, sample, own + factor * (sample - own)).astype(sample.dtype)
+        return result
+
+    def apply(self, params: dict[str, Array]) -> Physics:
+        """The engine with these parameters in its model."""
+        if not params:
             return self._physics
         leaves = list(self._leaves)
-        for name, (i, _) in self._drawn.items():
-            leaves[i] = drawn[name]
+        for name, (i, _) in self._changed.items():
+            leaves[i] = params[name]
         return self._physics.with_model(jax.tree.unflatten(self._structure, leaves))
 
     def _axes(self, names: list[str]) -> list[int | None]:
@@ -89,7 +109,7 @@ class Randomizer:
         model = called(_FORM, trace, self._model, jax.ShapeDtypeStruct((1, 2), jnp.uint32))
         in_axes, computed = returned[0]
         if jax.tree.structure(model) != self._structure:
-            raise ConfigError("randomization_fn returns a model of another structure than the one it was given")
+            raise ConfigError("randomization_fn returns a model of another structure than the one it is given")
         try:
             shared = -1
             axes = jax.tree.map(
@@ -109,14 +129,14 @@ class Randomizer:
 
 
 def _check_axis(name: str, axis: Any, shape: tuple[int, ...], own: tuple[int, ...], changed: bool) -> None:
-    """Refuses a leaf of one environment whose batch axis is not as in_axes says.
+    """Checks that a leaf's batch axis is where `in_axes` says.
 
     Args:
       name: of the leaf.
-      axis: what in_axes has for it.
-      shape: as it was returned for one key.
-      own: as the model has it.
-      changed: whether it was computed.
+      axis: its entry in `in_axes`.
+      shape: of the leaf returned for one key.
+      own: shape of the model's leaf.
+      changed: whether the function computed it.
     """
     if axis is None:
         if changed or shape != own:

@@ -1,4 +1,4 @@
-"""Motion that was recorded, played back: for pictures of a model without an engine, and without compiling one."""
+"""Recorded motion played back: pictures of a model without compiling an engine. For tests and benchmarks."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from pixelbrax.physics.base import PhysicsState
 
 
 class RecordedPhysics:
-    """Plays the poses of all bodies, frame by frame, and stays at the last; actions do nothing, rewards are 0."""
+    """Plays recorded poses frame by frame and stays at the last. Actions have no effect; rewards are 0."""
 
     model = None
     cheap_reset = True
@@ -24,27 +24,28 @@ class RecordedPhysics:
         xmat: Float[np.ndarray, "frame nbody 3 3"],
         dt: float,
     ):
-        """Takes the model, and of each frame the bodies' world positions (metres) and rotation matrices.
+        """Takes the poses of all bodies in each frame.
 
         Args:
-          model: whose bodies they are.
-          xpos: positions.
+          model: the model that has these bodies.
+          xpos: world positions, meters.
           xmat: rotation matrices.
           dt: seconds between frames.
         """
         self.mj_model = model
+        self.reward_weights: dict[str, float] = {}
         self.dt = dt
         self._xpos, self._xmat = (np.asarray(x, np.float32) for x in (xpos, xmat))
 
     @classmethod
     def of_random_controls(cls, model: mujoco.MjModel, num_frames: int, dt: float, seed: int = 0) -> "RecordedPhysics":
-        """What MuJoCo makes of smoothly random controls.
+        """Motion that MuJoCo simulates under smoothed random controls.
 
         Args:
           model: the model.
-          num_frames: frames, the initial state included.
+          num_frames: number of frames, including the initial state.
           dt: seconds between them.
-          seed: of the controls.
+          seed: seeds the controls.
         """
         data, rng = mujoco.MjData(model), np.random.default_rng(seed)
         xpos, xmat = [], []
@@ -58,7 +59,11 @@ class RecordedPhysics:
         return cls(model, np.stack(xpos), np.stack(xmat), dt)
 
     def with_model(self, model: Any) -> "RecordedPhysics":
-        """The same: a recording does not depend on the model's numbers."""
+        """Itself: a recording does not depend on the model."""
+        return self
+
+    def with_reward_weights(self, weights: Any) -> "RecordedPhysics":
+        """Itself: the reward is always 0."""
         return self
 
     def reset(self, key: Array) -> PhysicsState:
@@ -67,16 +72,16 @@ class RecordedPhysics:
 
     def step(self, state: PhysicsState, action: Array) -> PhysicsState:
         """The next frame."""
-        return self.at(jnp.minimum(state.data + 1, len(self._xpos) - 1))
+        return self.at(jnp.minimum(state.engine_state + 1, len(self._xpos) - 1))
 
     def coordinates(self, state: PhysicsState) -> Array:
-        """Nothing that could diverge."""
+        """A constant: a recording cannot diverge."""
         return jnp.zeros(1)
 
     def body_pose(self, state: PhysicsState) -> tuple[Array, Array]:
-        """Of the frame."""
-        return jnp.asarray(self._xpos)[state.data], jnp.asarray(self._xmat)[state.data]
+        """The poses of the current frame."""
+        return jnp.asarray(self._xpos)[state.engine_state], jnp.asarray(self._xmat)[state.engine_state]
 
     def at(self, frame: Array) -> PhysicsState:
-        """That frame, () int32."""
+        """The state at a frame, () int32."""
         return PhysicsState(frame, frame.astype(jnp.float32)[None], jnp.zeros(()), jnp.array(False), {})

@@ -1,4 +1,4 @@
-"""Choosing between two states of which some arrays may not belong to one environment."""
+"""Selection between two states, some of whose arrays may belong to a whole batch."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 
-def select(condition: Bool[Array, ""], if_true: Any, if_false: Any) -> Any:
+def select_state(condition: Bool[Array, ""], if_true: Any, if_false: Any) -> Any:
     """`jnp.where` on all arrays of two pytrees of one structure.
 
-    MJX's data choose for themselves: Warp keeps the contacts of a whole batch in arrays that have no place for each
-    environment, of which those of `if_false` stay.
+    MJX's data select by their own method: Warp keeps the contacts of a whole batch in arrays without an axis for the
+    environments, and those of `if_false` are kept.
     """
 
     def choose(a: Any, b: Any) -> Any:

@@ -1,17 +1,20 @@
-"""Analytic ray casting of MuJoCo scenes in pure JAX. Knows nothing of reinforcement learning."""
+"""Analytic ray casting of MuJoCo scenes in pure JAX. Knows nothing of reinforcement learning.
+
+All that other rooms use is here; the modules behind it are private to the room.
+"""
 
 from pixelbrax.render.camera import Camera, ModelCamera, check_camera, check_fovy, look_at, orbit
-from pixelbrax.render.follow import LightsAt, moving_lights
-from pixelbrax.render.materialize import materialized
-from pixelbrax.render.read import UnsupportedGeomError
+from pixelbrax.render.light_motion import LightsAt, moving_lights
+from pixelbrax.render.randomize import randomize_scene, randomized_model
+from pixelbrax.render.read import VISIBLE_GROUPS, UnsupportedGeomError
 from pixelbrax.render.renderer import OUTPUTS, SAMPLES, Frame, Output, render
 from pixelbrax.render.scene import GeomPose, LightKind, Pattern, Scene
 from pixelbrax.render.shade import unpack
-from pixelbrax.render.vary import varied_model, vary_scene
 
 __all__ = [
     "OUTPUTS",
     "SAMPLES",
+    "VISIBLE_GROUPS",
     "Camera",
     "Frame",
     "GeomPose",
@@ -25,11 +28,10 @@ __all__ = [
     "check_camera",
     "check_fovy",
     "look_at",
-    "materialized",
     "moving_lights",
     "orbit",
+    "randomize_scene",
+    "randomized_model",
     "render",
     "unpack",
-    "varied_model",
-    "vary_scene",
 ]

@@ -1,4 +1,4 @@
-"""The pinhole camera, and the ways to place one."""
+"""The pinhole camera, and ways to place it."""
 
 import operator
 from collections.abc import Sequence
@@ -13,12 +13,10 @@ from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.render.concrete import check_array
+from pixelbrax.render.tolerances import MIN_LENGTH, MIN_SINE_TO_UP, ROTATION_ERROR
 
 _MODE = mujoco.mjtCamLight
 _X, _Y = np.eye(3, dtype=np.float32)[:2]
-_SHORT = 1e-9  # metres; a shorter vector has no direction
-_PARALLEL = 1e-6  # sine of the angle below which two directions count as parallel
-_ROTATION = 1e-3  # so far a matrix may be from a rotation, as float32 and users' digits are
 
 
 @jax.tree_util.register_dataclass
@@ -27,7 +25,7 @@ class Camera:
     """A pinhole camera in MuJoCo's convention: it looks along its own -z, with +y up in the image.
 
     Attributes:
-      pos: (3,) float32, metres, world frame.
+      pos: (3,) float32, meters, world frame.
       mat: (3, 3) float32, camera-to-world rotation; its columns are the camera's right, up and backward axes.
       fovy: () float32, vertical field of view in degrees.
     """
@@ -38,15 +36,15 @@ class Camera:
 
 
 def check_camera(camera: Camera) -> Camera:
-    """The camera; numbers that are only known while a program runs (tracers) are not checked.
+    """Returns the camera after checking it; traced values are not checked.
 
     Raises:
-      ConfigError: a number is not finite, `fovy` is outside (0, 180), `mat` is no rotation, or a shape is wrong.
+      ConfigError: a value is not finite, `fovy` is outside (0, 180), `mat` is no rotation, or a shape is wrong.
     """
     check_array("the camera's pos", camera.pos, (3,))
     check_fovy("the camera's fovy", camera.fovy)
     mat = check_array("the camera's mat", camera.mat, (3, 3))
-    if mat is not None and not (np.allclose(mat.T @ mat, np.eye(3), atol=_ROTATION) and np.linalg.det(mat) > 0):
+    if mat is not None and not (np.allclose(mat.T @ mat, np.eye(3), atol=ROTATION_ERROR) and np.linalg.det(mat) > 0):
         raise ConfigError(
             "the camera's mat is no rotation: its columns must be the camera's right, up and backward axes, of length 1"
         )
@@ -55,9 +53,9 @@ def check_camera(camera: Camera) -> Camera:
 
 def check_fovy(name: str, fovy: Any) -> None:
     """Raises ConfigError if a vertical field of view is known and not within (0, 180) degrees."""
-    number = check_array(name, fovy, ())
-    if number is not None and not 0 < number < 180:
-        raise ConfigError(f"{name} is {number:g} degrees: a vertical field of view must be above 0 and below 180")
+    degrees = check_array(name, fovy, ())
+    if degrees is not None and not 0 < degrees < 180:
+        raise ConfigError(f"{name} is {degrees:g} degrees: a vertical field of view must be above 0 and below 180")
 
 
 def look_at(
@@ -68,37 +66,37 @@ def look_at(
 ) -> Camera:
     """A camera at `pos` whose image center shows `target` and whose image is upright with respect to `up`.
 
-    Along `up` itself nothing is upright. There the image's right is the world's +x, as for MuJoCo's cameras of mode
-    targetbody: straight down, +y is up in the image, and straight up, -y is; both as `orbit` has them at azimuth 90. If
-    the line of sight is the x axis, the image's right is +y.
+    If the line of sight is parallel to `up`, the image's right is the world's +x, as for MuJoCo's cameras of mode
+    targetbody: looking straight down, +y is up in the image, and looking straight up, -y is; `orbit` does the same at
+    azimuth 90. If the line of sight is the x axis, the image's right is +y.
 
     Args:
-      pos: (3,) metres, world frame.
-      target: (3,) metres, world frame; must differ from `pos`. Where a program finds out only while it runs that they
-        do not, the camera looks along -x, as MuJoCo's.
+      pos: (3,) meters, world frame.
+      target: (3,) meters, world frame; must differ from `pos`. If traced values turn out to be equal, the camera
+        looks along -x, as MuJoCo's.
       fovy: vertical field of view, degrees, above 0 and below 180.
-      up: world direction that points up in the image, of any length but 0.
+      up: world direction that points up in the image; its length must not be 0.
 
     Raises:
-      ConfigError: a number that is known when the function is called cannot be used.
+      ConfigError: a value that is not traced cannot be used.
     """
     given = check_array("look_at's pos", pos, (3,)), check_array("look_at's target", target, (3,))
-    if given[0] is not None and given[1] is not None and np.linalg.norm(given[0] - given[1]) < _SHORT:
+    if given[0] is not None and given[1] is not None and np.linalg.norm(given[0] - given[1]) < MIN_LENGTH:
         raise ConfigError(
             f"a camera at {given[0].tolist()} cannot look at that same place: give another position or target"
         )
     check_fovy("look_at's fovy", fovy)
     upward = check_array("look_at's up", up, (3,))
-    if upward is not None and np.linalg.norm(upward) < _SHORT:
+    if upward is not None and np.linalg.norm(upward) < MIN_LENGTH:
         raise ConfigError("look_at's up is a vector of length 0: it must have a direction, such as (0, 0, 1)")
     return _upright(pos, target, fovy, up)
 
 
 def _upright(pos: Any, target: Any, fovy: Any, up: Any = (0.0, 0.0, 1.0)) -> Camera:
-    """`look_at` without its checks, for numbers that come from a state."""
+    """`look_at` without its checks, for values that come from a state."""
     pos, target = jnp.asarray(pos, jnp.float32), jnp.asarray(target, jnp.float32)
     toward = pos - target
-    toward = jnp.where(jnp.dot(toward, toward) < _SHORT**2, _X, toward)
+    toward = jnp.where(jnp.dot(toward, toward) < MIN_LENGTH**2, _X, toward)
     backward = toward / jnp.linalg.norm(toward)
     right = _level(jnp.asarray(up, jnp.float32), backward)
     right = right / jnp.linalg.norm(right)
@@ -107,10 +105,10 @@ def _upright(pos: Any, target: Any, fovy: Any, up: Any = (0.0, 0.0, 1.0)) -> Cam
 
 
 def _level(up: Float[Array, "3"], backward: Float[Array, "3"]) -> Float[Array, "3"]:
-    """A vector to the right in the image: at right angles to `up`, or where that is the line of sight, near an axis."""
+    """A vector to the right in the image: perpendicular to `up`, or near an axis if `up` is the line of sight."""
     across = jnp.cross(up, backward)
     axis = jnp.where(jnp.abs(backward[0]) < 0.9, _X, _Y)
-    parallel = jnp.dot(across, across) < _PARALLEL**2 * jnp.dot(up, up)
+    parallel = jnp.dot(across, across) < MIN_SINE_TO_UP**2 * jnp.dot(up, up)
     return jnp.where(parallel, axis - jnp.dot(axis, backward) * backward, across)
 
 
@@ -121,22 +119,22 @@ def orbit(
     elevation: Float[Array, ""] | float,
     fovy: Float[Array, ""] | float = 45.0,
 ) -> Camera:
-    """MuJoCo's free camera (mjvCamera): it looks at `lookat` from `distance` metres.
+    """MuJoCo's free camera (mjvCamera): it looks at `lookat` from `distance` meters.
 
     Args:
-      lookat: (3,) metres, world frame.
-      distance: metres, positive.
+      lookat: (3,) meters, world frame.
+      distance: meters, positive.
       azimuth: degrees; 0 looks along +x, 90 along +y.
       elevation: degrees; negative looks down. At -90 the image's up is the azimuth's direction, at 90 its opposite.
       fovy: vertical field of view, degrees, above 0 and below 180; 45 is MuJoCo's default for free cameras.
 
     Raises:
-      ConfigError: a number that is known when the function is called cannot be used.
+      ConfigError: a value that is not traced cannot be used.
     """
     check_array("orbit's lookat", lookat, (3,))
     length = check_array("orbit's distance", distance, ())
-    if length is not None and length < _SHORT:
-        raise ConfigError(f"orbit's distance is {length:g}: it must be a positive number of metres")
+    if length is not None and length < MIN_LENGTH:
+        raise ConfigError(f"orbit's distance is {length:g}: it must be a positive number of meters")
     check_array("orbit's azimuth", azimuth, ())
     check_array("orbit's elevation", elevation, ())
     check_fovy("orbit's fovy", fovy)
@@ -153,8 +151,8 @@ def orbit(
 class ModelCamera:
     """A camera of a MuJoCo model, which becomes a `Camera` once the bodies' poses are known.
 
-    It serves engines that do not compute `cam_xpos` themselves; where MuJoCo's or MJX's data are at hand, `of` reads
-    those. Sources: MuJoCo's documentation of `camera/mode`, and `mj_camlight`.
+    It serves engines that do not compute `cam_xpos` themselves; `of` reads MuJoCo's data. Sources: MuJoCo's
+    documentation of `camera/mode`, and `mj_camlight`.
 
     Attributes:
       mode: `mujoco.mjtCamLight`.
@@ -164,7 +162,7 @@ class ModelCamera:
       pos, mat: (3,), (3, 3) pose in the body's frame (modes fixed, targetbody, targetbodycom).
       world_offset, com_offset, world_mat: (3,), (3,), (3, 3) offset from the body's position, from its subtree's
         center of mass, and orientation, in the world frame (modes track and trackcom).
-      mass, center: (nbody,), (nbody, 3) kilogram; center of mass in the body's frame, metres.
+      mass, center: (nbody,), (nbody, 3) kilograms; center of mass in the body's frame, meters.
       fovy: () degrees.
     """
 
@@ -186,7 +184,7 @@ class ModelCamera:
         """The model's camera of that name or id.
 
         Raises:
-          ConfigError: there is none (the message lists the model's cameras), or none that can be drawn.
+          ConfigError: there is no such camera (the message lists the model's cameras), or it is not supported.
         """
         names = [model.camera(i).name for i in range(model.ncam)]
         index = _index_of(camera, names)
@@ -216,7 +214,7 @@ class ModelCamera:
         )
 
     def at(self, xpos: Float[Array, "nbody 3"], xmat: Float[Array, "nbody 3 3"]) -> Camera:
-        """The camera when the bodies are at `xpos` (metres) with orientations `xmat`, world first."""
+        """The camera when the bodies are at `xpos` (meters) with orientations `xmat`, world first."""
         if self.mode == _MODE.mjCAMLIGHT_TRACK:
             return Camera(xpos[self.body] + self.world_offset, self.world_mat, self.fovy)
         if self.mode == _MODE.mjCAMLIGHT_TRACKCOM:
@@ -230,7 +228,7 @@ class ModelCamera:
         return _upright(pos, self._center_of_mass(self.target, xpos, xmat), self.fovy)
 
     def of(self, data: mujoco.MjData) -> Camera:
-        """The camera in MuJoCo's data, for which `mj_forward` has been called."""
+        """The camera in MuJoCo's data, after `mj_forward`."""
         return self.at(jnp.asarray(data.xpos, jnp.float32), jnp.asarray(data.xmat, jnp.float32).reshape(-1, 3, 3))
 
     def _center_of_mass(
@@ -260,14 +258,14 @@ def center_of_mass(
     xpos: Float[Array, "nbody 3"],
     xmat: Float[Array, "nbody 3 3"],
 ) -> Float[Array, "3"]:
-    """Of a body and all its descendants, world frame, metres; a massless subtree's is its root's own.
+    """Center of mass of a body and all its descendants, world frame, meters; without mass, that of the body alone.
 
     Args:
       root: the body.
-      parents: of each body.
-      mass: kilogram.
-      center: centers of mass in the bodies' frames, metres.
-      xpos: the bodies' world positions, metres.
+      parents: the parent of each body.
+      mass: kilograms.
+      center: centers of mass in the bodies' frames, meters.
+      xpos: the bodies' world positions, meters.
       xmat: their rotation matrices.
     """
     inside = [i == root for i in range(len(parents))]
@@ -285,9 +283,9 @@ def _rotate(mat: Float[Array, "*batch 3 3"], vector: Float[Array, "*batch 3"]) -
 
 
 def rotation_matrices(quat: np.ndarray | Array) -> Any:
-    """(..., 3, 3) of (..., 4) unit quaternions, real part first, as MuJoCo has them.
+    """(..., 3, 3) rotation matrices of (..., 4) unit quaternions, real part first, as in MuJoCo.
 
-    NumPy arrays stay such, in double precision.
+    NumPy arrays stay NumPy arrays, in double precision.
     """
     xp: Any = np if isinstance(quat, np.ndarray) else jnp
     w, x, y, z = xp.moveaxis(quat, -1, 0)

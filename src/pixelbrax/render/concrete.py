@@ -1,4 +1,4 @@
-"""Numbers that are known before a program runs, and checks of them; tracers pass, for nobody knows theirs yet."""
+"""Checks of arrays whose values are known before a program runs; traced arrays pass, since they have no values yet."""
 
 from typing import Any
 
@@ -10,15 +10,15 @@ from pixelbrax.errors import ConfigError
 
 
 def check_array(name: str, x: Any, shape: tuple[int, ...]) -> np.ndarray | None:
-    """A finite array of a shape, in double precision; None if its numbers are not known yet.
+    """A finite array of a shape, in double precision; None if its values are not known yet.
 
     Args:
-      name: of the argument, for the message.
-      x: an array of JAX or NumPy, or (nested) numbers of Python.
-      shape: that it must have, known or not.
+      name: the argument, for the message.
+      x: an array of JAX or NumPy, or (nested) Python numbers.
+      shape: the shape that it must have, also if it is traced.
 
     Raises:
-      ConfigError: it has another shape, is no array of numbers, or is not finite.
+      ConfigError: it has another shape, does not consist of numbers, or is not finite.
     """
     rule = f"it must be numbers of shape {shape}" if shape else "it must be a number"
     known = _is_known(x)
@@ -32,14 +32,14 @@ def check_array(name: str, x: Any, shape: tuple[int, ...]) -> np.ndarray | None:
         raise ConfigError(f"{name} has shape {array.shape}: {rule}")
     if not known:
         return None
-    numbers = np.asarray(array, np.float64)
-    if not np.isfinite(numbers).all():
-        raise ConfigError(f"{name} is {numbers.tolist()}: it must be finite")
-    return numbers
+    values = np.asarray(array, np.float64)
+    if not np.isfinite(values).all():
+        raise ConfigError(f"{name} is {values.tolist()}: it must be finite")
+    return values
 
 
 def _is_known(x: Any) -> bool:
-    """Whether all numbers are at hand: no tracers, and no arrays that lie on other machines."""
+    """Whether all values are at hand: no tracers, and no arrays on other machines."""
     leaves = jax.tree.leaves(x)
     traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
     return not traced and all(leaf.is_fully_addressable for leaf in leaves if isinstance(leaf, jax.Array))

@@ -1,4 +1,4 @@
-"""How strongly each light reaches each pixel, by the equations of OpenGL's fixed pipeline, which MuJoCo draws with.
+"""How strongly each light reaches each pixel, by the equations of OpenGL's fixed pipeline, which MuJoCo uses.
 
 Source: OpenGL 2.1 specification, section 2.14.1, with a local viewer and one-sided lighting, per pixel instead of per
 vertex.
@@ -11,13 +11,17 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from pixelbrax.render.camera import Camera
-from pixelbrax.render.known import Known, select
-from pixelbrax.render.raycast import CameraGeoms, Pixels, Rays, Scalar, Vector, dot
+from pixelbrax.render.rays import Pixels, Scalar, Triple, dot, subtract
 from pixelbrax.render.scene import LightKind, Scene
 from pixelbrax.render.shadow import in_shadow
-from pixelbrax.render.surface import Number, Surface
-
-_SMALLEST_LOG = -80.0  # exp of it is still a normal float32
+from pixelbrax.render.shot import Hit, Shot
+from pixelbrax.render.tolerances import (
+    MIN_COSINE,
+    MIN_LOG,
+    MIN_LOG10,
+    MIN_SQUARED_DISTANCE,
+    MIN_SQUARED_HALF_VECTOR,
+)
 
 
 class Illumination(NamedTuple):
@@ -40,11 +44,12 @@ class Illumination(NamedTuple):
     specular_rgb: Float[Array, "3"]
 
 
-def headlight(scene: Scene, facts: Known, rays: Rays, number: Number, surface: Surface) -> Illumination:
+def headlight(shot: Shot, hit: Hit) -> Illumination:
     """The light that shines along the camera's -z, without shadows."""
+    scene = shot.scene
     to_light = (jnp.zeros(()), jnp.zeros(()), jnp.ones(()))
-    cosine = surface.normal[2]
-    specular = _highlight(scene, facts, rays, number, surface, to_light, cosine) if facts.highlights[0] else None
+    cosine = hit.normal[2]
+    specular = _highlight(shot, hit, to_light, cosine) if shot.facts.highlights[0] else None
     return Illumination(
         ambient=jnp.ones(()),
         diffuse=jnp.maximum(cosine, 0.0),
@@ -56,18 +61,9 @@ def headlight(scene: Scene, facts: Known, rays: Rays, number: Number, surface: S
     )
 
 
-def model_light(
-    scene: Scene,
-    facts: Known,
-    camera: Camera,
-    geoms: CameraGeoms,
-    rays: Rays,
-    number: Number,
-    surface: Surface,
-    index: int,
-    shadows: bool,
-) -> Illumination:
-    """The scene's light number `index`."""
+def model_light(shot: Shot, hit: Hit, index: int) -> Illumination:
+    """One of the scene's lights, by its index."""
+    scene, camera = shot.scene, shot.camera
     kind = scene.light_kind[index]
     direction = _to_camera(camera, scene.light_dir[index])
     ambient = jnp.ones(())
@@ -76,22 +72,22 @@ def model_light(
         reach = jnp.inf
     else:
         position = _to_camera(camera, scene.light_pos[index] - camera.pos)
-        toward = (position[0] - surface.point[0], position[1] - surface.point[1], position[2] - surface.point[2])
+        toward = subtract((position[0], position[1], position[2]), hit.point)
         squared_distance = dot(toward, toward)
-        inverse = jax.lax.rsqrt(jnp.maximum(squared_distance, 1e-12))
+        inverse = jax.lax.rsqrt(jnp.maximum(squared_distance, MIN_SQUARED_DISTANCE))
         unit = (toward[0] * inverse, toward[1] * inverse, toward[2] * inverse)
         constant, linear, quadratic = scene.light_attenuation[index]
         ambient = 1.0 / (constant + linear * squared_distance * inverse + quadratic * squared_distance)
         if kind == LightKind.SPOT:
             ambient *= _cone(scene, index, -dot(unit, direction))
         reach = 1.0
-    cosine = dot(surface.normal, unit)
+    cosine = dot(hit.normal, unit)
     specular = None
-    if facts.highlights[1 + index]:
-        specular = ambient * _highlight(scene, facts, rays, number, surface, unit, cosine)
+    if shot.facts.highlights[1 + index]:
+        specular = ambient * _highlight(shot, hit, unit, cosine)
     lit = None
-    if shadows and scene.light_castshadow[index]:
-        lit = (cosine > 0) & ~in_shadow(scene, facts, geoms, number, surface.point, toward, reach)
+    if shot.shadows and scene.light_castshadow[index]:
+        lit = (cosine > 0) & ~in_shadow(shot, hit, toward, reach)
     return Illumination(
         ambient=ambient,
         diffuse=ambient * jnp.maximum(cosine, 0.0),
@@ -104,39 +100,33 @@ def model_light(
 
 
 def _cone(scene: Scene, index: int, cosine: Pixels) -> Pixels:
-    """How much of a spot light there is at this cosine from its axis."""
+    """Share of a spot light at this cosine of the angle from its axis."""
     edge = jnp.cos(jnp.deg2rad(scene.light_cutoff[index]))
-    fading = _power(jnp.maximum(cosine, 1e-6), scene.light_exponent[index])
+    fading = _power(jnp.maximum(cosine, MIN_COSINE), scene.light_exponent[index])
     return jnp.where(cosine >= edge, fading, 0.0)
 
 
-def _highlight(
-    scene: Scene,
-    facts: Known,
-    rays: Rays,
-    number: Number,
-    surface: Surface,
-    to_light: Vector,
-    cosine: Pixels,
-) -> Pixels:
+def _highlight(shot: Shot, hit: Hit, to_light: Triple, cosine: Pixels) -> Pixels:
     """Blinn's term: the cosine between the normal and the half vector, to the power of the shininess."""
+    scene, facts, rays = shot.scene, shot.facts, hit.rays
     inverse = jax.lax.rsqrt(rays.squared_norm)
     to_eye = (-rays.x * inverse, -rays.y * inverse, inverse)
     half_length_squared = 2.0 + 2.0 * dot(to_light, to_eye)
-    toward = (cosine + dot(surface.normal, to_eye)) * jax.lax.rsqrt(jnp.maximum(half_length_squared, 1e-12))
+    toward = cosine + dot(hit.normal, to_eye)
+    toward = toward * jax.lax.rsqrt(jnp.maximum(half_length_squared, MIN_SQUARED_HALF_VECTOR))
     if facts.exponents is not None:
         # Powers below the smallest would be subnormal numbers, which are slow.
-        base = jnp.clip(toward, 10.0 ** (-36.0 / max(facts.exponents, default=1)), 1.0)
+        base = jnp.clip(toward, 10.0 ** (MIN_LOG10 / max(facts.exponents, default=1)), 1.0)
         powers = {exponent: jax.lax.integer_pow(base, exponent) for exponent in set(facts.exponents)}
-        strength = select(facts, number, facts.shininess, [powers[exponent] for exponent in facts.exponents])
+        strength = shot.select(hit.geom_index, [powers[exponent] for exponent in facts.exponents], facts.shininess)
     else:
-        shininess = select(facts, number, facts.shininess, scene.drawn(scene.geom_shininess))
-        strength = _power(jnp.clip(toward, 1e-6, 1.0), 128.0 * shininess)
+        shininess = shot.select(hit.geom_index, scene.visible_rows(scene.geom_shininess), facts.shininess)
+        strength = _power(jnp.clip(toward, MIN_COSINE, 1.0), 128.0 * shininess)
     return jnp.where(cosine > 0, strength, 0.0)
 
 
 def _power(base: Pixels, exponent: Pixels | Scalar) -> Pixels:
-    return jnp.exp(jnp.maximum(exponent * jnp.log(base), _SMALLEST_LOG))
+    return jnp.exp(jnp.maximum(exponent * jnp.log(base), MIN_LOG))
 
 
 def _to_camera(camera: Camera, vector: Float[Array, "3"]) -> Float[Array, "3"]:

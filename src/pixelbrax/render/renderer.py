@@ -1,9 +1,9 @@
-"""`render`: from a scene, poses and a camera to pixels, alone or batched by `jax.vmap`."""
+"""`render`: from a scene, poses and a camera to pixels; composes with `jax.jit`, `jax.vmap` and `jax.grad`."""
 
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -11,45 +11,35 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, UInt8, UInt32
 
-from pixelbrax.precision import in_float32
+from pixelbrax.errors import ConfigError
+from pixelbrax.render.analysis import SceneFacts, analyze
 from pixelbrax.render.camera import Camera, check_camera
-from pixelbrax.render.known import Known, known
-from pixelbrax.render.raycast import (
-    CameraGeoms,
-    Rays,
-    Vector,
-    dot,
-    nearest_hit,
-    pixel_rays,
-    read_key,
-    to_camera_frame,
-)
+from pixelbrax.render.raycast import nearest_hit, read_key
+from pixelbrax.render.rays import Pixels, Vector, dot, pixel_rays
 from pixelbrax.render.scene import GeomPose, Scene
 from pixelbrax.render.shade import pack, shade, unpack
+from pixelbrax.render.shot import GeomIndex, Hit, Shot, take_shot
 from pixelbrax.render.soft import soft_color
-from pixelbrax.render.surface import Surface, hit_surface
+from pixelbrax.render.surface import hit_surface
+from pixelbrax.xla import chunk_size, in_float32, map_in_chunks, materialize_if
 
 Output = Literal["rgb", "packed", "color", "depth", "segmentation", "normals"]
 OUTPUTS: tuple[Output, ...] = ("rgb", "packed", "color", "depth", "segmentation", "normals")
 SAMPLES = (1, 4, 9, 16)
 
-# On CPU a batch is rendered this many pixels at a time, so that whole-batch intermediates stay in the cache.
-_CPU_CHUNK_PIXELS = 32 * 64 * 64
-
-
-_ABSENT: Any = None  # typed so that users need not tell their type checker which outputs they asked for
+_ABSENT: Any = None  # of type Any: a type checker must not ask whether an output was requested
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Frame:
-    """The outputs asked for; the others are None. The first row is the top of the image.
+    """The requested outputs of one image; the others are None. The first row is the top of the image.
 
     Attributes:
       rgb: (height, width, 3) uint8.
-      packed: (height, width) uint32, the same as R + G * 2**8 + B * 2**16, for further work on all three at once.
-      color: (height, width, 3) float32, 0..1: what `rgb` is rounded from, for derivatives.
-      depth: (height, width) float32, metres along the viewing axis; inf where there is nothing.
+      packed: (height, width) uint32, the same as R + G * 2**8 + B * 2**16: one number for a pixel's three channels.
+      color: (height, width, 3) float32, 0..1: the colors before they are rounded to `rgb`, for derivatives.
+      depth: (height, width) float32, meters along the viewing axis; inf where there is nothing.
       segmentation: (height, width) int32, MuJoCo geom id; -1 where there is nothing.
       normals: (height, width, 3) float32, unit, outward, world frame; 0 where there is nothing.
     """
@@ -63,7 +53,7 @@ class Frame:
 
 
 class _Settings(NamedTuple):
-    """What a program is compiled for."""
+    """The static settings of a compiled program."""
 
     height: int
     width: int
@@ -71,7 +61,7 @@ class _Settings(NamedTuple):
     shadows: bool
     samples: int
     soft: float | None
-    facts: Known
+    facts: SceneFacts
 
 
 @in_float32
@@ -87,43 +77,49 @@ def render(
     samples: int = 1,
     soft: float | None = None,
 ) -> Frame:
-    """Draws the scene as the camera sees it.
+    """Renders the scene as the camera sees it.
 
-    Compose it with `jax.vmap` for batches: the batched program is chunked on CPU and fused on accelerators. Any leaf
-    of `scene`, `pose` and `camera` may carry the batch axis.
+    Compose it with `jax.vmap` for batches: the batched program runs in chunks on a CPU and is fused on accelerators.
+    Any leaf of `scene`, `pose` and `camera` may carry the batch axis.
 
-    The outputs of floating point ("color", "depth", "normals") can be differentiated by every leaf, with `jax.grad`
-    and `jax.jvp`. What a derivative cannot see is that outlines move: give `soft` for that.
+    The floating-point outputs ("color", "depth", "normals") can be differentiated with respect to every leaf, with
+    `jax.grad` and `jax.jvp`. These derivatives do not see that silhouettes move; pass `soft` for that.
 
     Args:
-      scene: what is drawn.
-      pose: where every geom of the model is.
-      camera: from where it is seen.
+      scene: geoms, materials, lights and sky.
+      pose: world poses of all geoms of the model.
+      camera: the camera.
       height: image height in pixels.
       width: image width in pixels; pixels are square.
       outputs: which fields of the frame to compute.
       shadows: whether lights that cast shadows do; the shadows' edges are hard, and have no derivative.
-      samples: rays in each pixel, whose colors are averaged: 1, 4, 9 or 16. The other outputs are always of the ray
-        through the pixel's center.
-      soft: width in pixels over which geoms fade out around their outlines in "color" and "rgb"; None draws them
-        sharp, which is the limit for 0. See `pixelbrax.render.soft` for the formula.
+      samples: rays in each pixel, whose colors are averaged: 1, 4, 9 or 16. The other outputs are always those of the
+        ray through the pixel's center.
+      soft: width in pixels over which geoms fade out around their silhouettes in "color" and "rgb"; None renders sharp
+        silhouettes, the limit for 0. See `pixelbrax.render.soft` for the formula.
+
+    Returns:
+      The frame; its arrays are float32, int32, uint8 or uint32, also under `jax_enable_x64`.
 
     Raises:
-      ValueError: an argument cannot be used; a `ConfigError` if it is the camera.
+      ConfigError: an argument cannot be used.
     """
     check_camera(camera)
     if unknown := [o for o in outputs if o not in OUTPUTS]:
-        raise ValueError(f"unknown output {unknown[0]!r}: the renderer gives {', '.join(OUTPUTS)}")
+        raise ConfigError(f"unknown output {unknown[0]!r}: the renderer has {', '.join(OUTPUTS)}")
     if height < 1 or width < 1:
-        raise ValueError(f"an image of {height}x{width} pixels is empty")
+        raise ConfigError(f"an image of {height}x{width} pixels is empty: height and width must be at least 1")
     if samples not in SAMPLES:
-        raise ValueError(f"samples is {samples}: it must be one of {', '.join(map(str, SAMPLES))}")
+        raise ConfigError(f"samples is {samples}: it must be one of {', '.join(map(str, SAMPLES))}")
     if soft is not None and not 0 < soft < math.inf:
-        raise ValueError(f"soft is {soft}: it must be a positive number of pixels, or None")
+        raise ConfigError(f"soft is {soft}: it must be a positive number of pixels, or None for sharp silhouettes")
     if pose.xpos.shape[-2] != len(scene.geom_type):
-        raise ValueError(f"the pose has {pose.xpos.shape[-2]} geoms, the scene {len(scene.geom_type)}")
-    drawn: dict[Output, None] = {"packed" if output == "rgb" else output: None for output in outputs}
-    settings = _Settings(height, width, tuple(drawn), shadows, samples, soft, known(scene))
+        raise ConfigError(
+            f"the pose has {pose.xpos.shape[-2]} geoms, but the scene has {len(scene.geom_type)}: read both from one "
+            "model, and both with or without sites"
+        )
+    computed: dict[Output, None] = {"packed" if output == "rgb" else output: None for output in outputs}
+    settings = _Settings(height, width, tuple(computed), shadows, samples, soft, analyze(scene))
     flat = _flat_renderer(settings)(scene, pose, camera)
     image = {name: value.reshape(height, width, *value.shape[1:]) for name, value in flat.items()}
     if "rgb" in outputs:
@@ -131,59 +127,58 @@ def render(
     return Frame(**{name: image[name] for name in outputs})
 
 
-class _Hits(NamedTuple):
-    """What some rays meet.
-
-    Attributes:
-      rays: the rays.
-      number: (ray,) position among the visible geoms, -1 where there is none.
-      depth: (ray,) metres, inf where there is nothing.
-      surface: see there.
-    """
-
-    rays: Rays
-    number: Int32[Array, " ray"]
-    depth: Float[Array, " ray"]
-    surface: Surface
-
-
 def _trace(
-    settings: _Settings, differentiable: bool, true: Bool[Array, ""], scene: Scene, pose: GeomPose, camera: Camera
+    settings: _Settings,
+    differentiable: bool,
+    unrolled: bool,
+    always: Bool[Array, ""],
+    scene: Scene,
+    pose: GeomPose,
+    camera: Camera,
 ) -> dict[str, Array]:
-    """One image as flat arrays; colors in whole numbers are packed. For `true` see `_materialize`.
+    """One image as flat arrays; integer colors are packed.
 
     Unless it is to be differentiated, depth and segmentation stay together in the "key" of `nearest_hit`, which is half
     as much to write.
+
+    Args:
+      settings: the program's.
+      differentiable: whether derivatives are taken.
+      unrolled: see `Shot`.
+      always: a scalar that is true, for `materialize_if`.
+      scene: see `render`.
+      pose: see `render`.
+      camera: see `render`.
     """
-    geoms = to_camera_frame(scene, pose, camera)
+    shot = take_shot(scene, settings.facts, pose, camera, shadows=settings.shadows, unrolled=unrolled)
     flat, wanted = {}, set(settings.outputs)
 
-    def cast(samples: int) -> tuple[_Hits, Array]:
+    def cast(samples: int) -> tuple[Hit, Pixels, Array]:
         rays = pixel_rays(settings.height, settings.width, camera.fovy, samples)
-        key = nearest_hit(scene, settings.facts, geoms, rays)
-        if settings.facts.one_by_one:
-            key = _materialize(true, key)
+        key = nearest_hit(shot, rays)
+        if unrolled:
+            key = materialize_if(always, key)
         else:  # two kernels that share nothing but the key: rays are cheaper to compute again than to read
             key, fovy = jax.lax.optimization_barrier((key, camera.fovy))
             rays = pixel_rays(settings.height, settings.width, fovy, samples)
-        number, depth = read_key(scene, key)
+        geom_index, depth = read_key(scene, key)
         refined = differentiable or "normals" in settings.outputs  # normals of thin limbs need the dropped digits
-        surface = hit_surface(scene, settings.facts, geoms, rays, number, depth, refined)
+        hit = hit_surface(shot, rays, geom_index, depth, refined)
         if differentiable:
-            depth = jnp.where(number < 0, jnp.inf, surface.depth)
-        return _Hits(rays, number, depth, surface), key
+            depth = jnp.where(geom_index < 0, jnp.inf, hit.depth)
+        return hit, depth, key
 
     colored, geometric = wanted & {"packed", "color"}, wanted - {"packed", "color"}
-    hits, key = cast(1 if geometric else settings.samples)
+    hit, depth, key = cast(1 if geometric else settings.samples)
     if geometric:
         flat["key"] = key
-        flat["depth"] = hits.depth
-        flat["segmentation"] = _geom_id(scene, hits.number)
-        flat["normals"] = _world_normals(camera, hits)
+        flat["depth"] = depth
+        flat["segmentation"] = _geom_id(scene, hit.geom_index)
+        flat["normals"] = _world_normals(camera, hit)
     if colored:
         if geometric and settings.samples > 1:
-            hits, _ = cast(settings.samples)
-        color = _color(settings, scene, pose, camera, geoms, hits)
+            hit, _, _ = cast(settings.samples)
+        color = _color(settings, shot, hit)
         flat["packed"] = pack(color)
         flat["color"] = jnp.stack(color, axis=-1)
     in_key = set() if differentiable else wanted & {"depth", "segmentation"}
@@ -191,65 +186,55 @@ def _trace(
 
 
 def _unpack_key(settings: _Settings, scene: Scene, flat: dict[str, Array]) -> dict[str, Array]:
-    """The outputs asked for, with depth and segmentation read from their key."""
+    """The requested outputs, with depth and segmentation read from their key."""
     if "key" in flat:
-        number, depth = read_key(scene, flat["key"])
-        flat = flat | {"depth": depth, "segmentation": _geom_id(scene, number)}
+        geom_index, depth = read_key(scene, flat["key"])
+        flat = flat | {"depth": depth, "segmentation": _geom_id(scene, geom_index)}
     return {name: flat[name] for name in settings.outputs}
 
 
-def _color(
-    settings: _Settings, scene: Scene, pose: GeomPose, camera: Camera, geoms: CameraGeoms, hits: _Hits
-) -> Vector:
-    """Colors of the pixels, each the mean of its rays'."""
-    facts, shadows = settings.facts, settings.shadows
-    if settings.soft is not None:
-        color = soft_color(scene, facts, pose, camera, geoms, hits.rays, shadows, settings.soft)
-    else:
-        color = shade(scene, facts, pose, camera, geoms, hits.rays, hits.number, hits.surface, shadows)
+def _color(settings: _Settings, shot: Shot, hit: Hit) -> Vector:
+    """Colors of the pixels, each the mean over its rays."""
+    color = shade(shot, hit) if settings.soft is None else soft_color(shot, hit.rays, settings.soft)
     red, green, blue = (c.reshape(settings.samples, -1).mean(axis=0) for c in color)
     return red, green, blue
 
 
-def _geom_id(scene: Scene, number: Int32[Array, " pixel"]) -> Int32[Array, " pixel"]:
-    """MuJoCo's id of the geom with this position among the visible ones; -1 stays."""
+def _geom_id(scene: Scene, geom_index: GeomIndex) -> Any:
+    """MuJoCo's id of the geom at this position among the visible ones; -1 stays."""
     skipped = np.array(scene.visible, np.int32) - np.arange(len(scene.visible), dtype=np.int32)
-    result = number
+    result = geom_index
     for n, more in enumerate(np.diff(skipped, prepend=0)):
         if more:  # geoms are left out just before this one
-            result = result + jnp.where(number >= n, jnp.int32(more), 0)
+            result = result + jnp.where(geom_index >= n, jnp.int32(more), 0)
     return result
 
 
-def _world_normals(camera: Camera, hits: _Hits) -> Float[Array, "pixel 3"]:
-    world = [dot(hits.surface.normal, camera.mat[k]) for k in range(3)]
-    return jnp.stack([jnp.where(hits.number < 0, 0.0, w) for w in world], axis=-1)
-
-
-def _materialize(true: Bool[Array, ""], value: Array) -> Array:
-    """The value, written to memory: what comes after is not fused with what came before, nor computes it again."""
-    return jax.lax.cond(true, lambda x: x, jnp.zeros_like, value)
+def _world_normals(camera: Camera, hit: Hit) -> Float[Array, "pixel 3"]:
+    world = [dot(hit.normal, camera.mat[k]) for k in range(3)]
+    return jnp.stack([jnp.where(hit.geom_index < 0, 0.0, w) for w in world], axis=-1)
 
 
 @functools.cache
 def _flat_renderer(settings: _Settings) -> Callable[..., dict[str, Array]]:
     """The renderer of one image as flat arrays, with a batching rule and derivatives of its own."""
+    unrolled = functools.partial(_trace, settings, False, True)
+    by_shape = functools.partial(_trace, settings, False, False)
 
-    def one(*args):
-        return _trace(settings, False, jnp.array(True), *args)
+    def one(*args: Any) -> dict[str, Array]:
+        return unrolled(jnp.array(True), *args)
 
     batching = jax.custom_batching.custom_vmap(one)
 
     @batching.def_vmap
-    def batched(axis_size: int, in_batched: tuple, *args):  # pyright: ignore[reportUnusedFunction]
+    def batched(axis_size: int, in_batched: tuple, *args: Any) -> Any:  # pyright: ignore[reportUnusedFunction]
         axes = jax.tree.map(lambda batched: 0 if batched else None, in_batched)
-        at_once = settings._replace(facts=replace(settings.facts, one_by_one=False))
-        whole = jax.vmap(functools.partial(_trace, at_once, False, jnp.array(True)), in_axes=axes)
-        chunk = _chunk_size(axis_size, settings.height * settings.width * settings.samples)
         if axis_size == 1:
             out = jax.vmap(one, in_axes=axes)(*args)
         else:
-            chunked = functools.partial(_map_in_chunks, functools.partial(_trace, settings, False), in_batched, chunk)
+            chunk = chunk_size(axis_size, settings.height * settings.width * settings.samples)
+            chunked = functools.partial(map_in_chunks, unrolled, in_batched, chunk)
+            whole = jax.vmap(functools.partial(by_shape, jnp.array(True)), in_axes=axes)
             out = jax.lax.platform_dependent(*args, cpu=chunked, default=whole)
         return out, jax.tree.map(lambda _: True, out)
 
@@ -259,48 +244,10 @@ def _flat_renderer(settings: _Settings) -> Callable[..., dict[str, Array]]:
         return _unpack_key(settings, scene, batching(scene, pose, camera))
 
     @renderer.defjvp
-    def derivative(primals: tuple, tangents: tuple):  # pyright: ignore[reportUnusedFunction]
-        def traced(*args):
-            return _unpack_key(settings, args[0], _trace(settings, True, jnp.array(True), *args))
+    def derivative(primals: tuple, tangents: tuple) -> tuple:  # pyright: ignore[reportUnusedFunction]
+        def traced(*args: Any) -> dict[str, Array]:
+            return _unpack_key(settings, args[0], _trace(settings, True, True, jnp.array(True), *args))
 
         return jax.jvp(traced, primals, tangents)
 
     return renderer
-
-
-def _chunk_size(num_images: int, pixels: int) -> int:
-    """How many images to render at a time on CPU."""
-    # A small batch is faster in two parts, with fewer intermediates.
-    most = max(1, min(_CPU_CHUNK_PIXELS // pixels, num_images // 2))
-    # What is left over would be compiled for its own size.
-    return next((size for size in range(most, most // 2, -1) if num_images % size == 0), most)
-
-
-def _map_in_chunks(function: Callable, in_batched: tuple, chunk: int, *args):
-    """`vmap(function)` over the arguments marked as batched, `chunk` at a time; `function` is first given a truth.
-
-    XLA would fuse rendering with the write of its result into the whole batch's array, and such a fusion is not spread
-    over the CPU's cores. It does not look into a condition; so there is one, which always holds.
-    """
-    leaves, structure = jax.tree.flatten(args)
-    marks = jax.tree.leaves(in_batched)
-
-    def images(true: Array, batched_leaves: list[Array]):
-        remaining = iter(batched_leaves)
-        merged = [next(remaining) if mark else leaf for leaf, mark in zip(leaves, marks, strict=True)]
-        axes = [0 if mark else None for mark in marks]
-        return jax.vmap(lambda *x: function(true, *jax.tree.unflatten(structure, x)), in_axes=axes)(*merged)
-
-    def step(index: Array, batched_leaves: list[Array]):
-        out = images(index >= 0, batched_leaves)
-        return index + 1, jax.tree.map(functools.partial(_materialize, index >= 0), out)
-
-    batched = [leaf for leaf, mark in zip(leaves, marks, strict=True) if mark]
-    count, rest = divmod(batched[0].shape[0], chunk)
-    whole = [x[: count * chunk].reshape(count, chunk, *x.shape[1:]) for x in batched]
-    _, out = jax.lax.scan(step, jnp.int32(0), whole)
-    out = jax.tree.map(lambda x: x.reshape(count * chunk, *x.shape[2:]), out)
-    if rest:
-        last = images(jnp.array(True), [x[count * chunk :] for x in batched])
-        out = jax.tree.map(lambda *x: jnp.concatenate(x), out, last)
-    return out

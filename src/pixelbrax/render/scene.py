@@ -1,6 +1,5 @@
-"""What is drawn: geoms, materials, lights and sky as one pytree, and where the geoms are."""
+"""The scene: geoms, materials, lights and sky as one pytree; and the geoms' poses."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
@@ -12,8 +11,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pixelbrax.render.camera import rotation_matrices
+from pixelbrax.render.shapes import PLANE
+from pixelbrax.xla import take_rows
 
-PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
 _STATIC = {"static": True}
 
 
@@ -21,11 +21,11 @@ class Pattern(IntEnum):
     """How a geom's surface is colored."""
 
     PLAIN = 0
-    """One factor all over: no texture, or one of (nearly) a single color."""
+    """One factor everywhere: no texture, or a texture of (nearly) a single color."""
     CHECKER = 1
-    """A plane's checkerboard, filtered over the pixel."""
+    """A plane's checkerboard, averaged over the pixel."""
     IMAGE = 2
-    """A 2D texture: laid on planes and each face of boxes, wound around the z axis of the others."""
+    """A 2D texture: laid on planes and each face of boxes, wound around the z axis of other shapes."""
     CUBE = 3
     """A cube texture around the geom's center."""
 
@@ -45,7 +45,7 @@ class GeomPose:
     """World poses of all geoms of a model.
 
     Attributes:
-      xpos: (ngeom, 3) float32, metres.
+      xpos: (ngeom, 3) float32, meters.
       xmat: (ngeom, 3, 3) float32, geom-to-world rotations.
     """
 
@@ -54,11 +54,11 @@ class GeomPose:
 
     @classmethod
     def from_mujoco(cls, data: mujoco.MjData, *, sites: bool = False) -> "GeomPose":
-        """Poses in MuJoCo's data, for which `mj_forward` or `mj_kinematics` has been called.
+        """Poses in MuJoCo's data, after `mj_forward` or `mj_kinematics`.
 
         Args:
           data: the data.
-          sites: add the sites, for a scene that was read with them.
+          sites: append the sites, for a scene that was read with them.
         """
         return cls(*_joined(data.geom_xpos, data.geom_xmat, data.site_xpos, data.site_xmat, sites))
 
@@ -76,7 +76,7 @@ class GeomPose:
         *,
         sites: bool = False,
     ) -> "GeomPose":
-        """Poses of a model's geoms, each fixed to its body; for engines that move bodies only. See `from_mujoco`."""
+        """Poses of a model's geoms from those of its bodies, for engines that have no others. See `from_mujoco`."""
         body, offset, quats = model.geom_bodyid, model.geom_pos, model.geom_quat
         if sites:
             body = np.append(body, model.site_bodyid)
@@ -105,39 +105,39 @@ def _joined(geom_xpos, geom_xmat, site_xpos, site_xmat, sites: bool) -> tuple[Ar
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Scene:
-    """Everything that the renderer needs of a model apart from poses. Kinds are static, every number is a leaf.
+    """Everything that the renderer needs of a model, except poses. Types are static, every number is a leaf.
 
-    Arrays "of geoms" are indexed by MuJoCo's geom id; all leaves are float32. Colors are 0..1.
+    Arrays with the axis `ngeom` are indexed by MuJoCo's geom id; all leaves are float32. Colors are 0..1.
 
     Attributes:
       geom_type: `mujoco.mjtGeom` of each geom.
-      visible: ids of the geoms that are drawn.
+      visible: ids of the visible geoms, ascending.
       geom_pattern: how each geom's surface is colored.
       geom_texture: each geom's position in `textures`, or -1; only patterns IMAGE and CUBE have one.
-      light_kind: of each light.
-      light_castshadow: whether a light casts shadows, if shadows are asked for.
-      texture_shape: of each texture (faces, ((height, width), ...)), one pair for each of its mip levels.
-      sky_texture: position in `textures` of the cube that is the sky, or -1 for the gradient `sky_rgb`.
-      geom_size: (ngeom, 3) metres, as in MuJoCo; a plane whose half-sizes are 0 is infinite.
-      geom_rgb: (ngeom, 3) color of the geom or its material, which light multiplies.
-      geom_emission: (ngeom,) light that the geom gives off by itself, in units of `geom_rgb`.
+      light_kind: where each light's rays come from.
+      light_castshadow: whether each light casts shadows, in images that are rendered with shadows.
+      texture_shape: (faces, ((height, width), ...)) of each texture, with one pair for each of its mip levels.
+      sky_texture: position in `textures` of the sky's cube texture, or -1 for the gradient `sky_rgb`.
+      geom_size: (ngeom, 3) meters, as in MuJoCo; a plane whose half-sizes are 0 is infinite.
+      geom_rgb: (ngeom, 3) color of the geom or its material; multiplied by the light.
+      geom_emission: (ngeom,) light that the geom itself gives off, in units of `geom_rgb`.
       geom_specular: (ngeom,) strength of the highlight, 0..1.
-      geom_shininess: (ngeom,) sharpness of the highlight, 0..1; the exponent is 128 times as much.
-      pattern_rgb: (ngeom, 2, 3) factors on the lit color: of a CHECKER's two kinds of cell; the same twice otherwise.
-      texture_scale: (ngeom, 3) repeats of CHECKER and IMAGE to the right and down: on planes per metre, elsewhere per
+      geom_shininess: (ngeom,) sharpness of the highlight, 0..1; the exponent is 128 times this.
+      pattern_rgb: (ngeom, 2, 3) factors on the lit color: one for each kind of a CHECKER's cells; else the same twice.
+      texture_scale: (ngeom, 3) repeats of CHECKER and IMAGE to the right and down: on planes per meter, elsewhere per
         face or once around; of CUBE the factors on its coordinates in units of its half-sizes.
       texture_offset: (ngeom, 2) of CHECKER and IMAGE: coordinates in the texture, in repeats to the right and down, of
         a plane's center or a face's corner.
-      light_pos: (nlight, 3) metres, world frame.
+      light_pos: (nlight, 3) meters, world frame.
       light_dir: (nlight, 3) unit vector along which the light shines, world frame.
       light_ambient, light_diffuse, light_specular: (nlight, 3).
       light_attenuation: (nlight, 3) constant, linear (1/m), quadratic (1/m^2); directional lights have none.
       light_cutoff: (nlight,) degrees between a SPOT's axis and the edge of its cone.
-      light_exponent: (nlight,) how a SPOT fades towards that edge: the cosine to this power.
+      light_exponent: (nlight,) how a SPOT fades towards that edge: by the cosine to this power.
       headlight_ambient, headlight_diffuse, headlight_specular: (3,); it shines along the camera's line of sight.
       ambient: (3,) light without a source.
       sky_rgb: (2, 3) colors of the sky straight down and straight up.
-      textures: each (texels, 3), all faces and rows of level 0, then those of level 1, and so on.
+      textures: each (texels, 3): all faces and rows of level 0, then those of level 1, and so on.
     """
 
     geom_type: tuple[int, ...] = field(metadata=_STATIC)
@@ -175,48 +175,40 @@ class Scene:
     def from_mujoco(cls, model: mujoco.MjModel, *, skip_unsupported: bool = False, sites: bool = False) -> "Scene":
         """Reads a scene from a compiled MuJoCo model.
 
-        Geoms of groups 3 to 5 and geoms with alpha 0 are left out, as in MuJoCo's default viewer; other alphas are
-        drawn opaque. Lights are taken where the model's initial configuration (qpos0) puts them: see `with_lights`.
+        Geoms of groups 3 to 5 and geoms with alpha 0 are left out, as in MuJoCo's default viewer; transparent geoms are
+        rendered opaque. Lights are where the model's initial configuration (qpos0) puts them: see `with_lights`.
 
         Args:
           model: the model.
-          skip_unsupported: leave out geoms that the renderer cannot draw (meshes, height fields, signed distance
+          skip_unsupported: leave out geoms that the renderer does not support (meshes, height fields, signed distance
             fields) instead of raising an error.
-          sites: draw the sites too, as MuJoCo's viewer does; they count as geoms, behind those of the model. Poses must
-            then have them as well.
+          sites: render the sites too, as MuJoCo's viewer does; they count as geoms, after those of the model. Poses
+            must then contain them as well.
 
         Raises:
-          UnsupportedGeomError: a visible geom cannot be drawn; the message names it.
+          UnsupportedGeomError: a visible geom is not supported; the message names it.
         """
         from pixelbrax.render.read import read_scene
 
         return read_scene(model, skip_unsupported, sites)
 
     def with_infinite_planes(self) -> "Scene":
-        """The same scene with every plane drawn without bounds, as the physics treats it.
+        """The same scene with infinite planes, as the physics treats them.
 
-        A plane's size bounds only its picture, so a body that runs for long would leave the picture's floor.
+        A plane's size bounds only its image, so a body that runs far would leave the visible floor.
         """
-        is_plane = np.array(self.geom_type) == PLANE
+        is_plane = np.array(self.geom_type) == PLANE.geom_type
         return replace(self, geom_size=jnp.where(is_plane[:, None], 0.0, self.geom_size))
 
     def with_lights(self, pos: Float[Array, "nlight 3"], direction: Float[Array, "nlight 3"]) -> "Scene":
-        """The same scene with lights elsewhere, for lights that are carried by bodies.
+        """The same scene with lights elsewhere, for lights that move with bodies.
 
         Args:
-          pos: (nlight, 3) metres, world frame, as in `data.light_xpos` of the model's active lights.
+          pos: (nlight, 3) meters, world frame, as in `data.light_xpos` of the model's active lights.
           direction: (nlight, 3) unit vectors, world frame, as in `data.light_xdir`.
         """
         return replace(self, light_pos=jnp.asarray(pos, jnp.float32), light_dir=jnp.asarray(direction, jnp.float32))
 
-    def drawn(self, leaf: Float[Array, "ngeom *shape"]) -> Float[Array, "visible *shape"]:
-        """The rows of the geoms that are drawn, without a batch axis."""
-        return rows(leaf, self.visible)
-
-
-def rows(leaf: Float[Array, "n *shape"], members: Sequence[int]) -> Float[Array, "m *shape"]:
-    """Some rows, in ascending order; a slice, which is cheaper than a gather, where they follow one another."""
-    if not members:
-        return leaf[:0]
-    one_run = members[-1] - members[0] + 1 == len(members)
-    return leaf[members[0] : members[-1] + 1] if one_run else leaf[np.array(members, np.int32)]
+    def visible_rows(self, leaf: Float[Array, "ngeom *shape"]) -> Float[Array, "visible *shape"]:
+        """The rows of the visible geoms, without a batch axis."""
+        return take_rows(leaf, self.visible)

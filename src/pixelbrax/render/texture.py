@@ -1,34 +1,13 @@
-"""Textures looked up texel by texel: filtered linearly on the mip level that fits the pixel, as OpenGL does."""
+"""Texture lookups: filtered linearly on the mip level that fits the pixel, as OpenGL does."""
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int32
 
-from pixelbrax.render.raycast import Pixels, Vector
+from pixelbrax.render.mip import TextureShape
+from pixelbrax.render.rays import Pixels, Vector
 from pixelbrax.render.scene import Scene
-
-_Level = tuple[int, int]  # height, width
-_Shape = tuple[int, tuple[_Level, ...]]
-
-
-def mip_chain(faces: np.ndarray) -> tuple[_Shape, np.ndarray]:
-    """All levels of a texture, each half the size of the one before, down to a single texel.
-
-    Args:
-      faces: (faces, height, width, 3), 0..1.
-
-    Returns:
-      `Scene.texture_shape` and `Scene.textures` of it.
-    """
-    levels = [faces]
-    while max(levels[-1].shape[1:3]) > 1:
-        last = levels[-1]
-        # An odd last row or column counts twice.
-        last = np.pad(last, [(0, 0), (0, last.shape[1] % 2), (0, last.shape[2] % 2), (0, 0)], mode="edge")
-        levels.append(last.reshape(len(last), last.shape[1] // 2, 2, last.shape[2] // 2, 2, last.shape[3]).mean((2, 4)))
-    sizes = tuple((level.shape[1], level.shape[2]) for level in levels)
-    return (len(faces), sizes), np.concatenate([level.reshape(-1, 3) for level in levels])
+from pixelbrax.render.tolerances import MIN_CUBE_COMPONENT
 
 
 def sample_image(scene: Scene, texture: int, s: Pixels, t: Pixels, footprint: Pixels) -> Vector:
@@ -37,8 +16,8 @@ def sample_image(scene: Scene, texture: int, s: Pixels, t: Pixels, footprint: Pi
     Args:
       scene: holds the texture.
       texture: position in `scene.textures`.
-      s: (pixel,) coordinate to the right, one unit a repeat.
-      t: (pixel,) coordinate down, one unit a repeat.
+      s: (pixel,) coordinate to the right; a repeat has length 1.
+      t: (pixel,) coordinate down; a repeat has length 1.
       footprint: (pixel,) texels of level 0 across a pixel.
     """
     shape = scene.texture_shape[texture]
@@ -69,7 +48,7 @@ def sample_cube(scene: Scene, texture: int, direction: Vector, footprint: Pixels
     sign = jnp.where(major < 0, -1.0, 1.0)
     s = jnp.where(on_x, -sign * z, jnp.where(on_y, x, sign * x))
     t = jnp.where(~on_x & on_y, sign * z, -y)
-    scale = 0.5 / jnp.maximum(jnp.abs(major), 1e-12)
+    scale = 0.5 / jnp.maximum(jnp.abs(major), MIN_CUBE_COMPONENT)
     start, height, width = _level(scene.texture_shape[texture], footprint)
 
     def clamp(index: Int32[Array, " pixel"], count: Int32[Array, " pixel"]) -> Int32[Array, " pixel"]:
@@ -78,7 +57,7 @@ def sample_cube(scene: Scene, texture: int, direction: Vector, footprint: Pixels
     return _bilinear(scene.textures[texture], start, face, s * scale + 0.5, t * scale + 0.5, height, width, clamp)
 
 
-def _level(shape: _Shape, footprint: Pixels) -> tuple[Array, Array, Array]:
+def _level(shape: TextureShape, footprint: Pixels) -> tuple[Array, Array, Array]:
     """Where each pixel's mip level starts, and its height and width; the nearest level counts."""
     faces, levels = shape
     lod = jnp.log2(jnp.maximum(jax.lax.stop_gradient(footprint), 1.0)) + 0.5

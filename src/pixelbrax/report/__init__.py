@@ -4,11 +4,14 @@ from pixelbrax.report.curve import write_curve
 from pixelbrax.report.curves import write_curves
 from pixelbrax.report.gap import write_gaps
 from pixelbrax.report.grid import write_grid
-from pixelbrax.report.movie import write_video
-from pixelbrax.report.video import Recording, record, record_episode, record_observations
+from pixelbrax.report.movie import MOVIES, write_video
+from pixelbrax.report.video import Actor, Recording, num_frames, record, record_episode, record_observations
 
 __all__ = [
+    "MOVIES",
+    "Actor",
     "Recording",
+    "num_frames",
     "record",
     "record_episode",
     "record_observations",

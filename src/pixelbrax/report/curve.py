@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pixelbrax.report.axes import legend_below, lone_marker, steps_axis
-from pixelbrax.training.run_dir import HELD_OUT
+from pixelbrax.training import HELD_OUT
 
 _SAMPLED, _MODE, _DIVERGED = "#2a6f97", "#bb3e03", "#9b2226"
 

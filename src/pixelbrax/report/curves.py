@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pixelbrax.report.axes import legend_below, lone_marker, steps_axis
-from pixelbrax.training.statistics import interval, iqm
+from pixelbrax.training import interval, iqm
 
 Rows = Sequence[Mapping[str, float]]
 _POINTS = 100

@@ -8,7 +8,7 @@ from jaxtyping import Array, UInt8
 
 from pixelbrax.distractors import DistractorLike, resolve
 from pixelbrax.envs import PixelEnv
-from pixelbrax.physics.recorded import RecordedPhysics
+from pixelbrax.physics import RecordedPhysics
 from pixelbrax.tasks import get_task
 
 FRAMES_A_SECOND = 20
@@ -20,15 +20,15 @@ def recorded_frames(
     """What the task's camera sees of one motion under random controls, `FRAMES_A_SECOND` frames a simulated second.
 
     Args:
-      task: a name of `pixelbrax.list_envs()`.
+      task: a name of `pixelbrax.list_tasks()`.
       num_frames: frames of each episode.
-      keys: (episode,) keys, of which the looks are drawn; the motion is always the same.
+      keys: (episode,) PRNG keys of the distractors; the motion is always the same.
       distractors: see `PixelEnv`.
       **settings: see `PixelEnv`; frame_stack is 1.
     """
     known = get_task(task)
-    physics = RecordedPhysics.of_random_controls(known.physics().mj_model, num_frames, 1 / FRAMES_A_SECOND)
-    settings = known.picture | settings
+    physics = RecordedPhysics.of_random_controls(known.load_physics().mj_model, num_frames, 1 / FRAMES_A_SECOND)
+    settings = known.env_settings | settings
     env = PixelEnv(physics, known.camera, frame_stack=1, distractors=resolve(distractors, task), **settings)
 
     def episode(key: Array) -> Array:

@@ -42,7 +42,7 @@ def _write_mp4(path: Path, frames: np.ndarray, fps: float) -> str | None:
         import imageio.v2 as imageio
 
         with warnings.catch_warnings():
-            # imageio starts the encoder by a fork, of which JAX warns; the child does nothing but become the encoder.
+            # imageio starts the encoder by a fork, and JAX warns of forks; the child only becomes the encoder.
             warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
             with imageio.get_writer(path, fps=fps, codec="libx264", quality=8, macro_block_size=2) as writer:
                 for frame in frames:

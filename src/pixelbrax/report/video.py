@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, UInt8
 
 from pixelbrax.envs import PixelEnv, State
+from pixelbrax.physics import PhysicsState
 
 # Maps one state and a key to an action.
 Actor = Callable[[State, Array], Float[Array, " action_size"]]
@@ -64,13 +65,12 @@ def record_episode(
     """
 
     def step(state: State, key: Array) -> tuple[State, tuple[Array, Any]]:
-        action, engine = actor(state, key), env.engine(state)
+        action = actor(state, key)
 
-        def frame(state: State, _: None) -> tuple[State, Array]:
-            state = replace(state, physics=engine.step(state.physics, jnp.clip(action, -1, 1)))
-            return state, (viewer or env).render(state, size, size)
+        def frame(physics: PhysicsState) -> Array:
+            return (viewer or env).render(replace(state, physics=physics), size, size)
 
-        _, images = jax.lax.scan(frame, state, None, length=env.action_repeat)
+        images = jax.lax.map(frame, env.substeps(state, action))
         following = env.step(state, action)
         return following, (images, _ending(following))
 

@@ -1,4 +1,4 @@
-"""From where a task is seen, when its model has no camera for it. Plain data."""
+"""Cameras of tasks whose models have none that fits. Plain data."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,19 +8,19 @@ from pixelbrax.errors import ConfigError, check_number
 
 @dataclass(frozen=True)
 class CameraSpec:
-    """A camera that keeps its height and, if it follows a body, moves along with that body's x and y.
+    """A camera at a fixed height that can follow a body along x and y.
 
-    Straight above the point looked at, the world's +y is up in the image; straight below, -y is.
+    If it looks straight down, the world's +y is up in the image; if it looks straight up, -y is.
 
     Attributes:
-      offset: x and y from the body followed (from the world's origin if there is none), metres.
-      height: z of the camera, metres.
-      target_height: z of the point looked at, metres.
+      offset: x and y of the camera relative to the followed body (to the world's origin without one), meters.
+      height: z of the camera, meters.
+      target_height: z of the point that it looks at, meters.
       fovy: vertical field of view, degrees, above 0 and below 180.
-      body: MJCF name of the body followed, or None.
-      target: x and y of the point looked at, from the body followed (or the world's origin), metres.
-      also: MJCF name of a second body that stays in the image: the camera then follows the middle between the two, and
-        moves away as they part, so that half of their distance is added to the image's half-width.
+      body: MJCF name of the followed body, or None.
+      target: x and y of the point that it looks at, relative to the followed body (or the world's origin), meters.
+      also: MJCF name of a second body that stays in view. The camera then follows the midpoint of the two bodies and
+        backs off as they separate: half of their distance is added to the half-width of the view.
     """
 
     offset: tuple[float, float]
@@ -35,7 +35,7 @@ class CameraSpec:
         """Checks the numbers.
 
         Raises:
-          ConfigError: one is not finite or out of range, or the camera is where it looks.
+          ConfigError: one is not finite or out of range, or the camera is at the point that it looks at.
         """
         for name in ("offset", "target"):
             object.__setattr__(self, name, _pair(f"the camera's {name}", getattr(self, name)))
@@ -48,11 +48,11 @@ class CameraSpec:
             raise ConfigError(f"the camera's body is {self.body!r}: it must be the name of a body, or None")
         if self.also is not None and (self.body is None or not isinstance(self.also, str)):
             raise ConfigError(
-                f"the camera's also is {self.also!r}: it must be a second body's name beside body, or None"
+                f"the camera's also is {self.also!r}: it must be the name of a second body, and needs body, or None"
             )
         if (*self.offset, self.height) == (*self.target, self.target_height):
             raise ConfigError(
-                f"the camera is where it looks: offset {self.offset} and height {self.height:g} must differ from "
+                f"the camera is at its own target: offset {self.offset} and height {self.height:g} must differ from "
                 "target and target_height"
             )
 
@@ -61,5 +61,5 @@ def _pair(name: str, value: Any) -> tuple[float, float]:
     try:
         x, y = (float(number) for number in value)
     except (TypeError, ValueError):
-        raise ConfigError(f"{name} is {value!r}: it must be two numbers, x and y in metres") from None
+        raise ConfigError(f"{name} is {value!r}: it must be two numbers, x and y in meters") from None
     return check_number(f"{name}[0]", x), check_number(f"{name}[1]", y)

@@ -1,60 +1,69 @@
-"""The DeepMind Control Suite, as MuJoCo Playground ports it to MJX. Rewards lie in 0..1 a step."""
+"""The DeepMind Control Suite as ported to MJX by MuJoCo Playground. Rewards lie in 0..1 per step."""
 
 import functools
+import re
 
-from pixelbrax.physics.base import Physics
+from pixelbrax.physics import Physics
 from pixelbrax.tasks.registry import Sizes, Task, register
 
 
 def _load(name: str, backend: str, **settings) -> Physics:
-    from pixelbrax.physics.playground import make_playground_physics  # the engine is loaded when it is needed
+    from pixelbrax.physics import make_playground_physics  # the engine is loaded when it is needed
 
     return make_playground_physics(name, backend, **settings)
 
 
-# Playground's name, ours, what is to be done; lengths of action and state, seconds a frame.
-_TASKS = (
-    ("AcrobotSwingup", "acrobot_swingup", "swing two links up with a torque on the elbow", 1, 6, 0.01),
-    ("AcrobotSwingupSparse", "acrobot_swingup_sparse", "the same, rewarded at the goal only", 1, 6, 0.01),
-    ("BallInCup", "ball_in_cup", "catch a ball on a string in a cup", 2, 8, 0.02),
-    ("CartpoleBalance", "cartpole_balance", "balance a pole on a cart", 1, 5, 0.01),
-    (
-        "CartpoleBalanceSparse",
-        "cartpole_balance_sparse",
-        "the same, rewarded when upright and centered only",
-        1,
-        5,
-        0.01,
-    ),
-    ("CartpoleSwingup", "cartpole_swingup", "swing a pole up on a cart", 1, 5, 0.01),
-    (
-        "CartpoleSwingupSparse",
-        "cartpole_swingup_sparse",
-        "the same, rewarded when upright and centered only",
-        1,
-        5,
-        0.01,
-    ),
-    ("CheetahRun", "cheetah_run", "run with a planar two-legged body", 6, 17, 0.01),
-    ("FingerSpin", "finger_spin", "spin a body with a finger", 2, 9, 0.02),
-    ("FingerTurnEasy", "finger_turn_easy", "turn a body to a wide target with a finger", 2, 12, 0.02),
-    ("FingerTurnHard", "finger_turn_hard", "turn a body to a narrow target with a finger", 2, 12, 0.02),
-    ("FishSwim", "fish_swim", "swim to a target", 5, 24, 0.04),
-    ("HopperHop", "hopper_hop", "hop with a planar one-legged body", 4, 15, 0.02),
-    ("HopperStand", "hopper_stand", "stand with a planar one-legged body", 4, 15, 0.02),
-    ("HumanoidRun", "humanoid_run", "run with a humanoid body", 21, 67, 0.025),
-    ("HumanoidStand", "humanoid_stand", "stand with a humanoid body", 21, 67, 0.025),
-    ("HumanoidWalk", "humanoid_walk", "walk with a humanoid body", 21, 67, 0.025),
-    ("PendulumSwingup", "pendulum_swingup", "swing a pole up", 1, 3, 0.02),
-    ("PointMass", "point_mass", "move a point to the center", 2, 4, 0.02),
-    ("ReacherEasy", "reacher_easy", "reach a wide target with a two-jointed arm", 2, 6, 0.02),
-    ("ReacherHard", "reacher_hard", "reach a narrow target with a two-jointed arm", 2, 6, 0.02),
-    ("SwimmerSwimmer6", "swimmer_swimmer6", "swim to a target with a body of six links", 5, 25, 0.03),
-    ("WalkerRun", "walker_run", "run with a planar two-legged body", 6, 24, 0.025),
-    ("WalkerStand", "walker_stand", "stand with a planar two-legged body", 6, 24, 0.025),
-    ("WalkerWalk", "walker_walk", "walk with a planar two-legged body", 6, 24, 0.025),
-)
-for theirs, ours, description, actions, state, dt in _TASKS:
-    # Work on the suite's pixels (DrQ, Dreamer, the generalisation benchmarks) renders camera 0 of these tasks.
-    load, sizes = functools.partial(_load, theirs), Sizes(actions, state, dt)
-    register(Task(f"dmc/{ours}", description, ("jax", "warp"), load, camera=0, sizes=sizes))
+# Playground's names and descriptions, grouped by sizes.
+_TASKS = {
+    Sizes(actions=1, state=6, dt=0.01): {
+        "AcrobotSwingup": "swing two links up with a torque on the elbow",
+        "AcrobotSwingupSparse": "the same, rewarded at the goal only",
+    },
+    Sizes(actions=2, state=8, dt=0.02): {"BallInCup": "catch a ball on a string in a cup"},
+    Sizes(actions=1, state=5, dt=0.01): {
+        "CartpoleBalance": "balance a pole on a cart",
+        "CartpoleBalanceSparse": "the same, rewarded when upright and centered only",
+        "CartpoleSwingup": "swing a pole up on a cart",
+        "CartpoleSwingupSparse": "the same, rewarded when upright and centered only",
+    },
+    Sizes(actions=6, state=17, dt=0.01): {"CheetahRun": "run with a planar two-legged body"},
+    Sizes(actions=2, state=9, dt=0.02): {"FingerSpin": "spin a body with a finger"},
+    Sizes(actions=2, state=12, dt=0.02): {
+        "FingerTurnEasy": "turn a body to a wide target with a finger",
+        "FingerTurnHard": "turn a body to a narrow target with a finger",
+    },
+    Sizes(actions=5, state=24, dt=0.04): {"FishSwim": "swim to a target"},
+    Sizes(actions=4, state=15, dt=0.02): {
+        "HopperHop": "hop with a planar one-legged body",
+        "HopperStand": "stand with a planar one-legged body",
+    },
+    Sizes(actions=21, state=67, dt=0.025): {
+        "HumanoidRun": "run with a humanoid body",
+        "HumanoidStand": "stand with a humanoid body",
+        "HumanoidWalk": "walk with a humanoid body",
+    },
+    Sizes(actions=1, state=3, dt=0.02): {"PendulumSwingup": "swing a pole up"},
+    Sizes(actions=2, state=4, dt=0.02): {"PointMass": "move a point to the center"},
+    Sizes(actions=2, state=6, dt=0.02): {
+        "ReacherEasy": "reach a wide target with a two-jointed arm",
+        "ReacherHard": "reach a narrow target with a two-jointed arm",
+    },
+    Sizes(actions=5, state=25, dt=0.03): {"SwimmerSwimmer6": "swim to a target with a body of six links"},
+    Sizes(actions=6, state=24, dt=0.025): {
+        "WalkerRun": "run with a planar two-legged body",
+        "WalkerStand": "stand with a planar two-legged body",
+        "WalkerWalk": "walk with a planar two-legged body",
+    },
+}
+
+
+def _suite_name(name: str) -> str:
+    """The suite's own name, such as "cartpole_swingup_sparse", for Playground's "CartpoleSwingupSparse"."""
+    return "_".join(re.findall("[A-Z][a-z0-9]*", name)).lower()
+
+
+for sizes, descriptions in _TASKS.items():
+    for name, description in descriptions.items():
+        # Work on the suite's pixels (DrQ, Dreamer, the generalization benchmarks) renders camera 0 of these tasks.
+        load = functools.partial(_load, name)
+        register(Task(f"dmc/{_suite_name(name)}", description, ("jax", "warp"), load, camera=0, sizes=sizes))

@@ -1,10 +1,81 @@
 """The training loop and what it leaves on disk."""
 
-from pixelbrax.training.cohort import Cohort
-from pixelbrax.training.config import EnvConfig, TrainConfig
-from pixelbrax.training.evaluation import Evaluation, Evaluator
-from pixelbrax.training.hooks import Hook
-from pixelbrax.training.run_dir import RunDir
-from pixelbrax.training.trainer import Trainer
+from pixelbrax.training.acting_hooks import ActingHook, Interval
+from pixelbrax.training.config import TrainConfig, check_types, load_config, load_preset, preset_names
+from pixelbrax.training.env_config import EnvConfig, camera_of
+from pixelbrax.training.evaluation import MAX_EPISODES, Evaluation, Evaluator, Policy
+from pixelbrax.training.files import replace_text, writing
+from pixelbrax.training.generalization import PairResult, evaluate_pairs, pairs_for
+from pixelbrax.training.hooks import Hook, register_hook
+from pixelbrax.training.lock import locked
+from pixelbrax.training.processes import (
+    Processes,
+    agree_on,
+    checkpoints_of,
+    clips_of,
+    joined,
+    own_folder,
+    own_progress,
+    removed_if_lost,
+    settings_of,
+    stop_others,
+    to_go_on,
+)
+from pixelbrax.training.progress import Progress
+from pixelbrax.training.run_dir import HELD_OUT, RunDir, make_folder, natural, runs_in, unused_path
+from pixelbrax.training.signals import interruptible, last_stop
+from pixelbrax.training.software import provenance
+from pixelbrax.training.statistics import bootstrap, interval, iqm
+from pixelbrax.training.trainer import MAX_AGENTS, Trainer
+from pixelbrax.training.training_run import TrainingRun
 
-__all__ = ["Cohort", "EnvConfig", "Evaluation", "Evaluator", "Hook", "RunDir", "TrainConfig", "Trainer"]
+__all__ = [
+    "HELD_OUT",
+    "MAX_AGENTS",
+    "MAX_EPISODES",
+    "ActingHook",
+    "EnvConfig",
+    "Evaluation",
+    "Evaluator",
+    "Hook",
+    "Interval",
+    "PairResult",
+    "Policy",
+    "Processes",
+    "Progress",
+    "RunDir",
+    "TrainConfig",
+    "Trainer",
+    "TrainingRun",
+    "agree_on",
+    "bootstrap",
+    "camera_of",
+    "check_types",
+    "checkpoints_of",
+    "clips_of",
+    "evaluate_pairs",
+    "interruptible",
+    "interval",
+    "iqm",
+    "joined",
+    "last_stop",
+    "load_config",
+    "load_preset",
+    "locked",
+    "make_folder",
+    "natural",
+    "own_folder",
+    "own_progress",
+    "pairs_for",
+    "preset_names",
+    "provenance",
+    "register_hook",
+    "removed_if_lost",
+    "replace_text",
+    "runs_in",
+    "settings_of",
+    "stop_others",
+    "to_go_on",
+    "unused_path",
+    "writing",
+]

@@ -1,7 +1,6 @@
-"""Checkpoints of a whole training state, by Orbax: written aside and renamed, so that none is ever half there.
+"""Checkpoints of a whole training state, by Orbax: written under another name and renamed, so that none is partial.
 
-With each goes a checksum of every array, which is compared when it is loaded: no storage that Orbax writes to notices
-every bit that has changed since.
+Each keeps checksums of its arrays, which loading compares: no storage that Orbax writes to notices every flipped bit.
 """
 
 import contextlib
@@ -11,6 +10,7 @@ import logging
 import os
 import shutil
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,31 +20,47 @@ import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 
+import pixelbrax
 from pixelbrax.errors import ConfigError
 from pixelbrax.training.files import writing
 
 T = TypeVar("T")
 
+FORMAT = 1
+"""Version of the format: the names of the arrays, which are those of fields of states, and of the metadata."""
+
 _KEPT = 2  # the last, and the one before in case the last is damaged
-_CHECKSUMS = "sha256"  # in the metadata that Orbax writes with the arrays
+# In the metadata that Orbax writes with the arrays.
+_FORMAT, _VERSION, _CHECKSUMS, _NOTES = "format", "pixelbrax", "sha256", "notes"
 
 
 class DamagedCheckpointError(ConfigError):
     """A checkpoint that is not what was written, or is not there."""
 
 
-def save_checkpoint(folder: Path, updates: int, state: object) -> None:
-    """Writes a state under the number of updates it has seen; older checkpoints but one are removed.
+def save_checkpoint(folder: Path, updates: int, state: object, notes: Mapping[str, Any] | None = None) -> None:
+    """Writes a state under its number of updates; older checkpoints but one are removed.
 
-    Those of as many or more updates go too: they are of a future that was taken back.
+    Those of as many or more updates go too: they are of a future that was rolled back.
+
+    Args:
+      folder: the run's checkpoint folder.
+      updates: updates so far.
+      state: a pytree of arrays.
+      notes: what else to keep, as JSON.
     """
     drop_checkpoints(folder, updates)
     folder.mkdir(parents=True, exist_ok=True)
     arrays = jax.device_get(_flat(state))
     with writing(folder / str(updates)), _without_orbax_log(), _manager(folder) as manager:
         try:
-            checksums = {_CHECKSUMS: {name: _checksum(x) for name, x in arrays.items()}}
-            manager.save(updates, args=ocp.args.StandardSave(arrays), custom_metadata=checksums)
+            metadata = {
+                _FORMAT: FORMAT,
+                _VERSION: pixelbrax.__version__,
+                _CHECKSUMS: {name: _checksum(x) for name, x in arrays.items()},
+                _NOTES: dict(notes or {}),
+            }
+            manager.save(updates, args=ocp.args.StandardSave(arrays), custom_metadata=metadata)
             manager.wait_until_finished()
         except (OSError, ValueError) as e:  # storage layers below Orbax raise theirs
             for half in folder.glob(f"{updates}.orbax-checkpoint-tmp*"):
@@ -84,31 +100,40 @@ def last_checkpoint(folder: Path) -> int:
     raise ConfigError(f"{folder} holds no checkpoint: the run was stopped before its first")
 
 
-def load_checkpoint(folder: Path, like: T, updates: int, note: Callable[[str], None] = lambda text: None) -> T:
+def load_checkpoint(folder: Path, like: T, updates: int) -> T:
     """The checkpoint at a number of updates, whose arrays are the bits that were written.
 
     Args:
       folder: the run's checkpoint folder.
       like: a state, or its `jax.eval_shape`, of the structure, shapes and dtypes expected.
       updates: which, such as `last_checkpoint` says.
-      note: is told if the checkpoint has no checksums, being of a version that wrote none.
 
     Raises:
       DamagedCheckpointError: there is none, it is damaged, or it is of another kind of run.
+      ConfigError: it was written in another format.
     """
     where = folder / str(updates)
     with _without_orbax_log(), _manager(folder) as manager:
+        metadata = _metadata(manager, where)
         try:
             leaves = manager.restore(updates, args=ocp.args.StandardRestore(_target(like)))
-            kept = (manager.metadata(updates).custom_metadata or {}).get(_CHECKSUMS)
         except Exception as e:  # Orbax raises whatever its storage layers do
             _silence_late_callbacks()
             raise _damaged(where, _first_line(e), all_checkpoints(folder)) from e
-    if kept is None:
-        note(f"{where} has no checksums (an earlier version wrote it): damage to it would go unnoticed")
-    elif wrong := _changed(leaves, kept):
+    if wrong := _changed(leaves, metadata.get(_CHECKSUMS)):
         raise _damaged(where, f"the checksum of {wrong} is not that of what was written", all_checkpoints(folder))
     return _unflat(leaves, like)
+
+
+def load_notes(folder: Path, updates: int) -> dict[str, Any]:
+    """The notes of the checkpoint at a number of updates.
+
+    Raises:
+      DamagedCheckpointError: there is none, or it is damaged.
+      ConfigError: it was written in another format.
+    """
+    with _without_orbax_log(), _manager(folder) as manager:
+        return dict(_metadata(manager, folder / str(updates)).get(_NOTES) or {})
 
 
 def load_last(folder: Path, load: Callable[[int], T]) -> T:
@@ -131,12 +156,12 @@ def load_last(folder: Path, load: Callable[[int], T]) -> T:
 
 
 def load_newest(candidates: Iterable[int], load: Callable[[int], T], note: Callable[[str], None]) -> T:
-    """The newest checkpoint that can be loaded: a damaged one costs no more than what was learnt since the one before.
+    """The newest checkpoint that can be loaded: a damaged one costs only the updates since the one before.
 
     Args:
       candidates: numbers of updates, one at least.
       load: gives the checkpoint of a number of updates.
-      note: is told of every one that is passed over.
+      note: gets a line for every one that is passed over.
 
     Raises:
       DamagedCheckpointError: none can be loaded; that of the newest.
@@ -154,10 +179,39 @@ def load_newest(candidates: Iterable[int], load: Callable[[int], T], note: Calla
     raise problems[0]
 
 
+def _metadata(manager: ocp.CheckpointManager, where: Path) -> dict[str, Any]:
+    """The metadata of the checkpoint in that folder."""
+    try:
+        if int(where.name) not in manager.all_steps():
+            raise FileNotFoundError(f"there is no checkpoint of update {int(where.name):,}")
+        metadata = dict(manager.metadata(int(where.name)).custom_metadata or {})
+    except Exception as e:
+        raise _damaged(where, _first_line(e), all_checkpoints(where.parent)) from e
+    if not metadata:
+        raise _damaged(where, "it has no checksums", all_checkpoints(where.parent))
+    if metadata.get(_FORMAT) != FORMAT:
+        raise ConfigError(_other_format(where, metadata))
+    return metadata
+
+
+def _other_format(where: Path, metadata: Mapping[str, Any]) -> str:
+    """Why a checkpoint of another version cannot be read; which version wrote it, the run's config.toml may know."""
+    config, written = where.parent.parent / "config.toml", {}
+    with contextlib.suppress(OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        written = tomllib.loads(config.read_text(encoding="utf-8")).get("provenance", {})
+    version = metadata.get(_VERSION) or written.get("pixelbrax") or "an unknown version"
+    commit = f" (commit {written['commit']})" if "commit" in written else ""
+    return (
+        f"the checkpoint {where} was written by pixelbrax {version}{commit} in format {metadata.get(_FORMAT, 0)}, and "
+        f"this is {pixelbrax.__version__}, which reads format {FORMAT}: use that version for this run, or train it "
+        f"again by `pixelbrax train --config {config}`"
+    )
+
+
 def _damaged(where: Path, why: str, known: set[int]) -> DamagedCheckpointError:
     older = sorted(updates for updates in known if updates < int(where.name))
     remedy = f"remove that folder to use the one of update {older[-1]:,}" if older else "there is none before it"
-    return DamagedCheckpointError(f"the checkpoint {where} is damaged or of another version ({why}); {remedy}")
+    return DamagedCheckpointError(f"the checkpoint {where} is damaged or of another kind of run ({why}); {remedy}")
 
 
 def _checksum(array: Any) -> str:
@@ -175,7 +229,7 @@ def _changed(leaves: Mapping[str, Any], kept: object) -> str | None:
 
 @contextlib.contextmanager
 def _without_orbax_log() -> Iterator[None]:
-    """Orbax logs with a traceback what it raises too, and what is told here in one line."""
+    """Silences the tracebacks that Orbax logs of errors that it also raises; users get one line."""
     logger = logging.getLogger("absl")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

@@ -4,80 +4,26 @@ import tomllib
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, get_type_hints
 
 import dacite
 import tomli_w
 
 import pixelbrax
-from pixelbrax.algorithms import (
-    ALGORITHMS,
-    Agent,
-    DCPGConfig,
-    OnPolicyConfig,
-    PPGConfig,
-    PPOConfig,
-)
-from pixelbrax.envs import PixelEnv, check_memory, check_networks, make
+from pixelbrax.algorithms import PPOConfig, algorithm_names, algorithm_of, get_algorithm
+from pixelbrax.envs import PixelEnv, check_fits_device, check_networks
 from pixelbrax.errors import ConfigError, check_count, check_number, check_seed, nearest
-from pixelbrax.networks import ActorCritic, NetworkConfig
-from pixelbrax.tasks import get_task
+from pixelbrax.learning import Agent, AgentConfig
+from pixelbrax.networks import NetworkConfig
+from pixelbrax.plugins import imported_modules, load_plugins
+from pixelbrax.training.env_config import EnvConfig
 from pixelbrax.training.evaluation import MAX_EPISODES
 
 _PRESETS = resources.files("pixelbrax") / "configs"
 # The table of a run's config.toml that says where it was made; it is no setting.
 PROVENANCE = "provenance"
+_IMPORTS = "imports"  # modules of plugins that were loaded by name
 _MOST_COUNTED = 2**31 - 1  # programs count updates and samples with int32
-
-
-@dataclass(frozen=True)
-class EnvConfig:
-    """What `pixelbrax.make` takes."""
-
-    env: str = "halfcheetah"
-    """Task to learn; `pixelbrax list` shows them."""
-    image_size: int = 64
-    """Height and width of the observation, pixels."""
-    frame_stack: int = 3
-    """Frames in one observation."""
-    action_repeat: int = 1
-    """Frames that an action lasts."""
-    episode_length: int = 1000
-    """Frames after which an episode is truncated."""
-    backend: str | None = None
-    """Engine, one of those that `pixelbrax list` shows; by default the task's own."""
-    physics: Literal["suite"] | None = None
-    """suite: simulate dmc/* by the DeepMind Control Suite's own numbers instead of MuJoCo Playground's."""
-    obs: Literal["pixels", "state"] = "pixels"
-    """What the policy sees: images, or for comparison the engine's own observation vector, with nothing drawn."""
-    grayscale: bool = False
-    """One luminance channel a frame instead of three colors."""
-    camera: str | None = None
-    """Name or number of one of the model's cameras; by default the task's own view."""
-    shadows: bool = False
-    """Draw shadows."""
-    samples: int = 1
-    """Rays in each pixel: 1, 4, 9 or 16."""
-    distractors: tuple[str, ...] = ()
-    """What distracts, in order, such as dcs/hard; `pixelbrax list --distractors` shows them."""
-
-    @property
-    def view(self) -> str:
-        """What the policy sees, for titles and tables."""
-        if self.obs == "state":
-            return "states"
-        return f"{self.image_size}x{self.image_size} {'grey' if self.grayscale else 'RGB'}"
-
-    def resolved(self) -> "EnvConfig":
-        """The same with the task's own backend named, so that a run's file says all."""
-        return replace(self, backend=self.backend or get_task(self.env).backends[0])
-
-    def build(self) -> PixelEnv:
-        """The environment."""
-        settings = asdict(self)
-        outputs = ("pixels",) if settings.pop("obs") == "pixels" else ()
-        camera = camera_of(settings.pop("camera"))
-        return make(settings.pop("env"), camera=camera, outputs=outputs, **settings)
 
 
 @dataclass(frozen=True)
@@ -86,27 +32,27 @@ class TrainConfig:
 
     environment: EnvConfig = field(default_factory=EnvConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
-    agent: PPOConfig | PPGConfig | DCPGConfig = field(default_factory=PPOConfig)
+    agent: AgentConfig = field(default_factory=PPOConfig)
     num_steps: int = 1_000_000
     """Steps (actions) of all environments together; rounded up to whole log intervals."""
     seed: int = 0
-    """Every random number of the run follows from it."""
+    """Seed of every random number of the run."""
     num_devices: int = 1
     """Devices over which environments are spread, or agents if there are several."""
     log_interval: int = 5
-    """Updates between two lines of metrics."""
+    """Updates between two rows of metrics."""
     checkpoint_interval: float = 60.0
-    """Seconds between two checkpoints; 0 writes one at every log_interval."""
-    loggers: tuple[Literal["tensorboard", "wandb"], ...] = ()
-    """Where metrics go besides metrics.csv."""
+    """Seconds between two checkpoints; 0 writes one after every log interval."""
+    loggers: tuple[str, ...] = ()
+    """Loggers of metrics, besides metrics.csv."""
     initial_eval: bool = True
     """Evaluate the untrained policy too."""
     eval_episodes: int = 32
     """Episodes of each evaluation."""
     eval_distractors: tuple[str, ...] = ()
-    """What distracts in a second evaluation beside each, such as pixelbrax/video@test; none without."""
+    """Held-out distractors, such as pixelbrax/video@test: every evaluation is repeated under them."""
     eval_interval: int = 0
-    """Updates between two evaluations on the way, a multiple of log_interval; 0 leaves those before and after."""
+    """Updates between two evaluations, a multiple of log_interval; 0 evaluates before and after training only."""
 
     def validate(self) -> None:
         """Checks what can be checked before anything is compiled.
@@ -118,7 +64,7 @@ class TrainConfig:
         self.network.validate()
         check_seed(self.seed)
         if self.network.blind and self.environment.obs == "state":
-            raise ConfigError("blind makes images black, and with obs = state there are none: leave out one of them")
+            raise ConfigError("blind makes images black, but with obs=state there are none: use only one of them")
         for name in ("num_steps", "num_devices", "log_interval"):
             check_count(name, getattr(self, name))
         check_count("eval_episodes", self.eval_episodes, most=MAX_EPISODES)
@@ -134,39 +80,52 @@ class TrainConfig:
     @property
     def algorithm(self) -> str:
         """Name of the algorithm that `agent` configures."""
-        return next(name for name, algorithm in ALGORITHMS.items() if algorithm.config is type(self.agent))
+        return algorithm_of(self.agent).name
 
     def with_algorithm(self, name: str) -> "TrainConfig":
-        """The same with another algorithm, whose settings are these as far as both have them."""
-        kind = ALGORITHMS[name].config
-        shared = {f.name: getattr(self.agent, f.name) for f in fields(OnPolicyConfig)}
-        return self if name == self.algorithm else replace(self, agent=kind(**shared))
+        """The same with another algorithm, whose settings keep the values of those that both have.
+
+        Both have what their classes inherit from the same class; a setting that happens to be called alike, such as
+        `value_coef`, may mean something else.
+
+        Raises:
+          ConfigError: there is no such algorithm.
+        """
+        kind = get_algorithm(name).config
+        if kind is type(self.agent):
+            return self
+        common = [base for base in kind.__mro__ if base in type(self.agent).__mro__ and is_dataclass(base)]
+        shared = {field.name: getattr(self.agent, field.name) for base in common for field in fields(base)}
+        return replace(self, agent=kind(**shared))
 
     @property
     def num_updates(self) -> int:
         """Updates in the run, a multiple of `log_interval`."""
-        per_interval = self.agent.batch_size * self.log_interval
+        per_interval = self.agent.steps_per_update * self.log_interval
         return -(-self.num_steps // per_interval) * self.log_interval
 
-    def build(self, num_agents: int = 1) -> tuple[PixelEnv, Agent]:
-        """The environment and the algorithm that learns in it; so many agents are to share the memory.
+    def build(self, num_agents: int = 1, env: PixelEnv | None = None) -> tuple[PixelEnv, Agent]:
+        """The environment and the agent that learns in it.
+
+        Args:
+          num_agents: agents that share the device's memory.
+          env: an environment to train in instead of the one that `environment` describes.
 
         Raises:
           ConfigError: a setting cannot be used.
         """
         self.validate()
-        env = self.environment.build()
-        network = ActorCritic(env.observation_spec, env.images.frame_stack, env.action_size, self.network)
-        agent = ALGORITHMS[self.algorithm].agent(env, network, self.agent, self.num_updates)
+        env = self.environment.build() if env is None else env
+        agent = self.make_agent(env)
         check_networks(-(-num_agents // self.num_devices), agent.learner_bytes)
-        check_memory(self.agent.num_envs, -(-num_agents * agent.bytes_per_env // self.num_devices))
-        check_count("num_envs x unroll_length", self.agent.batch_size, most=_MOST_COUNTED)
+        check_fits_device(self.agent.num_envs, -(-num_agents * agent.bytes_per_env // self.num_devices))
+        check_count("num_envs x unroll_length", self.agent.steps_per_update, most=_MOST_COUNTED)
         return env, agent
 
-
-def camera_of(text: str | None) -> str | int | None:
-    """A camera of a model as `make` takes it, by its name or number as a user types it."""
-    return int(text) if text is not None and text.isdecimal() else text
+    def make_agent(self, env: PixelEnv, **settings: Any) -> Agent:
+        """The agent in an environment, some of whose `SWEEPABLE` settings may be given, also as traced values."""
+        agent = replace(self.agent, **settings)
+        return algorithm_of(agent).make(env, self.network, agent, self.num_updates)
 
 
 def preset_names() -> list[str]:
@@ -202,7 +161,8 @@ def dump_config(config: TrainConfig, provenance: dict[str, str]) -> str:
     """TOML text of all settings and of where the run was made."""
     settings = _without_none(asdict(config))
     settings[config.algorithm] = settings.pop("agent")
-    return tomli_w.dumps(settings | {PROVENANCE: provenance})
+    imports = {_IMPORTS: list(imported_modules())} if imported_modules() else {}
+    return tomli_w.dumps(imports | settings | {PROVENANCE: provenance})
 
 
 def _parse(text: str, source: str) -> TrainConfig:
@@ -210,16 +170,18 @@ def _parse(text: str, source: str) -> TrainConfig:
     try:
         data = tomllib.loads(text)
         origin = _origin(data.pop(PROVENANCE, None))
+        load_plugins(*data.pop(_IMPORTS, ()))  # they may have registered what the rest names
         rules = dacite.Config(strict=True, cast=[tuple], type_hooks={float: _as_float})
-        named = [name for name in ALGORITHMS if name in data]
+        named = [name for name in algorithm_names() if name in data]
         if len(named) > 1:
             raise ValueError(f"there are tables of several algorithms, {', '.join(named)}: keep one")
         if "agent" in data:
-            raise ValueError(f"an algorithm's settings are in a table of its name: {', '.join(ALGORITHMS)}")
+            raise ValueError(f"an algorithm's settings are in a table of its name: {', '.join(algorithm_names())}")
         _check_table(TrainConfig, data, "the file")
         for name in named:
-            _check_table(ALGORITHMS[name].config, data[name], name)
-            data["agent"] = dacite.from_dict(ALGORITHMS[name].config, data.pop(name), config=rules)
+            kind = get_algorithm(name).config
+            _check_table(kind, data[name], name)
+            data["agent"] = dacite.from_dict(kind, data.pop(name), config=rules)
         return dacite.from_dict(TrainConfig, data, config=rules)
     except RecursionError as e:
         raise ConfigError(f"{source}: its brackets are nested too deeply") from e
@@ -235,18 +197,34 @@ def _check_table(kind: type, table: Any, what: str) -> None:
     """
     if not isinstance(table, dict):
         raise ValueError(f"{what} is {table!r:.60}: it must be a table, [{what}]")
-    hints = get_type_hints(kind)
-    known = [*hints, *ALGORITHMS] if kind is TrainConfig else [*hints]
+    hints, names = get_type_hints(kind), [field.name for field in fields(kind)]
+    known = [*names, *algorithm_names()] if kind is TrainConfig else names
     for name, value in table.items():
         if name not in known:
             raise ValueError(f"{what} has no setting {name!r}: {nearest(name, [x for x in known if x != 'agent'])}")
-        if name in ALGORITHMS and kind is TrainConfig:
+        if name in algorithm_names() and kind is TrainConfig:
             continue
         hint = hints[name]
         if is_dataclass(hint):
             _check_table(hint, value, name)  # pyright: ignore[reportArgumentType]
         elif hint is not bool and any(isinstance(x, bool) for x in (value if isinstance(value, list) else [value])):
             raise ValueError(f"{name} is {str(value).lower()}: it must be a number or text")
+
+
+def check_types(config: TrainConfig) -> None:
+    """Refuses settings of a wrong type that were given from Python, by the rules of a file.
+
+    Raises:
+      ConfigError: the message names the setting.
+    """
+    nested = ("environment", "network", "agent")
+    for table in (config.environment, config.network, config.agent, config):
+        values = {f.name: getattr(table, f.name) for f in fields(table) if f.name not in nested}
+        try:
+            _check_table(type(table), values, "the call")
+            dacite.from_dict(type(table), values, config=dacite.Config(strict=True, type_hooks={float: _as_float}))
+        except (dacite.DaciteError, ValueError) as e:
+            raise ConfigError(str(e)) from e
 
 
 def _as_float(value: Any) -> Any:

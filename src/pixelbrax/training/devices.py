@@ -5,13 +5,15 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
-from pixelbrax.algorithms import DEVICE_AXIS, AgentState, OnPolicyConfig
+from pixelbrax.envs import DEVICE_AXIS
 from pixelbrax.errors import ConfigError
+from pixelbrax.learning import Agent, AgentState
 
 _EVERYWHERE, _SHARED = PartitionSpec(), PartitionSpec(DEVICE_AXIS)
 
@@ -22,28 +24,28 @@ State = TypeVar("State", bound=PyTree)
 class Layout:
     """A share of the environments on each device, or of the agents if there are several.
 
-    What is learnt is that of one device, up to the order in which numbers are summed. The devices may be those of
-    several processes (`jax.distributed`), which then all do the same and hold the same outside the compiled programs.
+    Training equals that on one device up to summation order. The devices may be those of several processes
+    (`jax.distributed`), which then all do the same and hold the same outside the compiled programs.
     """
 
-    def __init__(self, num_devices: int, agent: OnPolicyConfig, num_agents: int):
+    def __init__(self, num_devices: int, agent: Agent, num_agents: int):
         """Takes the first devices there are.
 
         Raises:
-          ConfigError: there are not so many, or they do not divide what is to be shared.
+          ConfigError: there are fewer, or they do not divide what they share.
         """
         available, processes = jax.devices(), jax.process_count()
         if num_devices > len(available):
-            raise ConfigError(f"num_devices is {num_devices}: there are {len(available)} here")
+            raise ConfigError(f"num_devices={num_devices}, but only {len(available)} devices are available")
         if processes > 1 and num_devices < len(available):
-            raise ConfigError(f"num_devices is {num_devices}: the {processes} processes have {len(available)}")
-        shares = {"agents": [num_agents]}
-        if num_agents == 1:
-            shares = {"num_envs": [agent.num_envs], "the samples of a minibatch,": agent.minibatch_sizes}
-        for what, counts in shares.items():
-            for count in counts:
-                if count % num_devices:
-                    raise ConfigError(f"num_devices {num_devices} does not divide {what} {count}")
+            raise ConfigError(
+                f"num_devices={num_devices}, but the {processes} processes have {len(available)} devices: use them all"
+            )
+        shares = agent.config.must_divide() if num_agents == 1 else {"the number of agents": num_agents}
+        for what, count in shares.items():
+            if count % num_devices:
+                raise ConfigError(f"num_devices={num_devices} does not divide {what} ({count})")
+        self._buffer_sharding = agent.buffer_sharding()
         self._mesh = Mesh(np.array(available[:num_devices]), (DEVICE_AXIS,)) if num_devices > 1 else None
         self._several = num_agents > 1
 
@@ -63,14 +65,13 @@ class Layout:
         if self._mesh is None:
             return None
         if self._several:
-            specs = AgentState(_SHARED, _SHARED, _SHARED, _SHARED, _EVERYWHERE, _SHARED)  # pyright: ignore[reportArgumentType]
+            specs = AgentState.prefix(_SHARED, num_updates=_EVERYWHERE)
         else:
-            memory = PartitionSpec(None, None, DEVICE_AXIS)  # (time, rollout, env)
-            specs = AgentState(_EVERYWHERE, _EVERYWHERE, _SHARED, _EVERYWHERE, _EVERYWHERE, memory)  # pyright: ignore[reportArgumentType]
-        return jax.tree.map(self._on_mesh, specs)
+            specs = AgentState.prefix(_EVERYWHERE, envs=_SHARED, buffer=self._buffer_sharding)
+        return jax.tree.map(self._on_mesh, specs, is_leaf=lambda spec: isinstance(spec, PartitionSpec))
 
     def split(self, function: Function, in_axes: Any, out_axes: Any) -> Function:
-        """A function of all agents, of which each device does its own; the axes are as in `jax.vmap`."""
+        """A function of all agents, split so that each device runs its own agents; the axes are as in `jax.vmap`."""
         if self._mesh is None:
             return function
         return jax.shard_map(function, in_specs=_specs(in_axes), out_specs=_specs(out_axes), check_vma=False)
@@ -79,8 +80,10 @@ class Layout:
         """The state laid out, once every process has it."""
         if self._mesh is None:
             return state
+        if jax.process_count() == 1:
+            return jax.device_put(state, self.state)
         multihost_utils.sync_global_devices("place")
-        return jax.jit(lambda x: x, out_shardings=self.state)(state)
+        return jax.jit(lambda x: x, out_shardings=self.state)(jax.tree.map(_uncommitted, state))
 
     def gather(self, state: State) -> State:
         """A state on the first device of this process."""
@@ -99,6 +102,14 @@ class Layout:
 
     def _on_mesh(self, spec: PartitionSpec) -> NamedSharding | None:
         return None if self._mesh is None else NamedSharding(self._mesh, spec)
+
+
+def _uncommitted(x: jax.Array) -> jax.Array:
+    """The array on no particular device, such as a program of several processes takes."""
+    if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
+        bits = jnp.asarray(np.asarray(jax.random.key_data(x)))
+        return jax.random.wrap_key_data(bits, impl=jax.random.key_impl(x))
+    return jnp.asarray(np.asarray(x))
 
 
 def _specs(axes: Any) -> Any:

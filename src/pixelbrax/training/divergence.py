@@ -1,13 +1,13 @@
-"""Episodes that ended because physics or reward was no longer finite: how many, and when that is worth a warning."""
+"""Counts diverged episodes, whose physics or reward was no longer finite, and warns of many."""
 
-from pixelbrax.algorithms import EpisodeTotals
+from pixelbrax.learning import EpisodeTotals
 from pixelbrax.training.run_dir import RunDir
 
-_SHARE = 0.01  # of the episodes, above which a run is warned of
+_SHARE = 0.01  # of the episodes; more than that is worth a warning
 
 
 class Divergence:
-    """Counts the episodes of each run since training began or went on."""
+    """Counts the episodes of each run since training began or was resumed."""
 
     def __init__(self):
         self._ended: dict[RunDir, int] = {}
@@ -15,7 +15,7 @@ class Divergence:
         self._warned: set[RunDir] = set()
 
     def warning(self, run: RunDir, episodes: EpisodeTotals) -> str:
-        """Counts the episodes of an interval; what to say of the run if more than 1 % have diverged, once."""
+        """Counts the episodes of an interval; a warning if more than 1 % of the run's have diverged, once a run."""
         self._ended[run] = self._ended.get(run, 0) + int(episodes.ended)
         self._diverged[run] = self._diverged.get(run, 0) + int(episodes.diverged)
         if run in self._warned or not self._is_much(run):
@@ -24,7 +24,7 @@ class Divergence:
         return self._text(run)
 
     def warnings(self) -> list[str]:
-        """The same once more at the end, for every run of which more than 1 % have diverged by then."""
+        """The warnings once more at the end of training."""
         return [self._text(run) for run in self._ended if self._is_much(run)]
 
     def _is_much(self, run: RunDir) -> bool:

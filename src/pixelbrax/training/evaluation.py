@@ -1,4 +1,4 @@
-"""How good a policy is: whole episodes of fresh environments, acted deterministically."""
+"""Evaluation: returns of a policy over whole episodes of fresh environments."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, PyTree
 from pixelbrax.envs import PixelEnv, State
 from pixelbrax.errors import check_count
 from pixelbrax.networks import ActionDistribution, Observation
-from pixelbrax.physics import select
+from pixelbrax.physics import select_state
 from pixelbrax.training.progress import Progress
 from pixelbrax.training.statistics import interval, iqm
 
@@ -25,9 +25,9 @@ class Evaluation:
 
     Attributes:
       returns: (num_episodes,) float32.
-      lengths: (num_episodes,) int32, frames.
-      held_out: of the same policy and episodes under looks held out, if there are any.
-      diverged: (num_episodes,) bool, which ended because physics or reward was no longer finite; empty counts as none.
+      lengths: (num_episodes,) float32, frames.
+      held_out: returns of the same policy in the same episodes under held-out distractors, if there are any.
+      diverged: (num_episodes,) bool, which ended because physics or reward was no longer finite; empty if none did.
     """
 
     returns: np.ndarray
@@ -91,15 +91,15 @@ class Evaluator:
         progress: Progress | None = None,
         batch_size: int | None = None,
     ):
-        """Evaluates a policy in `env`, for any parameters.
+        """Evaluates a policy in `env`, for any values of its variables.
 
         An episode follows from the key and its own number; neither the batch size nor how many come after it matters.
 
         Args:
           env: one environment; it is batched here.
-          policy: maps parameters and a batch of observations to distributions of actions.
+          policy: maps its variables, such as parameters, and a batch of observations to distributions of actions.
           num_episodes: episodes in all.
-          deterministic: take the policy's mode; otherwise sample.
+          deterministic: act with the policy's mode; otherwise with samples.
           progress: shows that it is compiling.
           batch_size: episodes side by side, for which the program is compiled; by default all.
 
@@ -114,7 +114,7 @@ class Evaluator:
         self._progress = progress or Progress()
         self._compiled = None
 
-    def __call__(self, params: PyTree, key: Array) -> Evaluation:
+    def __call__(self, variables: PyTree, key: Array) -> Evaluation:
         """The episodes that follow from `key`."""
         keys = jnp.stack([jax.random.split(part, self._num_episodes) for part in jax.random.split(key)], axis=1)
         # The last batch is filled up with episodes that are there already, and cut off again.
@@ -123,28 +123,28 @@ class Evaluator:
         batches = [keys[chosen] for chosen in np.split(numbers, count)]
         if self._compiled is None:
             with self._progress.busy("compiling the evaluation"):
-                self._compiled = jax.jit(self._run).lower(params, batches[0]).compile()
+                self._compiled = jax.jit(self._run).lower(variables, batches[0]).compile()
         run = self._compiled
         with self._progress.busy(f"{self._num_episodes:,} episodes") if count > 1 else nullcontext():
-            results = [jax.tree.map(np.asarray, run(params, batch)) for batch in batches]
+            results = [jax.tree.map(np.asarray, run(variables, batch)) for batch in batches]
         parts = (np.concatenate(parts)[: self._num_episodes] for parts in zip(*results, strict=True))
         returns, lengths, diverged = parts
         return Evaluation(returns, lengths, diverged=diverged)
 
     def _run(
-        self, params: PyTree, keys: Array
+        self, variables: PyTree, keys: Array
     ) -> tuple[Float[Array, " episode"], Float[Array, " episode"], Bool[Array, " episode"]]:
         """Returns, lengths (frames), divergence of a batch of episodes, of (episode, 2) keys: to reset, and to act."""
 
         def step(state: State, number: Array) -> tuple[State, None]:
-            policy = self._policy(params, state.obs)
+            policy = self._policy(variables, state.obs)
             if self._deterministic:
                 raw_action = policy.mode()
             else:
                 act_keys = jax.vmap(jax.random.fold_in, (0, None))(keys[:, 1], number)
                 raw_action = jax.vmap(lambda one, key: one.sample(key))(policy, act_keys)
             following = jax.vmap(self._env.step)(state, policy.action(raw_action))
-            return jax.vmap(select)(state.done, state, following), None  # an episode that is over stays as it is
+            return jax.vmap(select_state)(state.done, state, following), None  # an episode that is over stays as it is
 
         initial = jax.vmap(self._env.reset)(keys[:, 0])
         num_steps = -(-self._env.episode_length // self._env.action_repeat)

@@ -1,7 +1,7 @@
 """Files of numbers that a run writes while others read them: metrics.csv and evaluation.json.
 
 A writer may be killed at any time, so a last line may be half there: readers pass over it, and over nothing else. All
-else that is wrong in a file is told, with the line.
+else that is wrong in a file raises an error that names the line.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from typing import Any
 from pixelbrax.errors import ConfigError
 
 COLUMNS = ("updates", "steps", "seconds", "return")
-"""Columns of metrics.csv without which nothing can be told of a run; a file has others too."""
+"""Columns that every metrics.csv must have; a file has others too."""
 _RESULTS = ("steps", "mean_return", "iqm")
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pixelbrax.distractors.suites import Pair, Suite
+from pixelbrax.distractors import Pair, Suite
 from pixelbrax.errors import ConfigError
-from pixelbrax.training.config import EnvConfig
+from pixelbrax.training.env_config import EnvConfig
 from pixelbrax.training.evaluation import Evaluation
 from pixelbrax.training.statistics import bootstrap
 
@@ -41,7 +41,7 @@ class PairResult:
     def as_dict(self) -> dict[str, object]:
         """For files."""
         return {
-            "env": self.pair.env,
+            "task": self.pair.task,
             "train": list(self.pair.train),
             "test": list(self.pair.test),
             "trained": self.trained.as_dict(),
@@ -57,15 +57,16 @@ def pairs_for(suite: Suite, config: EnvConfig) -> tuple[Pair, ...]:
     Raises:
       ConfigError: there is none; the message says which train settings the suite has.
     """
-    pairs = suite.of(config.env)
+    pairs = suite.of(config.task)
     if not pairs:
-        raise ConfigError(f"{suite.name} has no pair of {config.env}: it asks of {_listed(p.env for p in suite.pairs)}")
+        known = _listed(pair.task for pair in suite.pairs)
+        raise ConfigError(f"{suite.name} has no pair of {config.task}: its tasks are {known}")
     mine = tuple(name if "@" in name else f"{name}@train" for name in config.distractors)
     chosen = tuple(pair for pair in pairs if pair.train == mine)
     if not chosen:
         known = _listed(" + ".join(p.train).replace("@train", "") or "nothing" for p in pairs)
         raise ConfigError(
-            f"{suite.name} has no pair of {config.env} trained with {' + '.join(config.distractors) or 'nothing'}: "
+            f"{suite.name} has no pair of {config.task} trained with {' + '.join(config.distractors) or 'nothing'}: "
             f"its train settings are {known}"
         )
     return chosen

@@ -1,26 +1,28 @@
-"""What joins training: TensorBoard, Weights & Biases, and a user's own classes."""
+"""Callbacks of training: loggers (TensorBoard, Weights & Biases), and hooks that act on the agent."""
 
 import importlib
 import math
 import os
 import tomllib
 import uuid
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pixelbrax.errors import ConfigError
+from pixelbrax.registry import Registry
 from pixelbrax.training.evaluation import Evaluation
 from pixelbrax.training.run_dir import RunDir
 
 
 class Hook:
-    """Is told of every run of a `Cohort`. Override what you need; whatever it raises ends training.
+    """Callbacks for training events. Override what you need; an exception ends training.
 
-    Of several processes that train together, only the first has hooks.
+    One hook serves all runs of a `Trainer`. Of several processes that train together, only the first calls these.
     """
 
     def on_start(self, run: RunDir) -> None:
-        """Comes before all else, when training begins or goes on."""
+        """Training begins or is resumed."""
 
     def on_update(self, run: RunDir, row: dict[str, float]) -> None:
         """A row was added to the run's metrics.csv."""
@@ -41,7 +43,7 @@ class TensorBoard(Hook):
         self._writers: dict[RunDir, Any] = {}
 
     def on_start(self, run: RunDir) -> None:
-        """Opens a file; of earlier ones, what a run that goes on writes again no longer counts."""
+        """Opens a file; points of earlier files that a resumed run writes again no longer count."""
         rows = run.read_metrics()
         again = int(rows[-1]["steps"]) + 1 if rows else 0
         folder = str(run.path / "tensorboard")
@@ -71,7 +73,7 @@ class WandB(Hook):
         self._sent: dict[RunDir, Any] = {}
 
     def on_start(self, run: RunDir) -> None:
-        """Begins its record there, or goes on with it."""
+        """Begins the record, or resumes it."""
         file = run.path / "wandb-id.txt"
         if not file.exists():
             file.write_text(uuid.uuid4().hex[:12])
@@ -102,11 +104,44 @@ class WandB(Hook):
         self._sent.pop(run).finish()
 
 
-LOGGERS: dict[str, type[Hook]] = {"tensorboard": TensorBoard, "wandb": WandB}
+class NamedHook(NamedTuple):
+    """A hook that settings can name, as in `--loggers tensorboard`."""
+
+    name: str
+    make: Callable[[], Hook]
+
+
+_REGISTRY: Registry[NamedHook] = Registry("logger")
+
+
+def register_hook(name: str, make: Callable[[], Hook]) -> None:
+    """Makes a hook known by name: `pixelbrax train --loggers NAME`, `loggers` in TOML files.
+
+    Args:
+      name: its name.
+      make: makes one, such as its class; called once for each training.
+
+    Raises:
+      ConfigError: another has that name.
+    """
+    _REGISTRY.add(NamedHook(name, make))
+
+
+def make_hook(name: str) -> Hook:
+    """A hook by its name.
+
+    Raises:
+      ConfigError: there is none, or its library is not installed.
+    """
+    return _REGISTRY.get(name).make()
+
+
+register_hook("tensorboard", TensorBoard)
+register_hook("wandb", WandB)
 
 
 def _curves(result: Evaluation) -> dict[str, float]:
-    """An evaluation's numbers, those under looks held out apart."""
+    """An evaluation's numbers, and those under held-out distractors, by curve."""
     kinds = {"evaluation": result} | ({"held_out": result.held_out} if result.held_out else {})
     return {f"{kind}/{key}": value for kind, each in kinds.items() for key, value in each.as_dict().items()}
 

@@ -18,7 +18,7 @@ def idle_watch(
 
     Args:
       what: what is under way, such as "compiling the first reset".
-      say: told the one line, from a thread of its own.
+      say: called with the message, from a thread of its own.
       seconds: without processor time until then.
       tick: seconds between two looks.
     """

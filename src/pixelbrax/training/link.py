@@ -109,7 +109,7 @@ class Link:
         """Compares facts with those of the other processes; they must be the same in all.
 
         Args:
-          facts: by name; the first that differs is told, in this order.
+          facts: by name; the error names the first that differs, in this order.
           timeout: seconds to wait for the others.
 
         Raises:
@@ -138,7 +138,7 @@ class Link:
         return value
 
     def leave(self, end: End | None) -> bool:
-        """This process ends its part by itself; if not at the regular end, the others are told why.
+        """This process ends its part by itself; if not at the regular end, it sends the others the reason.
 
         Returns:
           Whether it may: False if the end of another process is ending this one already.
@@ -151,7 +151,7 @@ class Link:
         return True
 
     def force(self, end: End) -> None:
-        """Ends this process now, from whatever thread, unless it is ending already; the others are told why."""
+        """Ends this process now, from whatever thread, unless it is ending already; it sends the others the reason."""
         if self._own("watch") and not self.left:
             self._left.set()
             self._tell({"end": end.reason, "code": end.code})
@@ -252,6 +252,6 @@ def _difference(own: Mapping[str, str], other: Mapping[str, str], process: int) 
         if ours != theirs:
             return (
                 f"process {process} has {name} {theirs}, process 0 has {ours}: processes that train together need the "
-                "same flags (but for --process-id), the same files and the same software"
+                "same flags (except --process-id), the same files and the same software"
             )
     return ""

@@ -9,6 +9,7 @@ import errno
 import json
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -22,19 +23,19 @@ except ImportError:  # Windows
 
 _FILE = ".lock"
 _HELD = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}
-_held: dict[str, int] = {}  # folders that this process holds, and how often
+_held: dict[str, tuple[int, int]] = {}  # folders that this process holds: by which thread, and how often
 
 
 @contextlib.contextmanager
 def locked(folders: Sequence[Path], note: Callable[[str], None] = lambda text: None) -> Iterator[None]:
-    """While nobody else trains in these folders. A process may take the same ones again.
+    """While nobody else trains in these folders. A thread may take the same ones again.
 
     Args:
       folders: those of runs; they exist.
-      note: is told if the file system has no locks.
+      note: called with a message if the file system has no locks.
 
     Raises:
-      ConfigError: another process trains in one of them; the message has its number, machine and time.
+      ConfigError: another process or thread trains in one of them; the message says which.
     """
     with contextlib.ExitStack() as stack:
         for folder in folders:
@@ -44,8 +45,11 @@ def locked(folders: Sequence[Path], note: Callable[[str], None] = lambda text: N
 
 @contextlib.contextmanager
 def _locked(folder: Path, note: Callable[[str], None]) -> Iterator[None]:
-    name = os.path.realpath(folder)
-    if name not in _held:
+    name, thread = os.path.realpath(folder), threading.get_ident()
+    holder, count = _held.get(name, (thread, 0))
+    if holder != thread:
+        raise ConfigError(f"{folder} is being trained by another thread of this process: wait until it ends")
+    if not count:
         descriptor = _opened(folder)
         try:
             _take(descriptor, folder, note)
@@ -54,12 +58,13 @@ def _locked(folder: Path, note: Callable[[str], None]) -> Iterator[None]:
             raise
     else:
         descriptor = None
-    _held[name] = _held.get(name, 0) + 1
+    _held[name] = (thread, count + 1)
     try:
         yield
     finally:
-        _held[name] -= 1
-        if not _held[name]:
+        if count:
+            _held[name] = (thread, count)
+        else:
             del _held[name]
         if descriptor is not None:
             with contextlib.suppress(OSError):

@@ -25,9 +25,9 @@ from pixelbrax.errors import ConfigError, TrainingError, check_count, check_numb
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.link import End, Link
 from pixelbrax.training.progress import Progress
-from pixelbrax.training.provenance import versions
 from pixelbrax.training.rendezvous import meet, parse_address
 from pixelbrax.training.run_dir import RunDir
+from pixelbrax.training.software import versions
 from pixelbrax.training.tunnel import Tunnel
 
 _ANSWER_SECONDS = 50.0  # in which a process answers another that waits for it
@@ -99,7 +99,7 @@ def joined(processes: Processes, facts: Callable[[], Mapping[str, Any]], command
 
     Args:
       processes: which there are.
-      facts: gives what must be the same in all, by name; it may raise ConfigError, which the others are told.
+      facts: gives what must be the same in all, by name; it may raise ConfigError, which is sent to the others.
       command: of `pixelbrax`, for messages.
 
     Raises:

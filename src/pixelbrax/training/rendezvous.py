@@ -92,7 +92,7 @@ class _Meeting:
                     who = f"process {missing[0]}" if len(missing) == 1 else f"{len(missing)} processes, {missing},"
                     return (
                         f"{who} of {self._count} did not come to {coordinator} within {timeout:g} s: start all with "
-                        "the same flags but for --process-id; --join-timeout gives them longer"
+                        "the same flags except --process-id; --join-timeout gives them longer"
                     )
                 for key, _ in selector.select(min(left, 1.0)):
                     if key.fileobj is self._server:
@@ -178,7 +178,7 @@ def _join(host: str, port: int, num_processes: int, process_id: int, timeout: fl
         time.sleep(min(_RETRY_SECONDS, max(left, 0.0)))
     raise ConfigError(
         f"process {process_id} did not reach process 0 at {host}:{port} within {timeout:g} s ({problem}): start all "
-        "with the same flags but for --process-id; --join-timeout gives them longer"
+        "with the same flags except --process-id; --join-timeout gives them longer"
     )
 
 

@@ -12,7 +12,7 @@ from pixelbrax.errors import ConfigError, listed
 from pixelbrax.training.checkpoint import drop_checkpoints
 from pixelbrax.training.config import TrainConfig, dump_config, load_config
 from pixelbrax.training.files import append_row, keep_rows, read_results, read_rows, replace_text
-from pixelbrax.training.provenance import provenance
+from pixelbrax.training.software import provenance
 
 HELD_OUT = "held_out"
 _BELOW = ("*/config.toml", "*/*/config.toml")
@@ -137,7 +137,7 @@ class RunDir:
         """
         return read_rows(self.metrics_file)
 
-    def take_back(self, updates: int) -> None:
+    def roll_back(self, updates: int) -> None:
         """Removes what was written after a checkpoint at `updates`, which a resumed run writes again.
 
         Raises:
@@ -145,7 +145,7 @@ class RunDir:
         """
         results = self.read_evaluations()
         keep_rows(self.metrics_file, updates)
-        steps = updates * self.load_config().agent.batch_size
+        steps = updates * self.load_config().agent.steps_per_update
         self._write_evaluations({name: result for name, result in results.items() if result["steps"] <= steps})
         for folder in (self.checkpoint_dir, self.best_dir):
             drop_checkpoints(folder, updates + 1)
@@ -199,7 +199,7 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True)
     except FileExistsError as e:
         raise ConfigError(
-            f"{path} exists: choose another --name, or go on with it by `pixelbrax train --resume {path}`"
+            f"{path} exists: choose another --name, or resume it with `pixelbrax train --resume {path}`"
         ) from e
     except OSError as e:
         raise ConfigError(f"cannot make {path}: {e.strerror}") from e

@@ -15,14 +15,32 @@ class StopRequest:
     requested = False
 
 
+_last_stop = 0
+
+
+def last_stop() -> int:
+    """The signal of the last request to stop; 0 if there was none."""
+    return _last_stop
+
+
 @contextmanager
 def stop_requests() -> Iterator[StopRequest]:
-    """Turns the first Ctrl-C or SIGTERM into a request to stop at the next chance; a second one acts at once."""
+    """Turns the first Ctrl-C or SIGTERM into a request to stop at the next chance; a second one acts at once.
+
+    In another thread than the main one, nothing changes.
+    """
+    global _last_stop
     request = StopRequest()
     previous = {}
+    _last_stop = 0
+    if threading.current_thread() is not threading.main_thread():  # signals reach the main thread only
+        yield request
+        return
 
     def handle(number: int, frame: object) -> None:
+        global _last_stop
         request.requested = True
+        _last_stop = number
         for each, handler in previous.items():
             signal.signal(each, handler)
 

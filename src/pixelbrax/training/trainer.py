@@ -1,133 +1,353 @@
-"""What belongs to one run: environment, agent, checkpoints, evaluations."""
+"""Training: agents that learn side by side in one program; one alone is a trainer of one.
 
-import copy
-from dataclasses import replace
+Compiled chunks of updates; between them metrics, hooks, checkpoints, evaluations and a look at the signals.
+"""
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import PyTree
+import numpy as np
+from jaxtyping import Array, Bool, Float
 
-from pixelbrax.algorithms import AgentState
 from pixelbrax.envs import PixelEnv
-from pixelbrax.precision import check_single
-from pixelbrax.training.checkpoint import load_checkpoint, load_last, save_checkpoint
+from pixelbrax.errors import ConfigError, TrainingError, check_count
+from pixelbrax.learning import Agent, AgentState, EpisodeTotals, Metrics
+from pixelbrax.training.acting_hooks import ActingHook, ActingHooks
+from pixelbrax.training.checkpoint import all_checkpoints, load_newest
+from pixelbrax.training.clock import Clock
 from pixelbrax.training.config import TrainConfig
-from pixelbrax.training.evaluation import Evaluation, Evaluator
-from pixelbrax.training.progress import Progress
-from pixelbrax.training.run_dir import HELD_OUT, RunDir
+from pixelbrax.training.devices import Layout
+from pixelbrax.training.divergence import Divergence
+from pixelbrax.training.hooks import Hook, make_hook
+from pixelbrax.training.lock import locked
+from pixelbrax.training.progress import Progress, progress_line
+from pixelbrax.training.run_dir import RunDir
+from pixelbrax.training.signals import stop_requests
+from pixelbrax.training.training_run import TRAINING_STREAM, TrainingRun
 
-# Streams of random numbers of a run, all from its seed.
-TRAINING_STREAM, EVALUATION_STREAM = 0, 1
-_SIDE_BY_SIDE = 32  # episodes of an evaluation at least, if there are as many
+MAX_AGENTS = 4096
+"""Agents in one trainer at most: each is a run of its own, with its files."""
+
+# Agents side by side share the number of updates; else PPG's `cond` on it would become a select, and every update would
+# go through the auxiliary phase.
+_AXES: Any = AgentState.prefix(0, num_updates=None)
 
 
 class Trainer:
-    """The environment and the agent of a run, and what is kept of them; `Cohort` trains."""
+    """Trains agents and writes their run directories."""
 
-    def __init__(self, config: TrainConfig, progress: Progress | None = None, num_agents: int = 1):
-        """Builds environment, network and algorithm; compiles nothing yet.
-
-        Args:
-          config: all settings.
-          progress: where to tell what is under way.
-          num_agents: agents that are to share the device's memory.
-
-        Raises:
-          ConfigError: a setting cannot be used, or JAX computes in double precision.
-        """
-        check_single("training")
-        self.config = config
-        self.env, self.agent = config.build(num_agents)
-        self.progress = progress or Progress()
-        self._evaluator = self.evaluator(config.eval_episodes)
-        self._held_out: Evaluator | None = None
-
-    def prepare(self) -> None:
-        """Makes ready what only those need who train: the look of `eval_distractors`.
-
-        Raises:
-          ConfigError: it cannot be shown.
-        """
-        if self.config.eval_distractors:
-            self._held_out = self.evaluator(self.config.eval_episodes, self.config.eval_distractors)
-
-    def sibling(self, config: TrainConfig) -> "Trainer":
-        """That of another run in the same environment, of an agent of the same form; nothing is compiled twice."""
-        other = copy.copy(self)
-        other.config = config
-        return other
-
-    def restore(self, run: RunDir, updates: int | None = None) -> AgentState:
-        """The state of a run's checkpoint at that number of updates, by default the last.
-
-        Raises:
-          ConfigError: there is none that can be read.
-        """
-        if updates is None:
-            return load_last(run.checkpoint_dir, lambda updates: self.restore(run, updates))
-        like, say = jax.eval_shape(self.agent.init, jax.random.key(0)), self.progress.say
-        if self.config.agent.needs_memory(updates):
-            return load_checkpoint(run.checkpoint_dir, like, updates, say)
-        state = load_checkpoint(run.checkpoint_dir, replace(like, memory=()), updates, say)
-        return replace(state, memory=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like.memory))
-
-    def save(self, run: RunDir, state: AgentState) -> None:
-        """A checkpoint of the state; `restore` gives it back, but for memory that nothing will read."""
-        updates = int(state.num_updates)
-        if not self.config.agent.needs_memory(updates):
-            state = replace(state, memory=())
-        save_checkpoint(run.checkpoint_dir, updates, state)
-
-    def evaluator(
-        self, num_episodes: int, distractors: tuple[str, ...] | None = None, deterministic: bool = True
-    ) -> Evaluator:
-        """Evaluates this trainer's policies in its environment.
+    def __init__(
+        self,
+        configs: Sequence[TrainConfig],
+        progress: Progress | None = None,
+        hooks: Sequence[Hook] = (),
+        env: PixelEnv | None = None,
+    ):
+        """Builds the environment and the agents; compiles nothing yet.
 
         Args:
-          num_episodes: episodes; as many side by side as in the run's own evaluations, so that the program is the same.
-          distractors: seen instead of what the policy trains with; None changes nothing.
-          deterministic: take the policy's mode; otherwise sample.
-        """
-        # As many as the run trains in fit into memory, however many are asked for.
-        batch_size = min(self.config.eval_episodes, max(self.config.agent.num_envs, _SIDE_BY_SIDE))
-        env, policy = self.env_under(distractors), self.agent.policy
-        return Evaluator(env, policy, num_episodes, deterministic, self.progress, batch_size)
-
-    def env_under(self, distractors: tuple[str, ...] | None) -> PixelEnv:
-        """This trainer's environment with these distractors instead of its own; None changes nothing."""
-        if distractors is None:
-            return self.env
-        return replace(self.config.environment, distractors=distractors).build()
-
-    def evaluate(self, run: RunDir, name: str, state: AgentState) -> Evaluation:
-        """The deterministic policy's return, on episodes drawn alike each time; kept in the run's evaluation.json.
-
-        The policy is kept too if its interquartile mean is the highest yet. Beside it stands, if the settings name
-        `eval_distractors`, the return in the same episodes under those.
-        """
-        key = jax.random.fold_in(jax.random.key(self.config.seed), EVALUATION_STREAM)
-        result = self._evaluator(state.params, key)
-        updates = int(state.num_updates)
-        if all(result.iqm > other["iqm"] for known, other in run.read_evaluations().items() if known != name):
-            save_checkpoint(run.best_dir, updates, {"params": state.params})
-        self.progress.say(f"{name} policy, deterministic: {result}")
-        found: dict[str, Any] = {"steps": updates * self.config.agent.batch_size, **result.as_dict()}
-        if self._held_out:
-            held_out = self._held_out(state.params, key)
-            looks = " + ".join(self.config.eval_distractors)
-            self.progress.say(f"{name} policy, deterministic, under {looks}: {held_out}")
-            found[HELD_OUT] = {"distractors": looks, **held_out.as_dict()}
-            result = replace(result, held_out=held_out)
-        run.write_evaluation(name, found)
-        return result
-
-    def restore_best(self, run: RunDir) -> tuple[PyTree, int]:
-        """Parameters of the policy whose evaluation was the best, and its number of updates.
+          configs: settings of each agent; they differ in seeds and the algorithm's `SWEEPABLE` settings only.
+          progress: where to show what is under way.
+          hooks: callbacks, besides the loggers that the settings name. Of several processes that train together, all
+            have the `ActingHook`s, which must act alike; the first has the others.
+          env: an environment to train in instead of the one that the settings describe.
 
         Raises:
-          ConfigError: there is none that can be read.
+          ConfigError: a setting cannot be used, or differs where it must not.
         """
-        like, folder = {"params": jax.eval_shape(self.agent.init, jax.random.key(0)).params}, run.best_dir
-        say = self.progress.say
-        return load_last(folder, lambda updates: (load_checkpoint(folder, like, updates, say)["params"], updates))
+        self._began: list[tuple[Hook, RunDir]] = []  # and has not ended yet
+        hooks = [*map(make_hook, configs[0].loggers), *hooks]
+        self._acting = ActingHooks([hook for hook in hooks if isinstance(hook, ActingHook)])
+        first_process = jax.process_index() == 0
+        self.hooks = hooks if first_process else []
+        check_count("number of agents", len(configs), most=MAX_AGENTS)
+        first = TrainingRun(configs[0], progress, len(configs), env)
+        self.config = configs[0]
+        self.progress = first.progress
+        first.prepare()
+        self.training_runs = [first, *(first.sibling(config) for config in configs[1:])]
+        sweepable = self.config.agent.SWEEPABLE
+        for config in configs[1:]:
+            config.validate()
+            if _common(config) != _common(configs[0]):
+                raise ConfigError(f"agents side by side may differ in seed, {', '.join(sweepable)}, and nothing else")
+        self._layout = Layout(self.config.num_devices, first.agent, len(configs))
+        self._program: Any = None
+        values = {name: [getattr(config.agent, name) for config in configs] for name in sweepable}
+        self._varied = {name: jnp.array(each, jnp.float32) for name, each in values.items() if len(set(each)) > 1}
+
+    def init(self) -> AgentState:
+        """The state of all agents before the first update, on a leading axis if there are several."""
+        keys = [jax.random.fold_in(jax.random.key(t.config.seed), TRAINING_STREAM) for t in self.training_runs]
+        alone = len(keys) == 1
+        init = self._of_each(lambda agent, key: agent.init(key), 0, _AXES)
+        with self.progress.busy("compiling the first reset"), self._layout.context:
+            state = jax.jit(init, out_shardings=self._layout.state)(keys[0] if alone else jnp.stack(keys))
+            return jax.block_until_ready(state)
+
+    def one(self, state: AgentState, index: int) -> AgentState:
+        """The state of one of the agents, on one device."""
+        return self._layout.gather(state if len(self.training_runs) == 1 else _mapped(lambda x: x[index], state))
+
+    def all(self, states: Sequence[AgentState]) -> AgentState:
+        """The state of all agents from that of each, laid out over the devices."""
+        return self._layout.place(states[0] if len(states) == 1 else _mapped(lambda *x: jnp.stack(x), *states))
+
+    def save(self, runs: Sequence[RunDir], state: AgentState) -> None:
+        """Writes a checkpoint in each run that has not broken down."""
+        for index, (training_run, run) in enumerate(zip(self.training_runs, runs, strict=True)):
+            if not run.failure:
+                training_run.save(run, self.one(state, index), self._acting.states(run))
+
+    def restore(self, runs: Sequence[RunDir]) -> AgentState:
+        """The state at the last checkpoints that all runs have; hooks get back theirs.
+
+        Raises:
+          ConfigError: there is none that can be read, or it holds the state of a hook that is not given.
+        """
+        stand = {run.path.name: all_checkpoints(run.checkpoint_dir) for run in runs}
+        common = set.intersection(*stand.values())
+        if not common:
+            last = {name: max(steps, default=None) for name, steps in stand.items()}
+            if None in last.values():
+                raise ConfigError(f"{runs[0].path} holds no checkpoint: the run was stopped before its first")
+            where = ", ".join(f"{name} at {updates}" for name, updates in last.items())
+            raise ConfigError(f"the runs stand at different updates, {where}: resume each by itself")
+
+        def load(updates: int) -> list[AgentState]:
+            return [t.restore(run, updates) for t, run in zip(self.training_runs, runs, strict=True)]
+
+        states = load_newest(common, load, lambda text: self.progress.say(text, always=True))
+        for training_run, run in zip(self.training_runs, runs, strict=True):
+            self._acting.restore(run, training_run.hook_states(run, int(states[0].num_updates)))
+        return self.all(states)
+
+    def evaluate(self, runs: Sequence[RunDir], name: str, state: AgentState) -> None:
+        """The deterministic return of each agent, kept in its run; not again where that evaluation is written."""
+        self._begin(runs)
+        steps = int(state.num_updates) * self.config.agent.steps_per_update
+        for index, (training_run, run) in enumerate(zip(self.training_runs, runs, strict=True)):
+            if not run.failure and not _is_written(run, name, steps):
+                result = training_run.evaluate(run, name, self.one(state, index))
+                self._tell(lambda hook, run=run, result=result: hook.on_evaluation(run, name, steps, result))
+
+    def train(self, runs: Sequence[RunDir], state: AgentState) -> tuple[AgentState, bool]:
+        """Trains to the end, or until SIGINT or SIGTERM; writes checkpoints on the way and at the end.
+
+        Returns:
+          The last state, and whether training is complete: all updates are done, or hooks have stopped it.
+
+        Raises:
+          ConfigError: another process trains in one of the runs, or a hook did what it cannot do.
+          TrainingError: all agents have broken down. If that of one of several fails, its run says why, and the
+            others continue.
+        """
+        with locked([run.path for run in runs], lambda text: self.progress.say(text, always=True)):
+            self._begin(runs)
+            return self._train(runs, state)
+
+    def _train(self, runs: Sequence[RunDir], state: AgentState) -> tuple[AgentState, bool]:
+        interval = self._compiled_interval(state)
+        config, clock = self.config, Clock(runs[0], int(state.num_updates))
+        total_steps = config.num_updates * config.agent.steps_per_update
+        complete, stopping, divergence = int(state.num_updates) >= config.num_updates, False, Divergence()
+        with stop_requests() as stop:
+            while not (complete or stopping):
+                started = time.perf_counter()
+                state, *results = jax.block_until_ready(interval(state))
+                done = int(state.num_updates)
+                speed = config.log_interval * config.agent.steps_per_update / (time.perf_counter() - started)
+                rows = self._record(runs, state, results, clock, speed, divergence)
+                state, enough = self._act(runs, rows, state)
+                complete = enough or done >= config.num_updates
+                row, left = _mean_row(rows), clock.seconds_left(done, config.num_updates)
+                self.progress.training(progress_line(row, total_steps, left), last=complete or stop.requested)
+                if config.eval_interval and done % config.eval_interval == 0 and not complete:
+                    with clock.paused():
+                        self.evaluate(runs, f"update {done:,}", state)
+                stopping, due = self._layout.any(stop.requested, clock.since_saved > config.checkpoint_interval)
+                if due:
+                    self.save(runs, state)
+                    clock.saved(done)
+            if int(state.num_updates) > clock.saved_updates:
+                self.save(runs, state)
+        for warning in divergence.warnings():
+            self.progress.say(warning, always=True)
+        return state, complete
+
+    def _act(
+        self, runs: Sequence[RunDir], rows: Sequence[dict[str, float] | None], state: AgentState
+    ) -> tuple[AgentState, bool]:
+        """Lets hooks act on every agent that has a row; the new state, and whether they stop training."""
+        if not self._acting:
+            return state, False
+        acted = {
+            index: self._acting.act(
+                run, training_run.env, training_run.config.seed, row, lambda index=index: self.one(state, index)
+            )
+            for index, (run, training_run, row) in enumerate(zip(runs, self.training_runs, rows, strict=True))
+            if row is not None
+        }
+        if any(each.is_changed for each in acted.values()):
+            states = [acted[k].state if k in acted else self.one(state, k) for k in range(len(runs))]
+            state = self.all(states)
+        (enough,) = self._layout.any(all(bool(each.reason) for each in acted.values()))
+        if enough:
+            for each in acted.values():
+                self.progress.say(f"{each.run.path}: stopped by a hook: {each.reason}")
+        return state, enough
+
+    def end(self, runs: Sequence[RunDir]) -> None:
+        """Calls the hooks for the last time for these runs."""
+        ending = [pair for pair in self._began if pair[1] in runs]
+        for pair in ending:
+            self._began.remove(pair)
+            pair[0].on_end(pair[1])
+
+    def _begin(self, runs: Sequence[RunDir]) -> None:
+        for pair in itertools.product(self.hooks, runs):
+            if pair not in self._began:
+                pair[0].on_start(pair[1])
+                self._began.append(pair)
+
+    def _tell(self, what: Callable[[Hook], None]) -> None:
+        for hook in self.hooks:
+            what(hook)
+
+    def _of_each(self, function: Any, in_axes: Any, out_axes: Any) -> Any:
+        """`function(agent, x)` of every agent and its part of x, as a function of x."""
+        if len(self.training_runs) == 1:
+            return lambda x: function(self.training_runs[0].agent, x)
+        env = self.training_runs[0].env
+
+        def of_one(varied: dict[str, Array], x: Any) -> Any:
+            return function(self.config.make_agent(env, **varied), x)
+
+        each = self._layout.split(jax.vmap(of_one, (0, in_axes), out_axes), (0, in_axes), out_axes)
+        return lambda x: each(self._varied, x)
+
+    def _compiled_interval(self, state: AgentState) -> Any:
+        """`_interval` of all agents; compiled when first asked for."""
+        if self._program is None:
+            with self.progress.busy("compiling the update"), self._layout.context:
+                each = self._of_each(self._interval, _AXES, (_AXES, 0, 0, 0))
+                where = (self._layout.state, *[self._layout.everywhere] * 3)
+                self._program = jax.jit(each, donate_argnums=0, out_shardings=where).lower(state).compile()
+        return self._program
+
+    def _interval(
+        self, agent: Agent, state: AgentState
+    ) -> tuple[AgentState, Metrics, EpisodeTotals, Bool[Array, " leaf"]]:
+        """`log_interval` updates: means of metrics, total episodes, and whether each array of parameters is finite."""
+
+        def update(state: AgentState, _: None) -> tuple[AgentState, tuple[Metrics, EpisodeTotals]]:
+            state, metrics, episodes = agent.update(state)
+            return state, (metrics, episodes)
+
+        state, (metrics, episodes) = jax.lax.scan(update, state, None, length=self.config.log_interval)
+        means = {name: _mean_of_known(x) for name, x in metrics.items()}
+        finite = jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(state.params)])
+        return state, means, jax.tree.map(jnp.sum, episodes), finite
+
+    def _record(
+        self,
+        runs: Sequence[RunDir],
+        state: AgentState,
+        results: Sequence[Any],
+        clock: Clock,
+        speed: float,
+        divergence: Divergence,
+    ) -> list[dict[str, float] | None]:
+        """Adds a row to each run's metrics; returns the rows, None for runs that have broken down.
+
+        Raises:
+          TrainingError: all have.
+        """
+        metrics, episodes, finite = jax.tree.map(lambda x: np.asarray(x).reshape(len(runs), -1), tuple(results))
+        rows: list[dict[str, float] | None] = [None] * len(runs)
+        for index, run in enumerate(runs):
+            if run.failure:
+                continue
+            own_metrics, own_episodes = jax.tree.map(lambda x, k=index: x[k, 0], (metrics, episodes))
+            row = self._row(int(state.num_updates), own_metrics, own_episodes)
+            if warning := divergence.warning(run, own_episodes):
+                self.progress.say(warning, always=True)
+            row |= {"seconds": round(clock.seconds, 3), "steps_per_second": round(speed, 1)}
+            run.append_metrics(row)
+            self._tell(lambda hook, run=run, row=row: hook.on_update(run, row))
+            if problem := _problem(state, finite[index], run, clock.saved_updates):
+                run.fail(problem)
+                if len(runs) > 1:
+                    self.progress.say(problem)
+            else:
+                rows[index] = row
+        if rows == [None] * len(runs):
+            raise TrainingError("all agents have broken down" if len(runs) > 1 else runs[0].failure)
+        return rows
+
+    def _row(self, updates: int, metrics: Metrics, episodes: EpisodeTotals) -> dict[str, float]:
+        """One row of metrics.csv. The return is NaN where no whole episode ended."""
+        per_update, count = self.config.agent.steps_per_update, int(episodes.count)
+        return {
+            "updates": updates,
+            "steps": updates * per_update,
+            "frames": updates * per_update * self.training_runs[0].env.action_repeat,
+            "return": float(episodes.episode_return) / count if count else math.nan,
+            "episode_length": float(episodes.episode_length) / count if count else math.nan,
+            "episodes": count,
+            "diverged": int(episodes.diverged),
+            **{name: float(value) for name, value in sorted(metrics.items())},
+        }
+
+
+def _mean_of_known(x: Float[Array, " update"]) -> Float[Array, ""]:
+    """The mean over the updates that have the metric, to the bit `x.mean()` if all have it; NaN if none has."""
+    return jnp.where(jnp.any(jnp.isnan(x)), jnp.nanmean(x), jnp.mean(x))
+
+
+def _mean_row(rows: Sequence[dict[str, float] | None]) -> dict[str, float]:
+    """What the progress line shows of several agents: the mean return, the speed and divergence of all together."""
+    good = [row for row in rows if row is not None]
+    returns = [row["return"] for row in good if math.isfinite(row["return"])]
+    mean = sum(returns) / len(returns) if returns else math.nan
+    speed, diverged = good[0]["steps_per_second"] * len(rows), sum(row["diverged"] for row in good)
+    return good[0] | {"return": mean, "steps_per_second": speed, "diverged": diverged}
+
+
+def _problem(state: AgentState, finite: Bool[np.ndarray, " leaf"], run: RunDir, saved_updates: int) -> str:
+    """Why training broke down, naming the first array of parameters that is not finite; empty if it did not."""
+    paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(state.params)]
+    broken = [path for path, good in zip(paths, finite, strict=True) if not good]
+    if not broken:
+        return ""
+    name = jax.tree_util.keystr(broken[0], simple=True, separator="/")
+    return (
+        f"training broke down by update {int(state.num_updates):,}: the parameter {name} is no longer finite. The last "
+        f"good checkpoint, of update {saved_updates:,}, is in {run.path}; try a smaller learning_rate, max_grad_norm "
+        "or reward_scale"
+    )
+
+
+def _is_written(run: RunDir, name: str, steps: int) -> bool:
+    """Whether a resumed run has that evaluation."""
+    # Of several processes only the first can know it, and all must do the same.
+    return jax.process_count() == 1 and run.read_evaluations().get(name, {}).get("steps") == steps
+
+
+def _common(config: TrainConfig) -> TrainConfig:
+    """The same with defaults in place of what agents side by side may differ in."""
+    agent = config.agent
+    defaults: Any = {field.name: field.default for field in fields(agent) if field.name in agent.SWEEPABLE}
+    return replace(config, seed=0, agent=replace(agent, **defaults))
+
+
+def _mapped(function: Any, *states: AgentState) -> AgentState:
+    """`jax.tree.map` of all fields but the number of updates, which is the first state's."""
+    mapped = jax.tree.map(function, *(replace(state, num_updates=()) for state in states))
+    return replace(mapped, num_updates=states[0].num_updates)

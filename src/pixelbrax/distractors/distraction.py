@@ -1,0 +1,82 @@
+"""Distractors at work in an environment, with a random stream of their own."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int32, PyTree, UInt32
+
+from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, SceneView
+from pixelbrax.distractors.composed import Composed
+
+
+class DistractorState(NamedTuple):
+    """The distractors of one environment in one episode.
+
+    Attributes:
+      key: PRNG key for the rest of this episode.
+      next_key: PRNG key for the next episode.
+      count: () int32, observations since the episode began.
+      states: the state of each distractor.
+    """
+
+    key: Array
+    next_key: Array
+    count: Int32[Array, ""]
+    states: PyTree
+
+
+class Distraction:
+    """Distractors prepared for an environment. In all methods `params` is like `composed.params`, its default."""
+
+    def __init__(self, distractors: Sequence[Distractor], context: SceneContext):
+        """Prepares them; identities are left out."""
+        self.context = context
+        self.composed = Composed(tuple(distractors)).prepare(context)
+
+    def __bool__(self) -> bool:
+        return bool(self.composed.distractors)
+
+    def _at(self, params: PyTree) -> Composed:
+        return self.composed if params is None else self.composed.with_params(params)
+
+    def init(self, key: Array, params: PyTree = None) -> DistractorState:
+        """Samples the state at an episode's first observation."""
+        first, key, next_key = jax.random.split(key, 3)
+        states = self._at(params).init(first, self.context)
+        return DistractorState(key, next_key, jnp.zeros((), jnp.int32), states)
+
+    def step(self, state: DistractorState, params: PyTree = None) -> DistractorState:
+        """The state one observation later."""
+        count = state.count + 1
+        states = self._at(params).step(state.states, jax.random.fold_in(state.key, count), self.context)
+        return state._replace(count=count, states=states)
+
+    def apply_scene(self, state: DistractorState, view: SceneView, params: PyTree = None) -> SceneView:
+        """The scene and camera that are rendered instead."""
+        return self._at(params).apply_scene(state.states, view, self.context)
+
+    def apply_frame(
+        self,
+        state: DistractorState,
+        packed: UInt32[Array, "height width"],
+        segmentation: Int32[Array, "height width"] | None,
+        params: PyTree = None,
+    ) -> tuple[DistractorState, UInt32[Array, "height width"]]:
+        """The frame that is observed instead, packed likewise, and the state that remembers it.
+
+        Args:
+          state: of this episode.
+          packed: the rendered pixels, R + G * 2**8 + B * 2**16.
+          segmentation: geom id of each pixel, if some distractor needs it.
+          params: of the distractors.
+        """
+        shifts = jnp.array([0, 8, 16], jnp.uint32)[:, None, None]
+        rgb = ((packed[None] >> shifts) & 0xFF).astype(jnp.float32) * (1 / 255)
+        frame = RenderedFrame(rgb, segmentation)
+        composed = self._at(params)
+        states = composed.remember(state.states, frame, self.context)
+        frame = composed.apply_frame(state.states, frame, self.context)
+        whole = (jnp.clip(frame.rgb, 0.0, 1.0) * 255.0 + 0.5).astype(jnp.int32)
+        return state._replace(states=states), (whole[0] | (whole[1] << 8) | (whole[2] << 16)).astype(jnp.uint32)

@@ -1,0 +1,1 @@
+"""The distractors, by what they change."""

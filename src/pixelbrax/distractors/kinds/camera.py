@@ -1,0 +1,164 @@
+"""The camera elsewhere: swung around the body, rolled, nearer or farther, wider or narrower."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+from typing_extensions import override
+
+from pixelbrax.distractors.base import Distractor, SceneContext, SceneView
+from pixelbrax.distractors.fields import data_field, is_off
+from pixelbrax.errors import check_flag, check_number
+from pixelbrax.render import Camera
+
+_STEEPEST = math.radians(85)  # straight from above, up and down lose their meaning
+_MOST = 1000.0
+
+
+class CameraState(NamedTuple):
+    """Where the camera is, relative to where it would be.
+
+    Attributes:
+      azimuth, elevation, roll: () radians.
+      zoom: () factor on the distance.
+      velocity: (3,) of azimuth (on the unit sphere), elevation and zoom, a frame.
+      roll_velocity: () radians a frame.
+    """
+
+    azimuth: Float[Array, ""]
+    elevation: Float[Array, ""]
+    roll: Float[Array, ""]
+    zoom: Float[Array, ""]
+    velocity: Float[Array, "3"]
+    roll_velocity: Float[Array, ""]
+
+
+@dataclass(frozen=True)
+class CameraOrbit(Distractor):
+    """A camera that circles what it looks at (Stone et al. 2021).
+
+    It starts anywhere in its range, and moves with a velocity that is a random walk. Lengths are relative to the
+    camera's distance (four meters in the paper), so that big and small bodies are treated alike.
+
+    Attributes:
+      angle: farthest in azimuth and elevation, radians.
+      roll: farthest roll, radians.
+      zoom_in, zoom_out: share of the distance by which the camera comes nearer or goes away.
+      std: of the change of velocity a frame, distances.
+      fastest: distances a frame.
+      roll_std, fastest_roll: of the rolling velocity, radians a frame.
+      above: keep it at or above the height of what it looks at.
+    """
+
+    angle: float = data_field(0.0, most=math.pi, strength=True)
+    roll: float = data_field(0.0, most=math.pi, strength=True)
+    zoom_in: float = data_field(0.0, most=0.99, strength=True)  # at 1 the camera would be at the point it looks at
+    zoom_out: float = data_field(0.0, most=_MOST, strength=True)
+    std: float = data_field(0.0, most=_MOST, strength=True, optional=True)
+    fastest: float = data_field(0.0, most=_MOST, strength=True, optional=True)
+    roll_std: float = data_field(0.0, most=_MOST, strength=True, optional=True)
+    fastest_roll: float = data_field(0.0, most=_MOST, strength=True, optional=True)
+    above: bool = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_flag("CameraOrbit: above", self.above)
+
+    @classmethod
+    def of_intensity(cls, intensity: float, dynamic: bool = True) -> "CameraOrbit":
+        """The paper's ranges, times `intensity`, 0..1.
+
+        Raises:
+          ConfigError: the intensity is outside 0..1.
+        """
+        check_number("the camera's intensity", intensity, 0, 1)
+        moving = intensity if dynamic else 0.0
+        return cls(
+            angle=math.pi / 2 * intensity,
+            roll=math.pi / 2 * intensity,
+            zoom_in=0.5 * intensity,
+            zoom_out=1.5 * intensity,
+            std=0.1 * moving / 4,
+            fastest=0.4 * moving / 4,
+            roll_std=math.pi / 300 * moving,
+            fastest_roll=math.pi / 50 * moving,
+        )
+
+    @property
+    @override
+    def is_identity(self) -> bool:
+        return not (self.angle or self.roll or self.zoom_in or self.zoom_out)
+
+    @override
+    def init(self, key: Array, context: SceneContext) -> CameraState:
+        place, direction, speed, roll = jax.random.split(key, 4)
+        low = jnp.array([-self.angle, -self.angle, -self.roll, 1 - self.zoom_in])
+        high = jnp.array([self.angle, self.angle, self.roll, 1 + self.zoom_out])
+        azimuth, elevation, rolled, zoom = jax.random.uniform(place, (4,), minval=low, maxval=high)
+        velocity = jax.random.normal(direction, (3,))
+        velocity *= self.fastest * jax.random.uniform(speed) / jnp.linalg.norm(velocity)
+        return CameraState(
+            azimuth, elevation, rolled, zoom, velocity, self.fastest_roll * jax.random.uniform(roll, minval=-1.0)
+        )
+
+    @override
+    def step(self, state: CameraState, key: Array, context: SceneContext) -> CameraState:
+        if is_off(self.fastest) and is_off(self.fastest_roll):
+            return state
+        push, twist = jax.random.split(key)
+        velocity = state.velocity + self.std * jax.random.normal(push, (3,))
+        velocity *= jnp.minimum(1.0, self.fastest / jnp.maximum(jnp.linalg.norm(velocity), 1e-9))
+        roll_velocity = state.roll_velocity + self.roll_std * jax.random.normal(twist)
+        roll_velocity = jnp.clip(roll_velocity, -self.fastest_roll, self.fastest_roll)
+        azimuth = jnp.clip(state.azimuth + velocity[0], -self.angle, self.angle)
+        elevation = jnp.clip(state.elevation + velocity[1], -self.angle, self.angle)
+        zoom = jnp.clip(state.zoom + velocity[2], 1 - self.zoom_in, 1 + self.zoom_out)
+        roll = jnp.clip(state.roll + roll_velocity, -self.roll, self.roll)
+        # At a wall the velocity is what was left of it.
+        moved = jnp.stack([azimuth - state.azimuth, elevation - state.elevation, zoom - state.zoom])
+        return CameraState(azimuth, elevation, roll, zoom, moved, roll - state.roll)
+
+    @override
+    def apply_scene(self, state: CameraState, view: SceneView, context: SceneContext) -> SceneView:
+        camera = view.camera
+        target = camera.pos - view.distance * camera.mat[:, 2]
+        ca, sa = jnp.cos(state.azimuth), jnp.sin(state.azimuth)
+        x, y, z = camera.mat
+        right, up, out = jnp.stack([ca * x - sa * y, sa * x + ca * y, z]).T
+        straight = jnp.arcsin(jnp.clip(out[2], -1.0, 1.0))
+        lowest = jnp.minimum(straight, 0.0) if self.above else -_STEEPEST
+        raised = jnp.clip(straight + state.elevation, lowest, jnp.maximum(straight, _STEEPEST)) - straight
+        ce, se = jnp.cos(raised), jnp.sin(raised)
+        out, up = ce * out + se * up, ce * up - se * out
+        cr, sr = jnp.cos(state.roll), jnp.sin(state.roll)
+        mat = jnp.stack([cr * right + sr * up, cr * up - sr * right, out], axis=-1)
+        distance = state.zoom * view.distance
+        return view._replace(camera=Camera(target + distance * out, mat, camera.fovy), distance=distance)
+
+
+@dataclass(frozen=True)
+class FieldOfView(Distractor):
+    """A lens that is wider or narrower, through the whole episode.
+
+    Attributes:
+      amount: the field of view is multiplied by exp(U(-amount, amount)).
+    """
+
+    amount: float = data_field(0.3, most=3.0, strength=True)  # exp(3) is 20 times
+
+    @property
+    @override
+    def is_identity(self) -> bool:
+        return self.amount == 0
+
+    @override
+    def init(self, key: Array, context: SceneContext) -> Float[Array, ""]:
+        return jnp.exp(jax.random.uniform(key, minval=-self.amount, maxval=self.amount))
+
+    @override
+    def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
+        fovy = jnp.minimum(view.camera.fovy * state, 150.0)
+        return view._replace(camera=replace(view.camera, fovy=fovy))

@@ -1,0 +1,93 @@
+"""Noise of each pixel, resampled in every frame."""
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PyTree, UInt32
+from typing_extensions import override
+
+from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext
+from pixelbrax.distractors.fields import data_field
+from pixelbrax.errors import MAX_FLOAT
+
+
+def pixel_noise(seed: UInt32[Array, ""], height: int, width: int) -> Float[Array, "3 height width"]:
+    """Nearly normal numbers of mean 0 and variance 1, all from one seed.
+
+    JAX's own generators would cost more than rendering. Each number is the sum of the four bytes of a hash of the
+    pixel's number and the seed (the finalizer of MurmurHash3, by Appleby), scaled: its tails end at 3.5.
+    """
+    x = jax.lax.iota(jnp.uint32, 3 * height * width) * np.uint32(0x9E3779B9) + seed
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        x = (x ^ (x >> shift)) * np.uint32(factor)
+    x ^= x >> 16
+    total = sum(((x >> shift) & 0xFF).astype(jnp.int32) for shift in (0, 8, 16, 24))
+    scale = 1 / np.sqrt(4 * (256**2 - 1) / 12)
+    return ((total - 510).astype(jnp.float32) * np.float32(scale)).reshape(3, height, width)  # pyright: ignore
+
+
+@dataclass(frozen=True)
+class _Noise(Distractor):
+    @override
+    def init(self, key: Array, context: SceneContext) -> UInt32[Array, ""]:
+        return jax.random.bits(key)
+
+    @override
+    def step(self, state: Array, key: Array, context: SceneContext) -> UInt32[Array, ""]:
+        return jax.random.bits(key)
+
+
+@dataclass(frozen=True)
+class GaussianNoise(_Noise):
+    """Independent of the image.
+
+    Attributes:
+      std: of each channel of each pixel, whose colors are 0..1.
+    """
+
+    std: float = data_field(0.1, most=100.0, strength=True)
+
+    @property
+    @override
+    def is_identity(self) -> bool:
+        return self.std == 0
+
+    @override
+    def apply_frame(self, state: Array, frame: RenderedFrame, context: SceneContext) -> RenderedFrame:
+        return frame._replace(rgb=frame.rgb + self.std * pixel_noise(state, context.height, context.width))
+
+
+@dataclass(frozen=True)
+class PoissonNoise(_Noise):
+    """Shot noise: as if a white pixel counted so many photons; their Poisson distribution is taken as normal.
+
+    Attributes:
+      photons: of a white pixel; the fewer, the noisier. Infinitely many change nothing.
+    """
+
+    photons: float = data_field(50.0, 0.001)
+
+    def __post_init__(self):
+        if not (isinstance(self.photons, numbers.Real) and self.photons == math.inf):
+            super().__post_init__()
+
+    @override
+    def scaled(self, params: PyTree, strength: Any) -> PyTree:
+        """The standard deviation is multiplied, as far as photons are finite."""
+        share = jnp.maximum(jnp.asarray(strength, jnp.float32) ** 2, 1e-30)
+        return {"photons": jnp.minimum(params["photons"] / share, MAX_FLOAT)}
+
+    @property
+    @override
+    def is_identity(self) -> bool:
+        return self.photons == math.inf
+
+    @override
+    def apply_frame(self, state: Array, frame: RenderedFrame, context: SceneContext) -> RenderedFrame:
+        std = jnp.sqrt(jnp.maximum(frame.rgb, 0.0) * (1 / self.photons))
+        return frame._replace(rgb=frame.rgb + std * pixel_noise(state, context.height, context.width))

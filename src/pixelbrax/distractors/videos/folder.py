@@ -1,0 +1,200 @@
+"""Clips from a folder of videos, or of folders of frames."""
+
+import contextlib
+import hashlib
+import re
+import struct
+import warnings
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from pixelbrax.distractors.videos.bank import ClipBank, fit
+from pixelbrax.distractors.videos.host_memory import check_host_memory
+from pixelbrax.distractors.videos.sources import SPLITS
+from pixelbrax.errors import ConfigError
+
+_IMAGES = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm"}
+_VIDEOS = {".mp4", ".avi", ".mov", ".mkv", ".webm", ".gif", ".m4v"}
+# What Pillow and imageio raise for files that are damaged, or that they do not know.
+_UNREADABLE = (OSError, RuntimeError, ValueError, IndexError, SyntaxError, EOFError, struct.error, zlib.error)
+_UNREADABLE += (Image.DecompressionBombError,)
+# Of clips that nobody has divided, so many go to the split "train".
+_TRAIN_SHARE = 2 / 3
+# Share of the frames that a video says it has without which it counts as cut off; sound may last a little longer.
+_WHOLE_SHARE = 0.9
+
+
+def banks_of_folder(folder: Path, height: int, width: int) -> dict[str, ClipBank]:
+    """The banks "train" and "test" of a folder.
+
+    Each video file, and each folder of pictures, is a clip; names that begin with a dot are passed over. If the folder
+    has the folders `train` and `test`, those are the splits; otherwise the first two thirds by name are "train". No
+    clip is in both, also under another name.
+
+    Args:
+      folder: where the clips are.
+      height: of the frames, pixels; pictures are cut to this shape around their middle.
+      width: of the frames, pixels.
+
+    Raises:
+      ConfigError: it has too few clips, or one that cannot be read, one that is in both splits, or more than fit into
+        the host's memory; the message names it.
+    """
+    if not folder.is_dir():
+        raise ConfigError(f"{folder} is no folder" if folder.exists() else f"there is no folder {folder}")
+    with _reading(folder):
+        clips = _divided(folder)
+    budget = _Budget(folder, height, width)
+    banks = {
+        split: ClipBank.of({path.name: read_clip(path, height, width, budget) for path in paths})
+        for split, paths in clips.items()
+    }
+    _check_apart(clips, banks)
+    return banks
+
+
+class _Budget:
+    """Counts frames, and refuses them before there are more than the memory holds."""
+
+    def __init__(self, folder: Path, height: int, width: int):
+        self._folder = folder
+        self._size = height, width
+        self._count = 0
+
+    def take(self, count: int) -> None:
+        self._count += count
+        height, width = self._size
+        check_host_memory(
+            f"{self._folder}: {self._count:,} frames at {height}x{width}",
+            2 * self._count * 3 * height * width,  # the clips, and the bank that is made of them
+            "take fewer clips or a smaller --size",
+        )
+
+
+def read_clip(path: Path, height: int, width: int, budget: _Budget | None = None) -> np.ndarray:
+    """(frame, 3, height, width) uint8, a video file or a folder of pictures.
+
+    Raises:
+      ConfigError: it cannot be read, or does not fit into the memory; the message names the file.
+    """
+    budget = budget or _Budget(path, height, width)
+    images = _pictures(path, budget) if path.is_dir() else _video(path, budget)
+    frames = [fit(image, height, width) for image in images]
+    if not frames:
+        raise ConfigError(f"{path} has no frame that can be read")
+    return np.stack(frames)
+
+
+def _divided(folder: Path) -> dict[str, list[Path]]:
+    """The clips of each split."""
+    if all((folder / split).is_dir() for split in SPLITS):
+        return {split: _clips(folder / split) for split in SPLITS}
+    found = _clips(folder)
+    if len(found) < 2:
+        raise ConfigError(f"{folder} has {len(found)} clips: two are needed, one to train and one to test on")
+    count = min(max(1, round(len(found) * _TRAIN_SHARE)), len(found) - 1)
+    return {"train": found[:count], "test": found[count:]}
+
+
+def _clips(folder: Path) -> list[Path]:
+    entries = _entries(folder)
+    found = [path for path in entries if path.suffix.lower() in _VIDEOS or _has_pictures(path)]
+    if not found:
+        loose = "; put the pictures of each clip into a folder of its own" if _has_pictures(folder) else ""
+        raise ConfigError(
+            f"{folder} has no clips: no videos ({' '.join(sorted(_VIDEOS))}), no folders of pictures{loose}"
+        )
+    return sorted(found, key=_natural)
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What is in a folder, without what other programs have hidden there."""
+    return [path for path in folder.iterdir() if not path.name.startswith(".")]
+
+
+def _has_pictures(path: Path) -> bool:
+    return path.is_dir() and any(file.suffix.lower() in _IMAGES for file in _entries(path))
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    """Names in the order of their numbers: 2 before 10."""
+    parts = re.findall(r"\d+|\D+", path.name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
+def _pictures(folder: Path, budget: _Budget) -> Iterator[Image.Image]:
+    with _reading(folder):
+        files = sorted((f for f in _entries(folder) if f.suffix.lower() in _IMAGES), key=_natural)
+    budget.take(len(files))
+    for file in files:
+        with _reading(file), Image.open(file) as image:
+            flat = _flat(image)
+        yield flat
+
+
+def _video(path: Path, budget: _Budget) -> Iterator[Image.Image]:
+    try:
+        import imageio.v2 as imageio
+    except ImportError as e:
+        raise ConfigError(f"{path}: to read videos, pip install imageio imageio-ffmpeg") from e
+    count, expected = 0, None
+    with _reading(path), warnings.catch_warnings():
+        # imageio starts the decoder by a fork, and JAX warns of forks; the child does nothing but decode.
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+        with imageio.get_reader(path) as reader:
+            facts = reader.get_meta_data()
+            if facts.get("duration") and facts.get("fps"):
+                expected = facts["duration"] * facts["fps"]
+            for frame in reader:  # pyright: ignore[reportGeneralTypeIssues]
+                count += 1
+                budget.take(1)
+                yield _flat(Image.fromarray(np.asarray(frame)))
+    # The decoder ends without a word where the file does.
+    if expected is not None and count < _WHOLE_SHARE * expected - 2:
+        raise ConfigError(
+            f"{path} says that it has some {expected:.0f} frames, and only {count} can be read: it is cut off, or its "
+            "sound is longer than its pictures; make a whole file of it"
+        )
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """While a file or folder is read: errors then say which it was."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except _UNREADABLE as e:
+        lines = (getattr(e, "strerror", None) or str(e)).strip().splitlines()
+        raise ConfigError(f"{path} cannot be read: {lines[0] if lines else repr(e)}") from e
+
+
+def _flat(image: Image.Image) -> Image.Image:
+    """In RGB; what is transparent is black."""
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        return Image.alpha_composite(Image.new("RGBA", image.size, (0, 0, 0, 255)), image).convert("RGB")
+    return image.convert("RGB")
+
+
+def _check_apart(clips: dict[str, list[Path]], banks: dict[str, ClipBank]) -> None:
+    """Refuses a clip in both splits: all of its frames are in a clip of the other, in whatever order."""
+    train, test = ([*zip(clips[split], _frame_sets(banks[split]), strict=True)] for split in SPLITS)
+    for path, frames in train:
+        for other, others in test:
+            if frames <= others or others <= frames:
+                raise ConfigError(
+                    f"{path} and {other} show the same frames, and one is to train on and the other to test on: "
+                    "remove one, or put both into one of the folders train and test"
+                )
+
+
+def _frame_sets(bank: ClipBank) -> list[frozenset[bytes]]:
+    """Of each clip the hashes of its frames."""
+    ends = [int(start + length) for start, length in zip(bank.start, bank.length, strict=True)]
+    hashes = [hashlib.blake2b(frame.tobytes(), digest_size=16).digest() for frame in bank.frames]
+    return [frozenset(hashes[start:end]) for start, end in zip(bank.start, ends, strict=True)]

@@ -1,0 +1,66 @@
+"""Batches of environments: mapped over, on one device or several, and reset in part."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import PartitionSpec
+from jaxtyping import Array, Bool, PyTree
+
+from pixelbrax.envs.pixel_env import PixelEnv
+from pixelbrax.envs.state import State
+from pixelbrax.errors import ConfigError
+from pixelbrax.physics import select_state, shares_arrays
+
+DEVICE_AXIS = "device"
+"""The only axis of a mesh of devices."""
+
+
+def is_sharded() -> bool:
+    """Whether the program under construction is laid out over the devices of a mesh (`jax.set_mesh`)."""
+    return DEVICE_AXIS in jax.sharding.get_abstract_mesh().auto_axes
+
+
+def each_env(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
+    """`jax.vmap(function)`; where a mesh is set, each device maps over its own environments.
+
+    Without this, XLA's partitioner would have to see through all that the engine and the renderer do, such as their
+    loops over chunks of a batch, and it gathers what it does not see through.
+    """
+
+    def mapped(*args: PyTree) -> PyTree:
+        each = jax.vmap(function)
+        if not is_sharded():
+            return each(*args)
+        share = PartitionSpec(DEVICE_AXIS)
+        return jax.shard_map(each, in_specs=share, out_specs=share, check_vma=False)(*args)
+
+    return mapped
+
+
+def reset_where(env: PixelEnv, states: State, mask: Bool[Array, " env"], keys: Array) -> State:
+    """Resets some environments of a batch, and leaves the others as they are.
+
+    An environment that is reset keeps its parameters (`State.params`).
+
+    Args:
+      env: the environment.
+      states: of all environments, batched along the first axis.
+      mask: (env,) bool, which of them to reset.
+      keys: (env,) PRNG keys; those of the others are not used.
+
+    Raises:
+      ConfigError: the states are not one batch, or mask or keys do not fit it.
+    """
+    batch = jnp.shape(states.reward)
+    if len(batch) != 1:
+        raise ConfigError(f"reset_where's states have batch shape {batch}: they must be those of jax.vmap(env.reset)")
+    if jnp.shape(mask) != batch or jnp.result_type(mask) != jnp.bool_:
+        given = f"{jnp.shape(mask)} {jnp.result_type(mask)}"
+        raise ConfigError(f"reset_where's mask is {given}: it must be {batch} bool, one for each environment")
+    if jnp.shape(keys)[:1] != batch:
+        raise ConfigError(f"reset_where's keys have shape {jnp.shape(keys)}: there must be {batch[0]}, one each")
+    if shares_arrays(states.physics):
+        raise ConfigError("reset_where cannot reset a part of a batch on MJX's warp, whose states share arrays")
+    fresh = each_env(env.reset)(keys, states.params)
+    return each_env(select_state)(jnp.asarray(mask), fresh, states)

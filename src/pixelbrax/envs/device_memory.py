@@ -1,0 +1,82 @@
+"""Whether a batch of environments fits into a device's memory, before anything is compiled for it."""
+
+import math
+from typing import Any
+
+import jax
+
+from pixelbrax.distractors import host_memory
+from pixelbrax.errors import ConfigError
+
+_GB = 1e9
+
+
+def num_bytes(tree: Any) -> int:
+    """Of all arrays in a pytree, or of their shapes as `jax.eval_shape` gives them."""
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+
+
+def device_memory(device: Any = None) -> int | None:
+    """Bytes that a `jax.Device` (by default the first) has in all; None if it does not say."""
+    device = device or jax.local_devices()[0]
+    if stats := device.memory_stats():
+        return stats.get("bytes_limit")
+    return host_memory() if device.platform == "cpu" else None
+
+
+def check_videos(num_bytes: int, device: Any = None) -> None:
+    """Refuses videos that cannot fit.
+
+    Args:
+      num_bytes: of all their frames.
+      device: a `jax.Device`, by default the first.
+
+    Raises:
+      ConfigError: they are larger than the device's memory.
+    """
+    available = device_memory(device)
+    if available is not None and num_bytes > available:
+        raise ConfigError(
+            f"the distractors' videos take {num_bytes / _GB:,.1f} GB, and the device has {available / _GB:,.1f} GB: "
+            "take fewer clips (Video(clips=...)) or a smaller image_size"
+        )
+
+
+def check_networks(num_agents: int, bytes_per_agent: int, device: Any = None) -> None:
+    """Refuses networks that cannot fit.
+
+    Args:
+      num_agents: agents that a device has.
+      bytes_per_agent: of an agent's parameters, gradients and optimizers.
+      device: a `jax.Device`, by default the first.
+
+    Raises:
+      ConfigError: they are larger than the device's memory.
+    """
+    available, needed = device_memory(device), num_agents * bytes_per_agent
+    if available is not None and needed > available:
+        each = f" ({bytes_per_agent / _GB:,.3f} GB for each of {num_agents:,} agents)" if num_agents > 1 else ""
+        raise ConfigError(
+            f"the networks take at least {needed / _GB:,.1f} GB to be trained{each}, and the device has "
+            f"{available / _GB:,.1f} GB: take fewer features, narrower layers or fewer agents"
+        )
+
+
+def check_fits_device(num_envs: int, bytes_per_env: int, device: Any = None) -> None:
+    """Refuses a batch that cannot fit.
+
+    Args:
+      num_envs: environments in the batch.
+      bytes_per_env: what each needs at least.
+      device: a `jax.Device`, by default the first.
+
+    Raises:
+      ConfigError: it is too large; the message has the estimate, and the largest batch that fits.
+    """
+    available = device_memory(device)
+    if available is not None and num_envs * bytes_per_env > available:
+        raise ConfigError(
+            f"num_envs is {num_envs}: that takes at least {num_envs * bytes_per_env / _GB:,.1f} GB "
+            f"({bytes_per_env / 1000:,.0f} KB each), and the device has {available / _GB:,.1f} GB: "
+            f"at most {available // bytes_per_env} fit"
+        )

@@ -1,0 +1,148 @@
+"""`make` and `wrap`: a task by name, one's own creature, or another library's environment, seen through a camera."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import mujoco
+from typing_extensions import Unpack
+
+from pixelbrax.distractors import resolve
+from pixelbrax.envs.cameras import CameraLike
+from pixelbrax.envs.pixel_env import PixelEnv
+from pixelbrax.envs.settings import MakeSettings, MjcfSettings, PixelSettings, shows_settings
+from pixelbrax.errors import ConfigError, check_choice, check_keywords
+from pixelbrax.physics import Physics
+from pixelbrax.tasks import get_task, task_names
+from pixelbrax.xla import in_float32
+
+_SETTINGS, _MJCF_SETTINGS = tuple(PixelSettings.__annotations__), tuple(MjcfSettings.__annotations__)
+_MODEL_FILES = (".xml", ".mjcf", ".urdf")
+
+
+@shows_settings(MakeSettings, PixelEnv)
+@in_float32
+def make(
+    source: str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel,
+    backend: str | None = None,
+    camera: CameraLike | Mapping[str, CameraLike] | None = None,
+    *,
+    physics: Mapping[str, Any] | Literal["suite"] | None = None,
+    **settings: Unpack[MakeSettings],
+) -> PixelEnv:
+    """A task by name, or a creature of your own, observed through a camera.
+
+    Args:
+      source: one of `pixelbrax.list_tasks()`; or a path of an MJCF file, a `mujoco.MjSpec` or a `mujoco.MjModel`, which
+        MJX then simulates. Text ending in .xml, .mjcf or .urdf is a path, unless a task has that name.
+      backend: the engine, one of those that `pixelbrax list` shows; by default the task's own. Of MJCF models "jax" or
+        "warp".
+      camera: see `PixelEnv`; by default the task's own, or the model's first.
+      physics: settings of the engine's environment: of Brax's tasks those of its constructor, of Playground's those of
+        its configuration; of an MJCF model at least "reward_fn" (see `MjcfPhysics`). "suite", or {"suite": True} beside
+        others, simulates `dmc/*` by the DeepMind Control Suite's own numbers instead of Playground's (docs/tasks.md).
+      **settings: image size, frame stack, action repeat and so on: see `PixelEnv`. For an MJCF model also those of
+        `MjcfPhysics`.
+
+    Raises:
+      ConfigError: a name, a file or a setting cannot be used; the message suggests the nearest name.
+    """
+    recipe = {"source": source, "backend": backend, "camera": camera, "physics": physics, **settings}
+    own = _physics_settings(physics)
+    chosen: dict[str, Any] = dict(settings)
+    check_keywords("make", chosen, (*_SETTINGS, *_MJCF_SETTINGS, "backend", "camera", "physics"))
+    if isinstance(source, str) and not _is_model_file(source):
+        task = get_task(source)
+        if of_models := [name for name in chosen if name in _MJCF_SETTINGS]:
+            raise ConfigError(f"{of_models[0]} is a setting of MJCF models: {source!r} has its own")
+        chosen = task.env_settings | chosen
+        if "distractors" in chosen:
+            chosen["distractors"] = resolve(chosen["distractors"], task.name)
+        env = PixelEnv(task.load_physics(backend, **own), task.camera if camera is None else camera, **chosen)
+        env.recipe = recipe
+        return env
+    if not isinstance(source, str | os.PathLike | mujoco.MjSpec | mujoco.MjModel):
+        raise ConfigError(
+            f"cannot make an environment of {source!r:.80}: it must be a task's name, an MJCF file, a mujoco.MjSpec or "
+            "a mujoco.MjModel; pixelbrax.wrap takes environments of Brax and MuJoCo Playground"
+        )
+    from pixelbrax.physics import MjcfPhysics, load_model  # MJX is loaded when it is needed
+
+    model = load_model(source)
+    own |= {name: chosen.pop(name) for name in _MJCF_SETTINGS if name in chosen}
+    check_keywords("the physics of an MJCF model", own, _MJCF_SETTINGS)
+    if "reward_fn" not in own:
+        raise ConfigError(
+            "a creature of your own needs reward_fn=...: a function of the data before, the action and the data after"
+        )
+    env = PixelEnv(MjcfPhysics(model, implementation=backend or "jax", **own), camera, **chosen)
+    env.recipe = recipe
+    return env
+
+
+def _physics_settings(physics: Any) -> dict[str, Any]:
+    if physics is None:
+        return {}
+    if isinstance(physics, str):
+        return {check_choice("physics", physics, ("suite",)): True}
+    if not isinstance(physics, Mapping) or not all(isinstance(name, str) for name in physics):
+        raise ConfigError(f"physics is {physics!r:.80}: it must be a dict of settings of the engine's environment")
+    if "backend" in physics:
+        raise ConfigError("physics has 'backend': give it as make(..., backend=...)")
+    return dict(physics)
+
+
+def _is_model_file(source: str) -> bool:
+    """Whether text names a file and not a task; raises ConfigError if it is a model itself."""
+    if source in task_names():
+        return False
+    if source.lstrip().startswith("<"):
+        raise ConfigError(
+            f"cannot make an environment of {source.strip()[:30]!r}...: for XML text give "
+            "mujoco.MjSpec.from_string(text)"
+        )
+    path = Path(source)
+    return path.suffix.lower() in _MODEL_FILES or (bool(path.suffix) and os.path.isfile(path))
+
+
+@shows_settings(PixelSettings, PixelEnv)
+def wrap(
+    env: Any, camera: CameraLike | Mapping[str, CameraLike] | None = None, **settings: Unpack[PixelSettings]
+) -> PixelEnv:
+    """An environment of Brax (`brax.envs.Env`) or MuJoCo Playground (`MjxEnv`), observed through a camera.
+
+    It must not reset, time or vectorize itself, as environments of `brax.envs.create`, of Brax's training wrappers and
+    of Playground's `wrap_for_brax_training` do: the result does all of that. Colors are those of its model. Floors of
+    Brax's models are rendered without bounds, because their bodies run beyond them. On Brax's "spring" and "positional"
+    engines a model needs Brax's own `<custom>` numerics (`constraint_stiffness`, `spring_inertia_scale`, ...), else
+    its bodies may fly apart; a warning names them.
+
+    Args:
+      env: the environment, or a `Physics`.
+      camera: see `PixelEnv`.
+      **settings: see `PixelEnv`.
+
+    Raises:
+      ConfigError: it is neither, has no MuJoCo model to render, fails, or resets, times or vectorizes itself.
+    """
+    chosen: dict[str, Any] = dict(settings)
+    check_keywords("wrap", chosen, (*_SETTINGS, "camera"))
+    # What is inside tells the engine: Playground puts its environments into Brax's wrappers.
+    packages = {kind.__module__.split(".")[0] for kind in type(getattr(env, "unwrapped", env)).__mro__}
+    if "brax" in packages:
+        from pixelbrax.physics import BraxPhysics
+
+        env = BraxPhysics(env)
+        chosen = {"infinite_planes": True} | chosen
+    elif "mujoco_playground" in packages:
+        from pixelbrax.physics import PlaygroundPhysics
+
+        env = PlaygroundPhysics(env)
+    elif isinstance(env, type):
+        raise ConfigError(f"cannot wrap the class {env.__name__}: make an environment of it, {env.__name__}(...)")
+    elif not isinstance(env, Physics):
+        raise ConfigError(
+            f"cannot wrap a {type(env).__name__}: it must be a brax.envs.Env, a mujoco_playground.MjxEnv or a Physics"
+        )
+    return PixelEnv(env, camera, **chosen)

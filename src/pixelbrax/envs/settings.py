@@ -1,0 +1,82 @@
+"""The settings of `PixelEnv`, `make` and `wrap` as types, for editors and type checkers."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypedDict, TypeVar
+
+from pixelbrax.distractors import DistractorLike
+from pixelbrax.envs.observe import ImageOutput
+from pixelbrax.physics import RandomizationFn
+from pixelbrax.tasks import Rgb
+
+Autoreset = Literal["next_step", "same_step", "disabled"]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class PixelSettings(TypedDict, total=False):
+    """Keyword settings of `PixelEnv`, which says what they mean. A test holds the two together."""
+
+    image_size: int | Sequence[int]
+    frame_stack: int
+    action_repeat: int
+    episode_length: int
+    grayscale: bool
+    channels_first: bool
+    outputs: ImageOutput | Iterable[ImageOutput]
+    shadows: bool
+    samples: int
+    autoreset: Autoreset
+    sky: tuple[Rgb, Rgb] | None
+    infinite_planes: bool
+    skip_unsupported: bool
+    randomization_fn: RandomizationFn | None
+    distractors: DistractorLike
+
+
+class MjcfSettings(TypedDict, total=False):
+    """Settings of `pixelbrax.physics.MjcfPhysics`, which says what they mean."""
+
+    reward_fn: Callable[..., Any]
+    terminate_fn: Callable[..., Any] | None
+    reset_fn: Callable[..., Any] | None
+    observe_fn: Callable[..., Any] | None
+    control_dt: float | None
+    reward_weights: Mapping[str, float] | None
+
+
+class MakeSettings(PixelSettings, MjcfSettings, total=False):
+    """Keyword settings of `make`."""
+
+
+def shows_settings(settings: type, defaults: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Lets `inspect.signature`, and so interactive completion, show what a function takes as **settings.
+
+    Args:
+      settings: the TypedDict of them.
+      defaults: a function that has the settings as keywords with their defaults; others have none.
+    """
+    known = inspect.signature(defaults).parameters
+    empty = inspect.Parameter.empty
+
+    def decorate(function: Function) -> Function:
+        signature = inspect.signature(function)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        shown = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=known[name].default if name in known else empty,
+                annotation=kind,
+            )
+            for name, kind in settings.__annotations__.items()
+        ]
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
+        call.__signature__ = signature.replace(parameters=[*own, *shown])  # pyright: ignore
+        return call  # pyright: ignore[reportReturnType]
+
+    return decorate

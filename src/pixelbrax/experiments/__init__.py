@@ -1,0 +1,54 @@
+"""The life of an experiment: training, evaluation, policies and data, from Python and from the command line."""
+
+from pixelbrax.experiments.acting import RANDOM, PolicyLike, evaluate
+from pixelbrax.experiments.actors import policy_actor, random_actor
+from pixelbrax.experiments.api import train
+from pixelbrax.experiments.datasets import Dataset, load_dataset, rollout
+from pixelbrax.experiments.environments import check_same_env, config_of
+from pixelbrax.experiments.finish import finish, record_videos
+from pixelbrax.experiments.launch import Launch, resume, seeds, start
+from pixelbrax.experiments.measure import check_output, numbers, rate, write_rows
+from pixelbrax.experiments.names import check_name, file_name, name_of, settings_file
+from pixelbrax.experiments.plotting import plot_run, plot_runs
+from pixelbrax.experiments.policies import Policy, check_fits, policy_of
+from pixelbrax.experiments.runs import Run, RunGroup, Video, load_policy, open_run
+from pixelbrax.experiments.trajectories import Trajectories
+
+__all__ = [
+    "RANDOM",
+    "Dataset",
+    "Launch",
+    "Policy",
+    "PolicyLike",
+    "Run",
+    "RunGroup",
+    "Trajectories",
+    "Video",
+    "check_fits",
+    "check_name",
+    "check_output",
+    "check_same_env",
+    "config_of",
+    "evaluate",
+    "file_name",
+    "finish",
+    "load_dataset",
+    "load_policy",
+    "name_of",
+    "numbers",
+    "open_run",
+    "plot_run",
+    "plot_runs",
+    "policy_actor",
+    "policy_of",
+    "random_actor",
+    "rate",
+    "record_videos",
+    "resume",
+    "rollout",
+    "seeds",
+    "settings_file",
+    "start",
+    "train",
+    "write_rows",
+]

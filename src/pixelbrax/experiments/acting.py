@@ -1,0 +1,110 @@
+"""Whatever acts in an environment: a `Policy`, a function of observations, or chance."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from jaxtyping import Array, Float, PyTree
+
+from pixelbrax.envs import PixelEnv
+from pixelbrax.errors import ConfigError, check_count, check_seed
+from pixelbrax.experiments.policies import Policy, PolicyNetwork, check_fits, filled
+from pixelbrax.training import MAX_EPISODES, Evaluation, Evaluator, Progress
+from pixelbrax.xla import in_float32
+
+RANDOM = "random"
+PolicyLike = Policy | Callable[[dict[str, Array]], Array] | str
+"""A `Policy`; a function of one environment's observation that JAX can trace; or "random", uniform actions."""
+
+_SIDE_BY_SIDE = 64  # episodes of an evaluation that run at once
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class _Chosen:
+    """Actions of a function, in the place of a distribution."""
+
+    actions: Float[Array, "*batch action_size"]
+
+    def mode(self) -> Array:
+        return self.actions
+
+    def sample(self, key: Array) -> Array:
+        del key
+        return self.actions
+
+    def action(self, raw: Array) -> Array:
+        return raw
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class _Uniform(_Chosen):
+    """Uniform actions in [-1, 1]."""
+
+    def sample(self, key: Array) -> Array:
+        return jax.random.uniform(key, self.actions.shape, minval=-1.0, maxval=1.0)
+
+
+def actor(policy: PolicyLike, env: PixelEnv) -> tuple[Any, PyTree]:
+    """What acts, and its variables: what acts is equal for policies that differ in their variables only.
+
+    Raises:
+      ConfigError: it is no policy, or one for other observations or actions.
+    """
+    if isinstance(policy, Policy):
+        check_fits(policy, env)
+        return policy.network, policy.variables
+    if isinstance(policy, str) and policy != RANDOM:
+        raise ConfigError(f"the policy is {policy!r}: load one with pixelbrax.load_policy(RUN), or name {RANDOM!r}")
+    if not isinstance(policy, str) and not callable(policy):
+        raise ConfigError(
+            f"the policy is {policy!r:.80}: it must be a Policy, a function of observations, or {RANDOM!r}"
+        )
+    if not isinstance(env, PixelEnv):
+        raise ConfigError(f"the environment is {env!r:.80}: it must be one of pixelbrax.make or pixelbrax.wrap")
+    return policy, ()
+
+
+def distribution(acts: Any, env: PixelEnv, variables: PyTree, observation: dict[str, Array]) -> Any:
+    """The distribution of actions for a batch of observations; `acts` and `variables` as `actor` gives them."""
+    size = observation["state"].shape[0]
+    if isinstance(acts, PolicyNetwork):
+        return acts.apply(variables, filled(acts, observation, size))
+    if acts == RANDOM:
+        return _Uniform(jax.numpy.zeros((size, env.action_size)))
+    return _Chosen(jax.vmap(acts)(observation))
+
+
+@in_float32
+def evaluate(
+    policy: PolicyLike, env: PixelEnv, episodes: int = 32, seed: int = 0, *, deterministic: bool = True
+) -> Evaluation:
+    """Returns of whole episodes of fresh environments.
+
+    An episode follows from the seed and its own number: more episodes begin with the same ones.
+
+    Args:
+      policy: see `PolicyLike`.
+      env: the environment, such as `env.with_distractors("dcs/hard@test")`.
+      episodes: number of episodes.
+      seed: of the episodes, and of sampled actions.
+      deterministic: take a policy's mode; otherwise sample.
+
+    Raises:
+      ConfigError: the policy does not fit the environment, or a number is out of range.
+    """
+    check_count("episodes", episodes, most=MAX_EPISODES)
+    acts, variables = actor(policy, env)
+    run = _evaluator(env, acts, episodes, deterministic and acts != RANDOM)
+    return run(variables, jax.random.key(check_seed(seed)))
+
+
+@functools.lru_cache(maxsize=8)
+def _evaluator(env: PixelEnv, acts: Any, episodes: int, deterministic: bool) -> Evaluator:
+    """Compiled once for policies of one network in one environment."""
+    policy: Any = functools.partial(distribution, acts, env)
+    batch = min(episodes, _SIDE_BY_SIDE)
+    return Evaluator(env, policy, episodes, deterministic, Progress(quiet=True), batch)

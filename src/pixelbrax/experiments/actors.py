@@ -1,0 +1,24 @@
+"""What acts in an environment."""
+
+import jax
+from jaxtyping import Array, PyTree
+
+from pixelbrax.envs import PixelEnv, State
+from pixelbrax.report import Actor
+from pixelbrax.training import Policy
+
+
+def policy_actor(policy: Policy, variables: PyTree) -> Actor:
+    """The mode of a policy with these parameters and statistics."""
+
+    def act(state: State, key: Array) -> Array:
+        del key
+        distribution = policy(variables, {name: x[None] for name, x in state.obs.items()})
+        return distribution.action(distribution.mode())[0]
+
+    return act
+
+
+def random_actor(env: PixelEnv) -> Actor:
+    """Actions sampled uniformly from [-1, 1]."""
+    return lambda state, key: jax.random.uniform(key, (env.action_size,), minval=-1.0, maxval=1.0)

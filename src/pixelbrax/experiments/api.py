@@ -1,0 +1,260 @@
+"""`pixelbrax.train`: what the command line does, from Python."""
+
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+
+from pixelbrax.algorithms import algorithm_names, get_algorithm
+from pixelbrax.envs import MakeSettings, PixelEnv, make
+from pixelbrax.errors import ConfigError, check_count, check_keywords, nearest
+from pixelbrax.experiments.environments import check_same_env, config_of
+from pixelbrax.experiments.launch import Launch, seeds, start
+from pixelbrax.experiments.launch import resume as resume_runs
+from pixelbrax.experiments.names import check_name, file_name, name_of, settings_file
+from pixelbrax.experiments.runs import Run, RunGroup
+from pixelbrax.networks import NetworkConfig
+from pixelbrax.tasks import task_names
+from pixelbrax.training import (
+    EnvConfig,
+    Hook,
+    Processes,
+    RunDir,
+    TrainConfig,
+    check_types,
+    last_stop,
+    load_config,
+    load_preset,
+    runs_in,
+)
+from pixelbrax.xla import in_float32
+
+_PROCESSES = ("coordinator", "num_processes", "process_id", "join_timeout")
+_MAKE = ("backend", "camera", "physics", *MakeSettings.__annotations__)
+_LAUNCH = ("runs", "quiet", "num_seeds", "config", *_PROCESSES)
+_NESTED = ("environment", "network", "agent")
+_WITH_RESUME = ("quiet", *_PROCESSES)
+
+
+@overload
+def train(
+    env: Any = ...,
+    algorithm: str | None = ...,
+    preset: str | None = ...,
+    hooks: Sequence[Hook] = ...,
+    seed: int | None = ...,
+    name: str | None = ...,
+    resume: None = ...,
+    *,
+    num_seeds: int,
+    **settings: Any,
+) -> RunGroup: ...
+@overload
+def train(
+    env: Any = ...,
+    algorithm: str | None = ...,
+    preset: str | None = ...,
+    hooks: Sequence[Hook] = ...,
+    seed: int | None = ...,
+    name: str | None = ...,
+    resume: str | Path | Run | RunGroup | None = ...,
+    **settings: Any,
+) -> Run: ...
+@in_float32
+def train(
+    env: Any = None,
+    algorithm: str | None = None,
+    preset: str | None = None,
+    hooks: Sequence[Hook] = (),
+    seed: int | None = None,
+    name: str | None = None,
+    resume: str | Path | Run | RunGroup | None = None,
+    **settings: Any,
+) -> Any:
+    """Trains an agent, as `pixelbrax train` does.
+
+    Ctrl-C stops at the next chance, after a checkpoint, and returns the run.
+
+    Args:
+      env: a task's name (`pixelbrax.list_tasks()`), an environment of `pixelbrax.make` or `pixelbrax.wrap`, or an MJCF
+        model with its `reward_fn` as `pixelbrax.make` takes them. By default the preset's task.
+      algorithm: "ppo", "ppg", "dcpg" or a registered one; by default the preset's, or "ppo".
+      preset: settings known to work, such as "demo"; settings given here win.
+      hooks: objects that are called during training.
+      seed: every random number follows from it; by default the preset's, or 0.
+      name: the run's folder below `runs`; by default the preset's or task's name, numbered if it is taken.
+      resume: a run to continue from its last checkpoint with its own settings, to the bit; of the other arguments only
+        `env` (for a run in an environment made in Python), `hooks` and `quiet` may go with it.
+      **settings: every setting of the command line under its name there (`num_steps`, `num_envs`, `learning_rate`,
+        `image_size`, `runs`, `num_seeds`, ...), and every setting of `pixelbrax.make` (`camera`, `randomization_fn`,
+        ...).
+
+    Returns:
+      The run; with `num_seeds` above 1 the group of runs.
+
+    Raises:
+      ConfigError: a setting is unknown or cannot be used; nothing was compiled yet.
+      TrainingError: numbers are no longer finite.
+    """
+    given = {"algorithm": algorithm, "preset": preset, "seed": seed, "name": name}
+    given = {key: value for key, value in given.items() if value is not None} | settings
+    if resume is not None:
+        return _resumed(env, resume, hooks, given)
+    check_keywords("train", settings, _known())
+    config, made = _described(env, given)
+    launch = _launch(given, hooks, made, _call(env, given))
+    source = settings.get("config")
+    label = preset or (name_of(Path(source)) if source is not None else file_name(config.environment.task))
+    configs = seeds(config, check_count("num_seeds", given.get("num_seeds", 1)))
+    where = Path(given.get("runs", "runs"))
+    path, finished = start(configs, where, label if name is None else check_name(name), launch, numbered=name is None)
+    return _ended(path, finished, made)
+
+
+def _resumed(env: Any, run: Any, hooks: Sequence[Hook], given: Mapping[str, Any]) -> Run | RunGroup:
+    if other := [name for name in given if name not in _WITH_RESUME]:
+        raise ConfigError(f"resume continues with the run's own settings: leave out {other[0]!r}")
+    path = Path(getattr(run, "path", run))
+    config = runs_in(path)[0].load_config()
+    if env is None and config.environment.facts:
+        env = getattr(run, "_env", None)
+        if env is None:
+            config.environment.build()  # raises, and says what to do
+    if isinstance(env, str):
+        if env != config.environment.task or config.environment.facts:
+            task = config.environment.task
+            raise ConfigError(f"{path} was trained in another environment: its task is {task!r}, not {env!r}")
+        env = None
+    if env is not None:
+        check_same_env(env, config.environment, path)
+    path, finished = resume_runs(path, _launch(given, hooks, env, ""))
+    return _ended(path, finished, env)
+
+
+def _ended(path: Path, finished: bool, env: PixelEnv | None) -> Run | RunGroup:
+    """The run; after SIGTERM the process ends as it was asked to."""
+    if not finished and last_stop() == signal.SIGTERM:
+        signal.raise_signal(signal.SIGTERM)
+    return Run(path, env) if RunDir(path).config_file.is_file() else RunGroup(path, env)
+
+
+def _launch(given: Mapping[str, Any], hooks: Sequence[Hook], env: PixelEnv | None, command: str) -> Launch:
+    """How training is started."""
+    quiet = bool(given.get("quiet", False))
+    processes = Processes(**{name: given[name] for name in _PROCESSES if name in given}, quiet=quiet)
+    first = "" if env is None else "env, "
+    remedy = lambda path: f"pixelbrax.train({first}resume={str(path)!r})"  # noqa: E731
+    return Launch(command, "train", quiet, _checked_hooks(hooks), env, processes, remedy)
+
+
+def _checked_hooks(hooks: Any) -> tuple[Hook, ...]:
+    several = tuple(hooks) if isinstance(hooks, list | tuple) else (hooks,)
+    for hook in several:
+        if isinstance(hook, type):
+            raise ConfigError(f"hooks has the class {hook.__name__}: give it an object, {hook.__name__}(...)")
+        if not isinstance(hook, Hook):
+            raise ConfigError(f"hooks has {hook!r:.80}: it must be a list of pixelbrax.Hook")
+    return several
+
+
+def _agent_configs() -> list[type]:
+    return [get_algorithm(name).config for name in algorithm_names()]
+
+
+def _known() -> list[str]:
+    """Names of all settings."""
+    kinds = [EnvConfig, NetworkConfig, TrainConfig, *_agent_configs()]
+    names = [field.name for kind in kinds for field in fields(kind)]
+    hidden = ("facts", "task", *_NESTED)
+    return [name for name in dict.fromkeys([*names, *_MAKE, *_LAUNCH]) if name not in hidden]
+
+
+def _described(env: Any, given: Mapping[str, Any]) -> tuple[TrainConfig, PixelEnv | None]:
+    """All settings, and the environment if it is made here."""
+    config = _base(given)
+    if (name := given.get("algorithm")) is not None:
+        config = config.with_algorithm(name)
+    mine = {field.name for field in fields(EnvConfig)} | set(_MAKE)
+    seen = {key: value for key, value in given.items() if key in mine}
+    made: PixelEnv | None = None
+    if isinstance(env, PixelEnv):
+        if seen:
+            raise ConfigError(f"{next(iter(seen))} is a setting of the environment: give it to pixelbrax.make")
+        made = env
+    else:
+        config, made = _named(config, env, seen)
+    if made is not None:
+        config = replace(config, environment=config_of(made))
+    for part in ("network", "agent"):
+        config = _replaced(config, part, given)
+    own = {f.name for f in fields(TrainConfig)} - set(_NESTED)
+    config = replace(config, **{key: _plain(TrainConfig, key, value) for key, value in given.items() if key in own})
+    check_types(config)
+    return config, made
+
+
+def _base(given: Mapping[str, Any]) -> TrainConfig:
+    """The settings under those that are given."""
+    preset, file = given.get("preset"), given.get("config")
+    if preset is not None and file is not None:
+        raise ConfigError("preset and config each give all settings: leave out one of them")
+    if preset is not None:
+        return load_preset(preset)
+    return TrainConfig() if file is None else load_config(settings_file(Path(file)))
+
+
+def _named(config: TrainConfig, env: Any, seen: Mapping[str, Any]) -> tuple[TrainConfig, PixelEnv | None]:
+    """Settings of a task by its name; an environment too if they are not all text and numbers."""
+    task = config.environment.task if env is None else env
+    plain = {f.name for f in fields(EnvConfig)} - {"task", "facts"}
+    simple = {key: _plain(EnvConfig, key, value) for key, value in seen.items()}
+    if isinstance(camera := simple.get("camera"), int) and not isinstance(camera, bool):
+        simple["camera"] = str(camera)
+    if set(seen) <= plain and isinstance(task, str) and task in task_names() and all(map(_is_plain, simple.values())):
+        return replace(config, environment=replace(config.environment, task=task, **simple)), None
+    base = {f.name: getattr(config.environment, f.name) for f in fields(EnvConfig) if f.name not in ("task", "facts")}
+    base = {k: v for k, v in base.items() if k not in ("obs", "camera") or v is not None}
+    obs = seen.get("obs", base.pop("obs"))
+    whole = {**base, "outputs": ("pixels",) if obs == "pixels" else (), **{k: v for k, v in seen.items() if k != "obs"}}
+    return config, make(task, **{k: v for k, v in whole.items() if v is not None})
+
+
+def _replaced(config: TrainConfig, part: str, given: Mapping[str, Any]) -> TrainConfig:
+    """The settings with those of one table that are given."""
+    table = getattr(config, part)
+    names = {field.name for field in fields(table)}
+    if part == "agent":
+        others = {f.name for each in _agent_configs() for f in fields(each)}
+        elsewhere = {f.name for kind in (NetworkConfig, EnvConfig, TrainConfig) for f in fields(kind)}
+        for key in given:
+            if key in others and key not in names and key not in elsewhere:
+                raise ConfigError(f"{config.algorithm} has no setting {key!r}: {nearest(key, sorted(names))}")
+    values = {key: _plain(type(table), key, value) for key, value in given.items() if key in names}
+    return replace(config, **{part: replace(table, **values)})
+
+
+def _is_plain(value: Any) -> bool:
+    return (
+        value is None
+        or isinstance(value, str | int | float | bool)
+        or (isinstance(value, tuple) and all(isinstance(each, str) for each in value))
+    )
+
+
+def _plain(kind: type, name: str, value: Any) -> Any:
+    """A setting as a file has it: numbers of Python, and a tuple where one is meant."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, list):
+        return tuple(value)
+    default = getattr(kind, name, None)
+    return (value,) if isinstance(value, str) and isinstance(default, tuple) else value
+
+
+def _call(env: Any, given: Mapping[str, Any]) -> str:
+    """The call as text, for config.toml."""
+    first = [repr(env)] if isinstance(env, str) else ["env"] if env is not None else []
+    return f"pixelbrax.train({', '.join([*first, *(f'{key}={value!r:.100}' for key, value in given.items())])})"

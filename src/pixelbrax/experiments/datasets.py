@@ -1,0 +1,302 @@
+"""Trajectories on disk: a folder of npz shards with a README of its fields."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, overload
+
+import jax
+import numpy as np
+from jaxtyping import PyTree
+
+from pixelbrax.envs import PixelEnv
+from pixelbrax.errors import ConfigError, check_seed
+from pixelbrax.experiments.acting import RANDOM, PolicyLike, actor
+from pixelbrax.experiments.environments import config_of
+from pixelbrax.experiments.policies import Policy
+from pixelbrax.experiments.trajectories import Trajectories, check_rollout, joined_trajectories, shards
+from pixelbrax.physics import qualified_name
+from pixelbrax.training import Progress, locked, provenance, replace_text, writing
+from pixelbrax.xla import in_float32
+
+_FORMAT = 1
+_FACTS, _README, _SHARDS = "dataset.json", "README.md", "shard-*.npz"
+_OBSERVATION = "observations/"
+
+
+@overload
+def rollout(
+    policy: PolicyLike,
+    env: PixelEnv,
+    episodes: int = ...,
+    seed: int = ...,
+    *,
+    steps: int | None = ...,
+    num_envs: int | None = ...,
+    deterministic: bool = ...,
+    path: None = ...,
+    progress: Progress | None = ...,
+) -> Trajectories: ...
+@overload
+def rollout(
+    policy: PolicyLike,
+    env: PixelEnv,
+    episodes: int = ...,
+    seed: int = ...,
+    *,
+    steps: int | None = ...,
+    num_envs: int | None = ...,
+    deterministic: bool = ...,
+    path: str | os.PathLike[str],
+    progress: Progress | None = ...,
+) -> "Dataset": ...
+@in_float32
+def rollout(
+    policy: PolicyLike,
+    env: PixelEnv,
+    episodes: int = 16,
+    seed: int = 0,
+    *,
+    steps: int | None = None,
+    num_envs: int | None = None,
+    deterministic: bool = True,
+    path: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> "Trajectories | Dataset":
+    """Trajectories of a policy, as arrays or as a dataset on disk.
+
+    The episodes are those of `pixelbrax.evaluate` with the same seed.
+
+    Args:
+      policy: see `PolicyLike`.
+      env: the environment.
+      episodes: number of episodes.
+      seed: of the episodes, and of sampled actions.
+      steps: actions of an episode at most; by default until it ends.
+      num_envs: episodes side by side, and in each shard; by default 32. It changes no episode.
+      deterministic: take a policy's mode; otherwise sample.
+      path: folder of a dataset, which is written shard by shard; the same call resumes an interrupted one.
+      progress: for datasets.
+
+    Returns:
+      The trajectories; with `path` a `Dataset` that reads them back.
+
+    Raises:
+      ConfigError: the policy does not fit the environment, a number is out of range, or the folder holds anything else.
+    """
+    limit, side_by_side = check_rollout(env, episodes, steps, num_envs)
+    acts, variables = actor(policy, env)
+    parts = shards(acts, env, variables, episodes, check_seed(seed), limit, side_by_side, deterministic)
+    if path is None:
+        return joined_trajectories([part.collect() for part in parts])
+    facts = {
+        "format": _FORMAT,
+        "episodes": episodes,
+        "episodes_per_shard": side_by_side,
+        "seed": seed,
+        "steps": limit,
+        "deterministic": deterministic and policy != RANDOM,
+        "policy": _described(policy, variables),
+        "distractors": _distractors(env),
+        "environment": json.loads(json.dumps(asdict(config_of(env)))),
+        "frame_stack": env.images.frame_stack,
+        "channels_first": env.images.channels_first,
+        "seconds_per_action": env.dt,
+    }
+    dataset = _opened(Path(path), facts)
+    say = (progress or Progress(quiet=True)).say
+    with locked([dataset.path]):
+        for index, part in enumerate(parts):
+            file = dataset.path / f"shard-{index:05d}.npz"
+            if not file.exists():
+                trajectories = part.collect()
+                _write(file, trajectories)
+                if index == 0:
+                    replace_text(dataset.path / _README, _readme(facts, trajectories))
+                done = min((index + 1) * side_by_side, episodes)
+                say(f"{done:,} of {episodes:,} episodes, mean return {trajectories.returns.mean():,.1f}")
+    return dataset
+
+
+class Dataset:
+    """Trajectories in a folder; iterating reads one shard after the other."""
+
+    def __init__(self, path: str | os.PathLike[str]):
+        """Opens a dataset.
+
+        Raises:
+          ConfigError: there is none, or it is of another version.
+        """
+        self.path = Path(path)
+        file = self.path / _FACTS
+        try:
+            self.facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as e:
+            raise ConfigError(f"{self.path} is no dataset: {file} cannot be read ({e})") from e
+        if self.facts.get("format") != _FORMAT:
+            raise ConfigError(f"{self.path} has format {self.facts.get('format')}: this version reads {_FORMAT}")
+
+    @property
+    def shards(self) -> list[Path]:
+        """Files that are there, in order."""
+        return sorted(self.path.glob(_SHARDS))
+
+    @property
+    def complete(self) -> bool:
+        """Whether all shards are there."""
+        return len(self.shards) == -(-self.facts["episodes"] // self.facts["episodes_per_shard"])
+
+    def __iter__(self) -> Iterator[Trajectories]:
+        return map(_read, self.shards)
+
+    def load(self) -> Trajectories:
+        """All episodes, in memory.
+
+        Raises:
+          ConfigError: shards are missing.
+        """
+        if not self.complete:
+            raise ConfigError(f"{self.path} is not complete: repeat the call that wrote it to resume")
+        return joined_trajectories(list(self))
+
+    def __repr__(self) -> str:
+        state = "" if self.complete else ", incomplete"
+        return f"Dataset({str(self.path)!r}: {self.facts['episodes']:,} episodes in {len(self.shards)} shards{state})"
+
+
+def load_dataset(path: str | os.PathLike[str]) -> Dataset:
+    """A dataset that `pixelbrax.rollout` or `pixelbrax collect` wrote: `.load()` gives its trajectories.
+
+    Raises:
+      ConfigError: there is none, or it is of another version.
+    """
+    return Dataset(path)
+
+
+def _opened(path: Path, facts: Mapping[str, Any]) -> Dataset:
+    """The dataset of these facts: a new one, or one that was interrupted."""
+    if path.exists() and not path.is_dir():
+        raise ConfigError(f"{path} exists and is no folder: choose another path")
+    if path.is_dir() and any(file.name != ".lock" for file in path.iterdir()):
+        dataset = Dataset(path)
+        for name, value in facts.items():
+            if dataset.facts.get(name) != value:
+                raise ConfigError(
+                    f"{path} holds another dataset, whose {name} is {dataset.facts.get(name)!r:.60} instead of "
+                    f"{value!r:.60}: choose another path"
+                )
+        return dataset
+    path.mkdir(parents=True, exist_ok=True)
+    replace_text(path / _FACTS, json.dumps({**facts, "provenance": provenance()}, indent=2) + "\n")
+    return Dataset(path)
+
+
+def _write(file: Path, trajectories: Trajectories) -> None:
+    """Writes a shard, which appears when it is whole."""
+    arrays = {name: getattr(trajectories, name) for name in _fields()}
+    arrays |= {_OBSERVATION + name: x for name, x in trajectories.observations.items()}
+    part = file.with_name(f".{file.name}.part")
+    with writing(file):
+        try:
+            with part.open("wb") as out:
+                np.savez_compressed(out, allow_pickle=False, **arrays)
+            os.replace(part, file)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _read(file: Path) -> Trajectories:
+    try:
+        with np.load(file) as arrays:
+            observations = {n.removeprefix(_OBSERVATION): arrays[n] for n in arrays if n.startswith(_OBSERVATION)}
+            return Trajectories(observations=observations, **{name: arrays[name] for name in _fields()})
+    except (OSError, ValueError, KeyError) as e:
+        raise ConfigError(f"{file} is damaged ({e}): remove it, and repeat the call that wrote the dataset") from e
+
+
+def _fields() -> list[str]:
+    return [name for name in Trajectories.__dataclass_fields__ if name != "observations"]
+
+
+def _described(policy: PolicyLike, variables: PyTree) -> str:
+    """What acted, for people, with a checksum of its variables."""
+    if not isinstance(policy, Policy):
+        return policy if isinstance(policy, str) else qualified_name(policy)
+    total = hashlib.sha256()
+    for leaf in jax.tree.leaves(jax.device_get(variables)):
+        total.update(np.ascontiguousarray(leaf).tobytes())
+    return f"{policy.source or 'a policy'}, {policy.updates:,} updates, sha256 {total.hexdigest()[:12]}"
+
+
+def _distractors(env: PixelEnv) -> str:
+    names = (env.recipe or {}).get("distractors") or ()
+    several = [names] if isinstance(names, str) else names
+    if several and all(isinstance(name, str) for name in several):
+        return " + ".join(several)
+    return ", ".join(type(each).__name__ for each in env.distractors.distractors) or "none"
+
+
+def _readme(facts: Mapping[str, Any], shard: Trajectories) -> str:
+    meanings = {
+        "coordinates": "generalized positions and velocities of the physics engine",
+        "actions": "action t leads from observation t to observation t + 1; in [-1, 1]",
+        "rewards": "reward of action t",
+        "terminated": "the task ended with action t: no reward would have followed",
+        "truncated": "the time limit was reached with action t, or the simulation diverged: reward would have followed",
+        "diverged": "the episode was truncated because the simulation was no longer finite",
+        "lengths": "number of actions of the episode; all that follows in the other arrays is zero",
+        "numbers": "number of the episode; with the seed it determines the episode",
+        "levels": "level that each distractor sampled for the episode",
+    }
+    images = {
+        "pixels": "frame of time t, only the newest of the stack; an episode's first frame fills the policy's stack",
+        "depth": "distance in meters",
+        "segmentation": "geom ids",
+        "mask": "pixels that show the body",
+        "state": "observation vector of the physics engine",
+    }
+    rows = [(_OBSERVATION + name, x, images.get(name.split("/")[0], "")) for name, x in shard.observations.items()]
+    rows += [(name, getattr(shard, name), text) for name, text in meanings.items()]
+    table = [f"| `{n}` | {x.dtype} | {_shape(n, x)} | {text} |" for n, x, text in rows]
+    env = facts["environment"]
+    return "\n".join(
+        [
+            f"# {env['task']}: {facts['episodes']:,} episodes",
+            "",
+            f"Policy: {facts['policy']}, {'deterministic' if facts['deterministic'] else 'sampled'} actions. "
+            f"Distractors: {facts['distractors']}. Seed {facts['seed']}. An action lasts "
+            f"{facts['seconds_per_action']:g} s. The policy observed {facts['frame_stack']} frames. All settings: "
+            f"`{_FACTS}`.",
+            "",
+            f"Each `{_SHARDS}` holds up to {facts['episodes_per_shard']} whole episodes, side by side along the first "
+            "axis:",
+            "",
+            "| array | dtype | shape | meaning |",
+            "|---|---|---|---|",
+            *table,
+            "",
+            "```python",
+            "import numpy as np",
+            "shard = np.load('shard-00000.npz')",
+            "frames, actions = shard['observations/pixels'], shard['actions']"
+            if "pixels" in shard.observations
+            else "states, actions = shard['observations/state'], shard['actions']",
+            "```",
+            "",
+            "`pixelbrax.load_dataset(path)` iterates over the shards and stacks frames. In the words of Minari: "
+            "`terminated` is `terminations`, `truncated` is `truncations`. In those of RLDS: `is_first` is t = 0, "
+            "`is_last` is t = length, `is_terminal` is `terminated` of the action before, `discount` is 0 there and 1 "
+            "elsewhere.",
+            "",
+        ]
+    )
+
+
+def _shape(name: str, values: np.ndarray) -> str:
+    axes = ["episode"]
+    if values.ndim > 1 and name != "levels":
+        axes.append("time + 1" if name.startswith(_OBSERVATION) or name == "coordinates" else "time")
+    return ", ".join([*axes, *map(str, values.shape[len(axes) :])])

@@ -1,0 +1,174 @@
+"""Environments that are given from Python: their settings if a name has them all, or facts that identify them."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from pixelbrax.envs import PixelEnv
+from pixelbrax.errors import ConfigError
+from pixelbrax.physics import qualified_name
+from pixelbrax.training import EnvConfig, clips_of
+
+# Arrays of a model that decide how it moves and looks; those of a newer MuJoCo do not change the checksum.
+_MODEL = """
+body_parentid body_pos body_quat body_mass body_inertia body_ipos body_iquat jnt_type jnt_bodyid jnt_pos jnt_axis
+jnt_range jnt_stiffness dof_damping dof_armature dof_frictionloss geom_type geom_bodyid geom_size geom_pos geom_quat
+geom_rgba geom_friction geom_contype geom_conaffinity site_pos actuator_trnid actuator_gear actuator_gainprm
+actuator_biasprm actuator_ctrlrange cam_pos cam_quat cam_fovy light_pos light_dir light_diffuse mat_rgba eq_data
+""".split()
+
+
+def config_of(env: PixelEnv) -> EnvConfig:
+    """Settings that describe an environment given from Python.
+
+    Those of `pixelbrax.make` if it was made of a task's name and nothing but settings; otherwise they say how it looks,
+    and `EnvConfig.facts` what identifies it.
+    """
+    return _settings_of(env) or _facts_config(env)
+
+
+def check_same_env(env: PixelEnv, config: EnvConfig, run: Path) -> None:
+    """Refuses another environment than the one that a run was trained in.
+
+    Raises:
+      ConfigError: they differ; the message says in what.
+    """
+    given = config_of(env)
+    ours, theirs = (_plain(each) for each in (given, config))
+    differences = [
+        f"{name} is {ours.get(name, 'not there')} instead of {theirs.get(name, 'not there')}"
+        for name in dict.fromkeys([*theirs, *ours])
+        if not _equal(ours.get(name), theirs.get(name))
+    ]
+    if differences:
+        raise ConfigError(f"{run} was trained in another environment: {'; '.join(differences)}")
+
+
+def _settings_of(env: PixelEnv) -> EnvConfig | None:
+    """The settings of an environment that `make` made, if text and numbers say them all."""
+    settings = {name: value for name, value in (env.recipe or {}).items() if value is not None}
+    source = settings.pop("source", None)
+    known = {field.name for field in fields(EnvConfig)} - {"task", "obs", "facts"}
+    if not isinstance(source, str) or ("/" not in source and Path(source).suffix):
+        return None
+    outputs = env.images.outputs
+    settings.pop("outputs", None)
+    if outputs not in ((), ("pixels",)) or len(env.cameras) > 1 or not known >= set(settings):
+        return None
+    if isinstance(names := settings.get("distractors", ()), str):
+        settings["distractors"] = (names,)
+    else:
+        settings["distractors"] = tuple(names) if isinstance(names, list | tuple) else names
+    if isinstance(camera := settings.get("camera"), int) and not isinstance(camera, bool):
+        settings["camera"] = str(camera)
+    kinds = {"camera": str, "backend": str, "physics": str, "distractors": tuple}
+    if not all(isinstance(settings[name], kind) for name, kind in kinds.items() if name in settings):
+        return None
+    if not all(isinstance(name, str) for name in settings["distractors"]):
+        return None
+    if not all(isinstance(v, int) for k, v in settings.items() if k not in kinds):
+        return None
+    return EnvConfig(task=source, obs="pixels" if outputs else "state", **settings).resolved()
+
+
+def _facts_config(env: PixelEnv) -> EnvConfig:
+    height, _ = env.images.shape
+    return EnvConfig(
+        task=_label(env),
+        image_size=height,
+        frame_stack=env.images.frame_stack,
+        action_repeat=env.action_repeat,
+        episode_length=env.episode_length,
+        obs="pixels" if env.images.outputs else "state",
+        grayscale=env.images.grayscale,
+        shadows=env.images.shadows,
+        samples=env.images.samples,
+        facts=tuple(f"{name}: {value}" for name, value in _facts(env).items()),
+    )
+
+
+def _label(env: PixelEnv) -> str:
+    """A name for people."""
+    source = (env.recipe or {}).get("source")
+    if isinstance(source, str | Path):
+        return Path(source).stem if Path(source).suffix else str(source)
+    named = getattr(env.physics, "facts", {}).get("environment", "").rpartition(".")[2]
+    model = env.physics.mj_model.names.split(b"\0")[0].decode(errors="replace")
+    unnamed = "" if model in ("", "MuJoCo Model") else model
+    return named or unnamed or type(env.physics).__name__
+
+
+def _facts(env: PixelEnv) -> dict[str, str]:
+    """What identifies an environment, by names for people."""
+    physics, images = env.physics, env.images
+    height, width = images.shape
+    model = physics.mj_model
+    own: dict[str, str] = getattr(physics, "facts", {})
+    channels = "gray" if images.grayscale else "RGB"
+    facts = {"physics": qualified_name(physics), **own}
+    facts["model"] = f"{model.nbody} bodies, {model.ngeom} geoms, {model.nu} actuators, sha256 {_model_checksum(model)}"
+    facts["observation"] = f"{height}x{width} {channels}" if images.outputs else "states"
+    facts["outputs"] = ", ".join(images.outputs) or "none"
+    facts["cameras"] = ", ".join(env.cameras)
+    facts["action_size"] = str(env.action_size)
+    facts["state_size"] = str(env.observation_spec["state"].shape[0])
+    facts["seconds per action"] = f"{env.dt:.6g}"
+    if weights := getattr(physics, "reward_weights", {}):
+        facts["reward_weights"] = ", ".join(f"{name} {value:g}" for name, value in sorted(weights.items()))
+    if env.autoreset != "next_step":
+        facts["autoreset"] = env.autoreset
+    if env.randomization_fn is not None:
+        facts["randomization_fn"] = qualified_name(env.randomization_fn)
+    if members := env.distractors.distractors:
+        facts["distractors"] = f"{', '.join(_names(members))}, sha256 {_distractor_checksum(members)}"
+    return facts
+
+
+def _names(distractors: Sequence[Any]) -> list[str]:
+    """Classes of distractors, those of composed ones one by one."""
+    inner = [(each, getattr(each, "distractors", None)) for each in distractors]
+    return [name for each, several in inner for name in (_names(several) if several else [type(each).__name__])]
+
+
+def _distractor_checksum(distractors: Sequence[Any]) -> str:
+    """Of all settings of distractors, and of their clips."""
+
+    def plain(value: Any) -> Any:
+        if is_dataclass(value) and not isinstance(value, type):
+            each = {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+            return [type(value).__name__, {name: x for name, x in each.items() if x is not None}]
+        if isinstance(value, tuple | list):
+            return [plain(item) for item in value]
+        return repr(value) if isinstance(value, str | int | float | bool) else None
+
+    clips = [clips_of(each) for each in distractors]
+    return hashlib.sha256(repr([plain(tuple(distractors)), clips]).encode()).hexdigest()[:12]
+
+
+def _model_checksum(model: mujoco.MjModel) -> str:
+    total = hashlib.sha256(repr((float(model.opt.timestep), model.opt.gravity.tolist())).encode())
+    for name in _MODEL:
+        values = np.asarray(getattr(model, name))
+        # Rounded: compilers of MuJoCo differ in the last bits.
+        total.update(f"{name}{values.shape}".encode() + np.round(values.astype(np.float32), 5).tobytes())
+    return total.hexdigest()[:12]
+
+
+def _plain(config: EnvConfig) -> dict[str, Any]:
+    """Settings and facts side by side, without what a fact says more exactly."""
+    settings = {f.name: getattr(config, f.name) for f in fields(config) if f.name not in ("facts", "distractors")}
+    facts = dict(fact.split(": ", 1) for fact in config.facts)
+    settings = {name: value for name, value in settings.items() if value not in (None, "")}
+    return settings | {"distractors": " + ".join(config.distractors) or "none"} | facts
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Whether two facts are the same; a function of a script has another module when that is imported."""
+    if isinstance(a, str) and isinstance(b, str) and "__main__" in (a.split(".")[0], b.split(".")[0]):
+        return a.rpartition(".")[2] == b.rpartition(".")[2]
+    return a == b

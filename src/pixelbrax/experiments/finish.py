@@ -1,0 +1,59 @@
+"""What a finished run leaves for people: its results in one line, curves, videos."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import jax
+
+from pixelbrax.experiments.actors import policy_actor
+from pixelbrax.experiments.plotting import plot_run, plot_runs
+from pixelbrax.learning import AgentState
+from pixelbrax.report import record, write_video
+from pixelbrax.training import RunDir, Trainer, TrainingRun
+
+_VIDEO_SECONDS = 20.0
+
+
+def finish(trainer: Trainer, path: Path, runs: Sequence[RunDir], state: AgentState) -> None:
+    """Results and curves of all runs that have not broken down, and videos of the first of them."""
+    say = trainer.progress.say
+    good = [k for k, run in enumerate(runs) if not run.failure]
+    first = good[0]
+    for k in good:
+        which = f"{runs[k].path.name}: " if len(runs) > 1 else ""
+        say(f"{which}{_returns(runs[k])}", always=True)
+        plot_run(runs[k])
+    record_videos(trainer.training_runs[first], runs[first], trainer.one(state, first))
+    shown, curve = [runs[k] for k in good if runs[k].has_returns], runs[first].curve_file
+    if len(runs) > 1 and shown:
+        curve = path / curve.name
+        plot_runs(curve, shown)
+    say(f"curve: {curve}", always=True)
+
+
+def record_videos(training_run: TrainingRun, run: RunDir, state: AgentState) -> None:
+    """Videos of the policy as it was trained and under `eval_distractors`; one that exists is kept."""
+    actor, config = policy_actor(training_run.policy, state.variables), training_run.config
+    videos = {run.video_file: training_run.env}
+    if config.eval_distractors:
+        videos[run.held_out_video_file] = training_run.env_under(config.eval_distractors)
+    for file, env in videos.items():
+        note = problem = ""
+        if not file.exists():
+            with training_run.progress.busy("recording a video"):
+                distracted = bool(env.distractors.distractors)
+                video = record(env, actor, jax.random.key(config.seed), distracted=distracted, seconds=_VIDEO_SECONDS)
+                problem = write_video(file, video.frames, video.fps)
+                note = f" ({video.note})" if video.note else ""
+        training_run.progress.say(problem or f"video: {file}{note}", always=True)
+
+
+def _returns(run: RunDir) -> str:
+    """Returns of the deterministic policy and of sampled actions, before and after: one may be far above the other."""
+    results = run.read_evaluations()
+    before, after = results.get("untrained"), results["trained"]["mean_return"]
+    earlier = f"{before['mean_return']:,.0f} before training, " if before else ""
+    sampled = [row["return"] for row in run.read_metrics() if math.isfinite(row["return"])]
+    ends = f"; with sampled actions {sampled[0]:,.0f} at first, {sampled[-1]:,.0f} at last" if sampled else ""
+    return f"deterministic return: {earlier}{after:,.0f} after{ends}"

@@ -1,0 +1,228 @@
+"""The life of an experiment: new runs and resumed ones, from the first checkpoint to the videos."""
+
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from pixelbrax.envs import PixelEnv
+from pixelbrax.errors import check_count, check_seed
+from pixelbrax.experiments.finish import finish
+from pixelbrax.experiments.plotting import plot_run
+from pixelbrax.learning import AgentState
+from pixelbrax.training import (
+    MAX_AGENTS,
+    Hook,
+    Processes,
+    RunDir,
+    TrainConfig,
+    Trainer,
+    agree_on,
+    checkpoints_of,
+    clips_of,
+    interruptible,
+    joined,
+    locked,
+    make_folder,
+    natural,
+    own_folder,
+    own_progress,
+    removed_if_lost,
+    runs_in,
+    settings_of,
+    stop_others,
+    to_go_on,
+    unused_path,
+)
+
+
+def _shell(path: Path) -> str:
+    """The command that resumes a run."""
+    return f"pixelbrax train --resume {path}"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a training is started, beside its settings.
+
+    Attributes:
+      command: what started it, for config.toml.
+      name: of the command or function, for messages of several processes.
+      quiet: print results and errors only.
+      hooks: called during training, besides the loggers that the settings name.
+      env: an environment to train in instead of the one that the settings describe.
+      processes: those that train together.
+      remedy: how to resume the run in a folder, for messages.
+    """
+
+    command: str = ""
+    name: str = "train"
+    quiet: bool = False
+    hooks: Sequence[Hook] = ()
+    env: PixelEnv | None = None
+    processes: Processes = field(default_factory=Processes)
+    remedy: Callable[[Path], str] = _shell
+
+
+def seeds(config: TrainConfig, count: int) -> dict[str, TrainConfig]:
+    """Settings of `count` successive seeds, by the names of their runs.
+
+    Raises:
+      ConfigError: there are too few, too many, or one is out of range.
+    """
+    check_count("num_seeds", count, most=MAX_AGENTS)
+    check_seed(check_seed(config.seed) + count - 1)
+    return {f"seed={seed}": replace(config, seed=seed) for seed in range(config.seed, config.seed + count)}
+
+
+def start(
+    configs: Mapping[str, TrainConfig], runs: Path, name: str, launch: Launch, *, numbered: bool = True
+) -> tuple[Path, bool]:
+    """Trains new agents side by side: each has its own run in one folder; a single one is that folder.
+
+    Args:
+      configs: settings by the name of the run.
+      runs: folder that holds the new one.
+      name: of the new folder.
+      launch: how.
+      numbered: if the name is taken, use name-2, name-3 and so on instead of refusing it.
+
+    Returns:
+      The folder, and whether training reached its end; False after Ctrl-C.
+
+    Raises:
+      ConfigError: a setting cannot be used, or the folder exists.
+      TrainingError: every agent broke down.
+    """
+    configs = _resolved(configs)
+    with interruptible(), joined(launch.processes, lambda: settings_of(configs), launch.name):
+        path = unused_path(runs, name) if numbered else runs / name
+        trainer = _trainer(list(configs.values()), launch)
+        with own_folder(path) as path, contextlib.ExitStack() as until_the_end:
+            with _new_runs(path, configs, launch.command) as folders, removed_if_lost(path):
+                note = partial(trainer.progress.say, always=True)
+                until_the_end.enter_context(locked([run.path for run in folders], note))
+                state = _begin(trainer, path, folders)
+            try:
+                return path, _train(trainer, path, folders, state, launch)
+            except OSError:  # such as a full disk
+                if not any(run.read_metrics() for run in folders):  # nothing was learned: the name is free again
+                    shutil.rmtree(path, ignore_errors=True)
+                raise
+
+
+def resume(path: Path, launch: Launch) -> tuple[Path, bool]:
+    """Continues a run, or several in one folder, from their last checkpoints and by their own settings.
+
+    Returns:
+      The folder, and whether training reached its end; False after Ctrl-C.
+
+    Raises:
+      ConfigError: there is no run, or none that can be resumed.
+      TrainingError: every agent broke down.
+    """
+    with interruptible(), joined(launch.processes, partial(_facts_of, path), launch.name):
+        several = runs_in(path)
+        runs = [run for run in several if not run.failure] or several
+        folders = [run.path for run in runs] if jax.process_index() == 0 else []  # the others do not write there
+        with locked(folders, partial(own_progress(launch.quiet).say, always=True)):
+            return path, _resume(path, several, runs, launch)
+
+
+def _resolved(configs: Mapping[str, TrainConfig]) -> dict[str, TrainConfig]:
+    """Settings in the order of the runs' names, with the backend of each task filled in."""
+    return {
+        name: replace(configs[name], environment=configs[name].environment.resolved())
+        for name in sorted(configs, key=natural)
+    }
+
+
+def _trainer(configs: list[TrainConfig], launch: Launch) -> Trainer:
+    """The agents, in the same environment in all processes."""
+    trainer = Trainer(configs, own_progress(launch.quiet), launch.hooks, launch.env)
+    agree_on("checksum of videos", lambda: clips_of(trainer.training_runs[0].env.distractors))
+    return trainer
+
+
+def _begin(trainer: Trainer, path: Path, runs: list[RunDir]) -> AgentState:
+    """Says what is trained; writes the first checkpoint."""
+    config, say = trainer.config, trainer.progress.say
+    what = f"{config.environment.task} from {config.environment.view} by {config.algorithm.upper()}"
+    say(f"{path}: {what}, " + (f"seed {config.seed}" if len(runs) == 1 else f"{len(runs)} agents"))
+    if config.environment.distractors:
+        size = trainer.training_runs[0].env.video_bytes
+        videos = f", {size / 1e6:,.1f} MB of videos" if size else ""
+        say(f"distractors: {' + '.join(config.environment.distractors)}{videos}")
+    state = trainer.init()
+    trainer.save(runs, state)
+    return state
+
+
+@contextlib.contextmanager
+def _new_runs(path: Path, configs: Mapping[str, TrainConfig], command: str) -> Iterator[list[RunDir]]:
+    """Folders of new runs, which are removed if the program ends before there is a checkpoint."""
+    if len(configs) > 1:
+        make_folder(path)
+    else:
+        alone = RunDir.create(path, next(iter(configs.values())), command)
+    try:
+        each = configs.items() if len(configs) > 1 else ()
+        yield [RunDir.create(path / name, config, command) for name, config in each] or [alone]
+    except BaseException:
+        shutil.rmtree(path, ignore_errors=True)
+        raise
+
+
+def _facts_of(path: Path) -> dict[str, Any]:
+    """What processes that resume runs must have in common."""
+    runs = runs_in(path)
+    return settings_of({run.path.name: run.load_config() for run in runs}) | checkpoints_of(runs)
+
+
+def _resume(path: Path, several: list[RunDir], runs: list[RunDir], launch: Launch) -> bool:
+    """Trains on those of several runs that have not broken down."""
+    configs = [run.load_config() for run in runs]
+    devices = configs[0].num_devices
+    if len(runs) < len(several):  # fewer agents may not divide by the devices of all
+        devices = max(n for n in range(1, devices + 1) if len(runs) % n == 0)
+    trainer = _trainer([replace(config, num_devices=devices) for config in configs], launch)
+    state = trainer.restore(runs)
+    updates = int(state.num_updates)
+    agents = f", {len(runs)} of {len(several)} agents" if len(several) > 1 else ""
+    trainer.progress.say(f"{path}: resuming after {updates:,} updates{agents}")
+    with own_folder(path) as own:
+        if own != path:
+            runs = [RunDir.create(own / run.path.relative_to(path), c) for run, c in zip(runs, configs, strict=True)]
+        for run in runs:
+            run.forget_failure()
+            run.roll_back(updates)
+        return _train(trainer, own, runs, state, launch)
+
+
+def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, launch: Launch) -> bool:
+    """Everything after the first checkpoint: Ctrl-C at any time loses at most what followed the last one."""
+    folder = path if jax.process_index() == 0 else "and the run's folder"
+    to_go_on(f"To resume from the last checkpoint, start all processes with --resume {folder}")
+    try:
+        if int(state.num_updates) == 0 and trainer.config.initial_eval:
+            trainer.evaluate(runs, "untrained", state)
+        state, finished = trainer.train(runs, state)
+        if finished:
+            trainer.evaluate(runs, "trained", state)
+            finish(trainer, path, runs, state)
+    except KeyboardInterrupt:
+        finished = False
+        stop_others()
+    finally:
+        trainer.end(runs)
+    if finished:
+        return True
+    for run in runs:
+        plot_run(run)
+    trainer.progress.say(f"stopped; the last checkpoint is in {path}. To resume: {launch.remedy(path)}", always=True)
+    return False

@@ -1,0 +1,53 @@
+"""What the benchmarks share: rates, lists of numbers on the command line, and where results go."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from pixelbrax.errors import ConfigError, check_number
+from pixelbrax.training import provenance
+
+_ROUNDS = 3  # of each measurement; the median counts
+_MAX_SECONDS = 3_600.0  # of one measurement
+
+
+def rate(function: Callable[[], Any], seconds: float) -> float:
+    """Calls a second, warmed up: the median of some rounds that take so many seconds together."""
+    jax.block_until_ready(function())
+    rates = []
+    for _ in range(_ROUNDS):
+        calls, start = 0, time.perf_counter()
+        while (elapsed := time.perf_counter() - start) < seconds / _ROUNDS or not calls:
+            jax.block_until_ready(function())
+            calls += 1
+        rates.append(calls / elapsed)
+    return sorted(rates)[_ROUNDS // 2]
+
+
+def numbers(name: str, text: str) -> list[int]:
+    """Positive whole numbers out of "1,256".
+
+    Raises:
+      ConfigError: they are no such numbers; the message names the flag.
+    """
+    parts = text.split(",")
+    if not all(part.isdecimal() and len(part) < 16 and int(part) > 0 for part in parts):
+        raise ConfigError(f"{name} is {text!r}: it must be positive whole numbers separated by commas, such as 1,256")
+    return [int(part) for part in parts]
+
+
+def check_output(seconds: float, json_file: Path | None) -> None:
+    """Raises `ConfigError` if there is no time to measure in, or too much, or no folder for the results."""
+    check_number("seconds", seconds, above=0, most=_MAX_SECONDS)
+    if json_file and not json_file.absolute().parent.is_dir():
+        raise ConfigError(f"{json_file}: there is no folder {json_file.absolute().parent}")
+
+
+def write_rows(json_file: Path | None, rows: list[dict[str, Any]]) -> None:
+    """Keeps the results so far, if asked, with versions and machine."""
+    if json_file:
+        json_file.write_text(json.dumps({"provenance": provenance(), "rows": rows}, indent=2) + "\n")

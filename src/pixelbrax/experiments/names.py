@@ -1,0 +1,35 @@
+"""Names of runs and files."""
+
+from pathlib import Path
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.training import RunDir
+
+
+def file_name(task: str) -> str:
+    """A task's name as that of a file or folder: "dmc/cheetah_run" is no path."""
+    return task.replace("/", "-").replace("\\", "-")
+
+
+def check_name(name: str) -> str:
+    """The name of a run's folder below `runs`.
+
+    Raises:
+      ConfigError: it would lie elsewhere.
+    """
+    if name in ("", ".", "..") or any(character in name for character in "/\\\0"):
+        raise ConfigError(
+            f"name is {name!r}: it must be the name of one folder, without separators; runs is its parent"
+        )
+    return name
+
+
+def name_of(file: Path) -> str:
+    """The name of a run with the settings of a file: config.toml of a run gives that run's name."""
+    file = settings_file(file).resolve()
+    return file.parent.name if file.name == "config.toml" else file.stem
+
+
+def settings_file(path: Path) -> Path:
+    """A file of settings, or that of the run in a folder."""
+    return RunDir.open(path).config_file if path.is_dir() else path

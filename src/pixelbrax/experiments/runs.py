@@ -1,0 +1,236 @@
+"""Runs as Python objects: settings, curves, policies and videos of what was trained."""
+
+import base64
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pixelbrax.envs import PixelEnv
+from pixelbrax.errors import ConfigError
+from pixelbrax.experiments.environments import check_same_env
+from pixelbrax.experiments.finish import record_videos
+from pixelbrax.experiments.plotting import plot_run, plot_runs
+from pixelbrax.experiments.policies import Policy, policy_of
+from pixelbrax.training import Progress, RunDir, TrainConfig, TrainingRun, runs_in
+
+_KIND = {".png": "image/png", ".mp4": "video/mp4"}
+
+
+@dataclass(frozen=True)
+class Video:
+    """A video file; a notebook shows it inline.
+
+    Attributes:
+      path: the file.
+    """
+
+    path: Path
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def _repr_html_(self) -> str:
+        return f'<video src="{_inline(self.path)}" controls loop muted autoplay width="320"></video>'
+
+
+class Run:
+    """One training run on disk; a notebook shows its curve and its video."""
+
+    def __init__(self, path: str | Path, env: PixelEnv | None = None):
+        """Opens a run.
+
+        Args:
+          path: its folder.
+          env: the environment of a run that was trained in one made in Python; without it such a run shows its
+            settings and curves, but has no policy.
+
+        Raises:
+          ConfigError: there is no run, or it was trained in another environment.
+        """
+        self._dir = RunDir.open(Path(path))
+        self.settings: TrainConfig = self._dir.load_config()
+        if env is not None:
+            check_same_env(env, self.settings.environment, self._dir.path)
+        self._env = env
+        self._training_run: TrainingRun | None = None
+
+    @property
+    def path(self) -> Path:
+        """The run's folder."""
+        return self._dir.path
+
+    @property
+    def metrics(self) -> dict[str, np.ndarray]:
+        """Columns of metrics.csv: (row,) float64 each, NaN where there is no value."""
+        rows = self._dir.read_metrics()
+        return {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+
+    @property
+    def evaluations(self) -> dict[str, dict[str, Any]]:
+        """Evaluations by name: "untrained", "trained", "update 1,000", ...; see evaluation.json."""
+        return self._dir.read_evaluations()
+
+    @property
+    def updates(self) -> int:
+        """Updates in metrics.csv so far."""
+        rows = self._dir.read_metrics()
+        return int(rows[-1]["updates"]) if rows else 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether training reached its end and the policy was evaluated."""
+        return "trained" in self._dir.read_evaluations()
+
+    @property
+    def failure(self) -> str:
+        """Why training broke down; empty if it did not."""
+        return self._dir.failure
+
+    @property
+    def env(self) -> PixelEnv:
+        """The environment that it was trained in.
+
+        Raises:
+          ConfigError: it was made in Python, and `Run` was not given it.
+        """
+        return self.training_run.env
+
+    @property
+    def training_run(self) -> TrainingRun:
+        """Environment, agent and checkpoints; built when first asked for."""
+        if self._training_run is None:
+            self._training_run = TrainingRun(self.settings, Progress(quiet=True), env=self._env)
+        return self._training_run
+
+    def policy(self, best: bool = False) -> Policy:
+        """The trained policy.
+
+        Args:
+          best: the one with the best evaluation during training, instead of the last.
+
+        Raises:
+          ConfigError: there is no checkpoint, or it is damaged.
+        """
+        return policy_of(self.training_run, self._dir, best)
+
+    def curve(self) -> Path:
+        """The learning curve, drawn from the metrics of now; returns the PNG file."""
+        plot_run(self._dir)
+        return self._dir.curve_file
+
+    def video(self) -> Video:
+        """The video of the trained policy; recorded from the last checkpoint if there is none.
+
+        Raises:
+          ConfigError: there is no checkpoint, or no encoder.
+        """
+        file = self._dir.video_file
+        if not file.exists():
+            record_videos(self.training_run, self._dir, self.training_run.restore(self._dir))
+        if not file.exists():
+            raise ConfigError(f"{self.path}: no video could be written (pip install imageio imageio-ffmpeg)")
+        return Video(file)
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r}: {self._summary()})"
+
+    def _summary(self) -> str:
+        config, results = self.settings, self.evaluations
+        env = config.environment
+        facts = [f"{env.task} from {env.view} by {config.algorithm.upper()}, seed {config.seed}"]
+        facts.append(f"{self.updates:,} of {config.num_updates:,} updates")
+        if results:
+            name, last = max(results.items(), key=lambda item: item[1]["steps"])
+            facts.append(f"{name} return {last['mean_return']:,.0f} ± {last['standard_error']:,.0f}")
+        if self.failure:
+            facts.append("broke down")
+        return ", ".join(facts)
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p><b>{html.escape(str(self.path))}</b>: {html.escape(self._summary())}</p>"]
+        if self._dir.has_returns or self.evaluations:
+            parts.append(f'<img src="{_inline(self.curve())}" width="560">')
+        if self._dir.video_file.exists():
+            parts.append(Video(self._dir.video_file)._repr_html_())
+        return "\n".join(parts)
+
+
+class RunGroup(Sequence[Run]):
+    """Runs that were trained side by side, one for each seed, in the order of their names."""
+
+    def __init__(self, path: str | Path, env: PixelEnv | None = None):
+        """Opens the runs in a folder.
+
+        Raises:
+          ConfigError: there is none.
+        """
+        self.path = Path(path)
+        self._runs = tuple(Run(run.path, env) for run in runs_in(self.path))
+
+    def __getitem__(self, index: Any) -> Any:  # a run, or of a slice a tuple of them
+        return self._runs[index]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs)
+
+    def curve(self) -> Path:
+        """Learning curves: the interquartile mean over seeds with its interval; returns the PNG file.
+
+        Raises:
+          ConfigError: no episode of a run has ended yet.
+        """
+        file = self.path / "curve.png"
+        plot_runs(file, [RunDir(run.path) for run in self._runs if not run.failure])
+        return file
+
+    def __repr__(self) -> str:
+        return f"RunGroup({str(self.path)!r}: {len(self)} runs)"
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<li>{html.escape(repr(run))}</li>" for run in self._runs)
+        shown = [run for run in self._runs if not run.failure and RunDir(run.path).has_returns]
+        curve = f'<img src="{_inline(self.curve())}" width="560">' if len(shown) == len(self._runs) else ""
+        return f"<ul>{lines}</ul>{curve}"
+
+
+def open_run(path: str | Path, env: PixelEnv | None = None) -> Run:
+    """The run in a folder; `RunGroup(path)` opens several in one folder.
+
+    Args:
+      path: the folder.
+      env: see `Run`.
+
+    Raises:
+      ConfigError: there is none, or it was trained in another environment.
+    """
+    return Run(path, env)
+
+
+def load_policy(run: "Run | RunGroup | str | Path", best: bool = False, env: PixelEnv | None = None) -> Policy:
+    """The policy of a run: `policy(obs)` gives actions, see `Policy`.
+
+    Args:
+      run: a run or its folder.
+      best: the policy with the best evaluation during training, instead of the last.
+      env: the environment of a run that was trained in one made in Python.
+
+    Raises:
+      ConfigError: there is no run or no checkpoint, or the environment is another one.
+    """
+    if isinstance(run, RunGroup):
+        raise ConfigError(f"{run.path} holds {len(run)} runs: name one, such as load_policy(group[0])")
+    if isinstance(run, Run) and env is None:
+        return run.policy(best)
+    return Run(run.path if isinstance(run, Run) else run, env).policy(best)
+
+
+def _inline(file: Path) -> str:
+    """A file as a data URL."""
+    return f"data:{_KIND[file.suffix]};base64,{base64.b64encode(file.read_bytes()).decode()}"

@@ -1,0 +1,167 @@
+"""Settings of agents: those that every algorithm has, and those of the on-policy ones."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from typing_extensions import override
+
+from pixelbrax.errors import ConfigError, check_count, check_number
+
+_MOST = 2**31 - 1  # compiled programs count with int32
+
+
+@dataclass(frozen=True)
+class AgentConfig:
+    """Settings of every algorithm."""
+
+    num_envs: int = 64
+    """Environments that act side by side."""
+    unroll_length: int = 32
+    """Steps of each environment between two updates."""
+    learning_rate: float = 7e-4
+    """Adam's learning rate at the beginning."""
+    final_learning_rate: float = 3.5e-5
+    """Adam's learning rate at the end, to which it decays linearly."""
+    discount: float = 0.98
+    """Discount of future rewards per step (gamma)."""
+    max_grad_norm: float = 0.5
+    """Global norm to which gradients are clipped."""
+    reward_scale: float = 0.05
+    """Factor on rewards; choose it so that returns are of the order of 1."""
+    random_shift: int = 0
+    """Random-shift augmentation of the images that are learned from: the largest shift, pixels (DrQ: 4); 0 is off."""
+
+    SWEEPABLE: ClassVar[tuple[str, ...]] = (
+        "learning_rate",
+        "final_learning_rate",
+        "discount",
+        "max_grad_norm",
+        "reward_scale",
+    )
+    """Settings, numbers all, in which agents that train side by side may differ: they are arguments of the program."""
+
+    @property
+    def steps_per_update(self) -> int:
+        """Steps of all environments together between two updates."""
+        return self.num_envs * self.unroll_length
+
+    def must_divide(self) -> dict[str, int]:
+        """What devices share equally when one agent trains on several, by what a message calls it."""
+        return {"num_envs": self.num_envs}
+
+    def validate(self) -> None:
+        """Checks what can be checked before anything is compiled.
+
+        Raises:
+          ConfigError: a number is out of range.
+        """
+        self._at_least_one("num_envs", "unroll_length")
+        check_count("random_shift", self.random_shift, least=0, most=_MOST)
+        self._positive("learning_rate", "max_grad_norm", "reward_scale")
+        self._fraction("discount")
+        self._not_negative("final_learning_rate")
+
+    def _at_least_one(self, *names: str) -> None:
+        for name in names:
+            check_count(name, getattr(self, name), most=_MOST)
+
+    def _positive(self, *names: str) -> None:
+        for name in names:
+            check_number(name, getattr(self, name), above=0)
+
+    def _fraction(self, *names: str) -> None:
+        for name in names:
+            check_number(name, getattr(self, name), least=0, most=1)
+
+    def _not_negative(self, *names: str) -> None:
+        for name in names:
+            check_number(name, getattr(self, name), least=0)
+
+
+@dataclass(frozen=True)
+class OnPolicyConfig(AgentConfig):
+    """Settings of the algorithms that learn from their own latest rollouts."""
+
+    num_minibatches: int = 4
+    """Minibatches in a pass over a rollout; must divide num_envs."""
+    target_kl: float = 0.0
+    """Target mean KL per update. If > 0, the policy's learning rate adapts to it within [1e-5, 1e-2] instead of
+    decaying linearly; e.g. 0.01."""
+    gae_lambda: float = 0.95
+    """Decay of generalized advantage estimation (lambda)."""
+    clip: float = 0.2
+    """Clipping range of the probability ratio (epsilon)."""
+    entropy_coef: float = 0.0
+    """Weight of the entropy bonus."""
+
+    SWEEPABLE: ClassVar[tuple[str, ...]] = (*AgentConfig.SWEEPABLE, "gae_lambda", "clip", "entropy_coef")
+
+    @override
+    def must_divide(self) -> dict[str, int]:
+        """Environments, and the samples of a minibatch."""
+        return super().must_divide() | {"the minibatch size": self.steps_per_update // self.num_minibatches}
+
+    @override
+    def validate(self) -> None:
+        """Checks what can be checked before anything is compiled.
+
+        Raises:
+          ConfigError: a number is out of range, or the minibatches do not divide the environments.
+        """
+        super().validate()
+        self._at_least_one("num_minibatches")
+        self._positive("clip")
+        self._fraction("gae_lambda")
+        self._not_negative("target_kl", "entropy_coef")
+        if self.num_envs % self.num_minibatches:
+            raise ConfigError(
+                f"num_minibatches {self.num_minibatches} does not divide num_envs {self.num_envs}: "
+                f"{self.num_envs - self.num_envs % self.num_minibatches or self.num_minibatches} environments would do"
+            )
+
+
+@dataclass(frozen=True)
+class PhasicConfig(OnPolicyConfig):
+    """Settings of the algorithms that alternate between a policy phase and an auxiliary phase."""
+
+    policy_iterations: int = 32
+    """Rollouts in a policy phase (N_pi)."""
+    policy_epochs: int = 1
+    """Passes over each rollout in the policy phase (E_pi)."""
+    auxiliary_epochs: int = 6
+    """Passes over all rollouts of the phase in the auxiliary phase (E_aux)."""
+    auxiliary_minibatches: int = 64
+    """Minibatches in a pass of the auxiliary phase; must divide the phase's steps."""
+    clone_coef: float = 1.0
+    """Weight of the KL divergence from the policy before the auxiliary phase (beta_clone)."""
+
+    @property
+    def phase_size(self) -> int:
+        """Steps in the rollouts of a policy phase."""
+        return self.policy_iterations * self.steps_per_update
+
+    def auxiliary_steps(self, num_updates: int) -> int:
+        """Gradient steps of the auxiliary phases in a number of updates; at least those of one phase."""
+        return max(num_updates // self.policy_iterations, 1) * self.auxiliary_epochs * self.auxiliary_minibatches
+
+    @override
+    def must_divide(self) -> dict[str, int]:
+        """Environments, and the samples of minibatches of both phases."""
+        return super().must_divide() | {"the auxiliary minibatch size": self.phase_size // self.auxiliary_minibatches}
+
+    @override
+    def validate(self) -> None:
+        """Checks what can be checked before anything is compiled.
+
+        Raises:
+          ConfigError: a number is out of range, or minibatches do not divide.
+        """
+        super().validate()
+        self._at_least_one("policy_iterations", "policy_epochs", "auxiliary_epochs", "auxiliary_minibatches")
+        self._not_negative("clone_coef")
+        steps = check_count("policy_iterations x num_envs x unroll_length", self.phase_size, most=_MOST)
+        if steps % self.auxiliary_minibatches:
+            raise ConfigError(
+                f"auxiliary_minibatches {self.auxiliary_minibatches} does not divide the {steps:,} steps of a phase "
+                f"(policy_iterations x num_envs x unroll_length)"
+            )

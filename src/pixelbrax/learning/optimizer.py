@@ -1,0 +1,64 @@
+"""Adam on clipped gradients, with a learning rate that decays linearly or adapts to the policy's KL divergence."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, PyTree
+
+from pixelbrax.errors import check_count
+from pixelbrax.learning.config import AgentConfig, OnPolicyConfig
+
+# Of the adaptive learning rate: the factor of a change, and the bounds.
+_FACTOR, _LEAST, _MOST = 1.5, 1e-5, 1e-2
+
+
+class LearningRateState(NamedTuple):
+    """The learning rate; () float32."""
+
+    learning_rate: Float[Array, ""]
+
+
+def make_optimizer(config: AgentConfig, num_steps: int, target_kl: float = 0.0) -> optax.GradientTransformation:
+    """Adam on gradients of clipped norm.
+
+    Args:
+      config: settings.
+      num_steps: gradient steps in which the learning rate decays from `learning_rate` to `final_learning_rate`.
+      target_kl: if not 0, the learning rate stays where `adapt_learning_rate` puts it instead.
+    """
+    check_count("number of gradient steps in the run", num_steps, most=2**31 - 1)  # optax counts with int32
+    if target_kl:
+        rate = _scale_by_learning_rate(config.learning_rate)
+    else:
+        schedule = optax.linear_schedule(config.learning_rate, config.final_learning_rate, num_steps)
+        rate = optax.scale_by_learning_rate(schedule)
+    return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), optax.scale_by_adam(eps=1e-5), rate)
+
+
+def adapt_learning_rate(state: optax.OptState, kl: Float[Array, ""], config: OnPolicyConfig) -> optax.OptState:
+    """The optimizer's state with a smaller learning rate if the policy went too far, a larger one if not far enough.
+
+    By a factor of 1.5 where the divergence is above twice its target or below half, as in RSL-RL (Rudin et al. 2022),
+    but once an update, not in every gradient step.
+
+    Args:
+      state: of an optimizer with a `target_kl`; any other is left as it is.
+      kl: divergence of the policy from the one that acted, the mean over the update's gradient steps.
+      config: settings.
+    """
+    *others, last = state  # pyright: ignore[reportGeneralTypeIssues]
+    if not isinstance(last, LearningRateState):
+        return state
+    rate = last.learning_rate
+    far, near = kl > 2 * config.target_kl, kl < config.target_kl / 2
+    rate = jnp.where(far, rate / _FACTOR, jnp.where(near, rate * _FACTOR, rate))
+    return (*others, LearningRateState(jnp.clip(rate, _LEAST, _MOST)))
+
+
+def _scale_by_learning_rate(initial: float) -> optax.GradientTransformation:
+    def update(updates: PyTree, state: Any, params: PyTree | None = None) -> tuple[PyTree, Any]:
+        del params
+        return optax.tree.scale(-state.learning_rate, updates), state
+
+    return optax.GradientTransformation(lambda params: LearningRateState(jnp.float32(initial)), update)

@@ -1,0 +1,109 @@
+"""Epochs of minibatches: passes over samples in random order."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int32, PyTree
+
+from pixelbrax.envs import is_sharded
+from pixelbrax.learning.acting import Rollout
+from pixelbrax.learning.agent import Metrics
+from pixelbrax.learning.config import OnPolicyConfig
+from pixelbrax.learning.losses import Minibatch
+from pixelbrax.learning.optimizer import adapt_learning_rate
+from pixelbrax.learning.sharding import take_samples
+from pixelbrax.networks import Observation, random_shift
+
+Learner = TypeVar("Learner")
+Trained = tuple[PyTree, optax.OptState]
+"""Parameters and the state of their optimizer."""
+
+
+def run_epochs(
+    step: Callable[[Learner, Int32[Array, " sample"], Array], tuple[Learner, Metrics]],
+    learner: Learner,
+    key: Array,
+    num_epochs: int,
+    num_minibatches: int,
+    num_samples: int,
+) -> tuple[Learner, Metrics]:
+    """Passes over all samples `num_epochs` times, each time shuffled again and cut into minibatches.
+
+    Args:
+      step: updates the learner with the samples of the given indices and a key.
+      learner: what it updates.
+      key: PRNG key of the order and of the steps.
+      num_epochs: passes.
+      num_minibatches: steps a pass; must divide `num_samples`.
+      num_samples: number of samples.
+
+    Returns:
+      The learner at the end, and the metrics' means over all steps.
+    """
+
+    def epoch(learner: Learner, key: Array) -> tuple[Learner, dict[str, Float[Array, " minibatch"]]]:
+        shuffle_key, steps_key = jax.random.split(key)
+        order = jax.random.permutation(shuffle_key, num_samples).reshape(num_minibatches, -1)
+        keys = jax.random.split(steps_key, num_minibatches)
+        return jax.lax.scan(lambda learner, x: step(learner, *x), learner, (order, keys))
+
+    learner, metrics = jax.lax.scan(epoch, learner, jax.random.split(key, num_epochs))
+    return learner, {name: value.mean() for name, value in metrics.items()}
+
+
+def descend(
+    optimizer: optax.GradientTransformation,
+    loss: Callable[[PyTree], tuple[Float[Array, ""], Metrics]],
+    trained: Trained,
+) -> tuple[Trained, Metrics]:
+    """One gradient step; the norm of the gradient joins the metrics."""
+    params, optimizer_state = trained
+    (_, metrics), grads = jax.value_and_grad(loss, has_aux=True)(params)
+    updates, optimizer_state = optimizer.update(grads, optimizer_state, params)
+    return (optax.apply_updates(params, updates), optimizer_state), metrics | {"gradient_norm": optax.tree.norm(grads)}
+
+
+def shifted(observation: Observation, key: Array, amount: int) -> Observation:
+    """The observation with randomly shifted images."""
+    if not amount or "pixels" not in observation:
+        return observation
+    return {**observation, "pixels": random_shift(observation["pixels"], key, amount)}
+
+
+def learn_from_rollout(
+    loss: Callable[[PyTree, Minibatch, Array], tuple[Float[Array, ""], Metrics]],
+    optimizer: optax.GradientTransformation,
+    trained: Trained,
+    rollout: Rollout,
+    advantage: Float[Array, "time env"],
+    key: Array,
+    config: OnPolicyConfig,
+    num_epochs: int,
+) -> tuple[Trained, Metrics]:
+    """Passes over a rollout, minimizing `loss(params, batch, key)`."""
+    everything = None
+    if jax.default_backend() == "cpu" and not is_sharded():
+        # Stacking frames is slow on CPUs, so it is done once, for all passes.
+        everything = Minibatch.of(rollout, advantage, *jnp.divmod(jnp.arange(config.steps_per_update), config.num_envs))
+
+    def take(indices: Int32[Array, " sample"]) -> Minibatch:
+        if everything is not None:
+            return jax.tree.map(lambda x: x[indices], everything)
+        time, env = jnp.divmod(indices, config.num_envs)
+        return take_samples(lambda kept, *at: Minibatch.of(*kept, *at), (rollout, advantage), time, env)
+
+    def step(trained: Trained, indices: Int32[Array, " sample"], key: Array) -> tuple[Trained, Metrics]:
+        shift_key, key = jax.random.split(key)
+        batch = take(indices)
+        batch = batch._replace(observation=shifted(batch.observation, shift_key, config.random_shift))
+        return descend(optimizer, lambda params: loss(params, batch, key), trained)
+
+    (params, optimizer_state), metrics = run_epochs(
+        step, trained, key, num_epochs, config.num_minibatches, config.steps_per_update
+    )
+    if "kl" in metrics:
+        optimizer_state = adapt_learning_rate(optimizer_state, metrics["kl"], config)
+    return (params, optimizer_state), metrics

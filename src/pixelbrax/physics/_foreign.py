@@ -1,0 +1,156 @@
+"""Environments of Brax and MuJoCo Playground: which are refused, and their states as `PhysicsState`."""
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.physics._functions import called
+from pixelbrax.physics.base import PhysicsState
+
+_DOES = {
+    "AutoResetWrapper": "resets itself",
+    "BraxAutoResetWrapper": "resets itself",
+    "EpisodeWrapper": "ends by time",
+    "EvalWrapper": "counts episodes",
+    "VmapWrapper": "is vectorized",
+    "DomainRandomizationVmapWrapper": "is vectorized",
+    "BraxDomainRandomizationVmapWrapper": "is vectorized",
+}
+"""Wrappers of Brax (`brax.envs.wrappers.training`) and Playground (`wrapper`) that do the work of `PixelEnv`."""
+_LIBRARIES = ("brax", "mujoco_playground")
+_TRACES = {"truncation": "ends by time", "first_pipeline_state": "resets itself", "first_obs": "resets itself"}
+"""Entries that such wrappers, and users' copies of them, leave in a state's `info`."""
+
+
+def refuse_wrappers(env: Any) -> None:
+    """Refuses environments that reset, time or vectorize themselves, also inside other wrappers.
+
+    A time limit would appear as termination, and an episode's last image would be the first of the next.
+
+    Raises:
+      ConfigError: it does; the message says how to wrap the environment inside.
+    """
+    chain = list(_chain(env))
+    for layer in chain:
+        for kind in type(layer).__mro__:
+            if kind.__module__.split(".")[0] in _LIBRARIES and kind.__name__ in _DOES:
+                raise ConfigError(_refusal(f"{_name(layer, kind)} {_DOES[kind.__name__]}", chain))
+
+
+def state_spec(env: Any, action_size: int) -> Any:
+    """Shapes and dtypes of an environment's states after a step.
+
+    Args:
+      env: has `reset(key)` and `step(state, action)`; they are traced, not run.
+      action_size: length of an action.
+
+    Raises:
+      ConfigError: one of them fails, their states differ in structure, or the environment resets, times or vectorizes
+        itself.
+    """
+    name, chain = type(env).__name__, list(_chain(env))
+    key = jax.ShapeDtypeStruct((2,), jnp.uint32)
+    first = called(f"{name}.reset(key) -> state", env.reset, key)
+    for field in ("reward", "done"):
+        if not hasattr(first, field):
+            raise ConfigError(f"{name}.reset returns a {type(first).__name__}: it must return a state with {field!r}")
+        if (shape := jnp.shape(getattr(first, field))) != ():
+            raise ConfigError(_refusal(f"{name} is vectorized: its {field!r} has shape {shape}", chain))
+    if traces := [_TRACES[key] for key in first.info if key in _TRACES]:
+        raise ConfigError(_refusal(f"{name} {traces[0]}", chain))
+    action = jax.ShapeDtypeStruct((action_size,), jnp.float32)
+    spec = called(f"{name}.step(state, action) -> state", env.step, first, action)
+    _check_structure(name, first, spec)
+    return spec
+
+
+def physics_state(state: Any, spec: Any) -> PhysicsState:
+    """A state of Brax or Playground as `PhysicsState`.
+
+    Args:
+      state: after a reset or a step.
+      spec: its shapes and dtypes after a step, to which it is cast: those after a reset differ in places.
+    """
+    state = jax.tree.map(lambda x, spec: jnp.broadcast_to(x, spec.shape).astype(spec.dtype), state, spec)
+    return PhysicsState(
+        engine_state=state,
+        obs=observation_vector(state.obs),
+        reward=state.reward.astype(jnp.float32),
+        terminated=state.done > 0,
+        metrics={name: value.astype(jnp.float32) for name, value in state.metrics.items()},
+    )
+
+
+def observation_vector(obs: Any) -> Float[Array, " obs_size"]:
+    """An observation as one vector; of a dict, its entry "state", or else all entries in sorted order."""
+    if isinstance(obs, Mapping):
+        obs = obs["state"] if "state" in obs else jnp.concatenate([jnp.ravel(obs[key]) for key in sorted(obs)])
+    return (obs if obs.ndim == 1 else jnp.ravel(obs)).astype(jnp.float32)
+
+
+def copied(env: Any, change: Callable[[Any], None]) -> Any:
+    """A copy of an environment and of all its wrappers, with `change` applied to the copy of the innermost."""
+    result = copy.copy(env)
+    if env.unwrapped is env:
+        change(result)
+    else:
+        result.env = copied(env.env, change)
+    return result
+
+
+def _chain(env: Any) -> Iterator[Any]:
+    """An environment, the one it wraps, and so on inward."""
+    seen: list[Any] = []
+    while env is not None and not any(env is layer for layer in seen):
+        seen.append(env)
+        yield env
+        env = getattr(env, "__dict__", {}).get("env")
+
+
+def _name(layer: Any, kind: type) -> str:
+    own = type(layer).__name__
+    return own if type(layer) is kind else f"{own} (a {kind.__name__})"
+
+
+def _refusal(what: str, chain: list[Any]) -> str:
+    """The message; it repeats the settings of the wrappers as keywords of `pixelbrax.wrap`."""
+    settings = ""
+    for layer in chain:
+        own = getattr(layer, "__dict__", {})
+        for name in ("episode_length", "action_repeat"):
+            if isinstance(own.get(name), int) and f"{name}=" not in settings:
+                settings += f", {name}={own[name]}"
+        if "DomainRandomization" in type(layer).__name__:
+            settings += ", randomization_fn=..."
+    plain = type(chain[-1]).__name__
+    inside = f"pixelbrax.wrap(env.unwrapped{settings})" if len(chain) > 1 else "one environment that does not"
+    made = f"; `brax.envs.get_environment` makes a plain {plain}" if _is_brax(chain[-1]) else ""
+    return f"{what}, as the result of pixelbrax.wrap does: wrap the plain environment, {inside}{made}"
+
+
+def _is_brax(env: Any) -> bool:
+    return type(env).__module__.startswith("brax.envs.")
+
+
+def _check_structure(name: str, first: Any, spec: Any) -> None:
+    if jax.tree.structure(first) == jax.tree.structure(spec):
+        for (path, a), b in zip(jax.tree_util.tree_leaves_with_path(first), jax.tree.leaves(spec), strict=True):
+            if a.shape not in (b.shape, ()):
+                leaf = jax.tree_util.keystr(path, simple=True, separator=".")
+                raise ConfigError(f"{name}'s {leaf!r} has shape {a.shape} after reset, and {b.shape} after step")
+        return
+    given, later = (
+        {
+            jax.tree_util.keystr(path, simple=True, separator=".")
+            for path, _ in jax.tree_util.tree_leaves_with_path(tree)
+        }
+        for tree in (first, spec)
+    )
+    alone = [f"{leaf} only after reset" for leaf in sorted(given - later)]
+    alone += [f"{leaf} only after step" for leaf in sorted(later - given)]
+    raise ConfigError(f"{name}'s states differ in structure after reset and step: {', '.join(alone[:4]) or 'in types'}")

@@ -1,0 +1,85 @@
+"""Weights of a reward's terms in environments of other libraries: where they are, and copies with others.
+
+An environment may have `reward_weights`, a dict of numbers that its `step` reads. Otherwise two conventions are known:
+Brax's, attributes such as `_ctrl_cost_weight` and `_healthy_reward` (keywords of its constructors, except the
+underscore), and MuJoCo Playground's, `reward_config.scales` in the configuration.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.physics._foreign import copied
+
+RewardWeights = Mapping[str, float | Float[Array, ""]]
+
+_ENDINGS = ("_weight", "_reward")
+# Brax 0.14.2's ant takes a weight of contact costs and has no such costs. Remove when it has them.
+_NEVER_READ = {("brax.envs.ant", "_contact_cost_weight")}
+
+
+def reward_weights_of(env: Any) -> dict[str, float]:
+    """The weights of an environment's reward, by their names; empty if it has none that are known."""
+    base = env.unwrapped
+    if isinstance(own := getattr(base, "reward_weights", None), Mapping):
+        return {name: float(value) for name, value in own.items()}
+    if (scales := _scales(base)) is not None:
+        return {name: float(value) for name, value in scales.items() if _is_number(value)}
+    module = type(base).__module__
+    return {
+        name[1:]: float(value)
+        for name, value in vars(base).items()
+        if name.startswith("_") and name.endswith(_ENDINGS) and _is_number(value) and (module, name) not in _NEVER_READ
+    }
+
+
+def with_weights(env: Any, weights: RewardWeights) -> Any:
+    """A copy of an environment, in all its wrappers, whose reward has these of its weights; the others stay."""
+
+    def change(base: Any) -> None:
+        if isinstance(own := getattr(base, "reward_weights", None), Mapping):
+            base.reward_weights = {**own, **weights}
+        elif _scales(base) is not None:
+            config = base._config.copy_and_resolve_references()
+            with config.unlocked(), config.ignore_type():  # a traced weight is no float
+                config.reward_config.scales.update(weights)
+            base._config = config
+        else:
+            for name, value in weights.items():
+                setattr(base, f"_{name}", value)
+
+    return copied(env, change)
+
+
+def check_weights(what: str, weights: Mapping[str, Any], known: Mapping[str, float]) -> dict[str, Any]:
+    """The weights as a dict.
+
+    Args:
+      what: whose reward it is, for messages.
+      weights: numbers, or () arrays, which may be traced.
+      known: all weights of that reward.
+
+    Raises:
+      ConfigError: a name is unknown, or a weight is no single number.
+    """
+    if not known and weights:
+        raise ConfigError(f"{what} has no reward weights: leave out {next(iter(weights))!r}")
+    for name, value in weights.items():
+        if name not in known:
+            raise ConfigError(f"{what} has no reward weight {name!r}: it has {', '.join(known)}")
+        if (shape := jnp.shape(value)) != ():
+            raise ConfigError(f"the reward weight {name!r} has shape {shape}: it must be a single number, of shape ()")
+    return dict(weights)
+
+
+def _scales(base: Any) -> Any:
+    """Playground's weights, a part of its configuration, or None."""
+    reward = getattr(getattr(base, "_config", None), "reward_config", None)
+    return getattr(reward, "scales", None)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

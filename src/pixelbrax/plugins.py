@@ -1,0 +1,84 @@
+"""Packages of other people: their tasks, distractors, algorithms and hooks, which importing them registers.
+
+An installed package is found by the entry-point group `pixelbrax.plugins`, whose entries name modules to import:
+
+    [project.entry-points."pixelbrax.plugins"]
+    my_tasks = "my_package.tasks"
+
+Any other is named: `pixelbrax COMMAND --import my_module`, or `pixelbrax.load_plugins("my_module")`.
+"""
+
+import importlib
+import os
+import sys
+import traceback
+import warnings
+from importlib import metadata
+
+from pixelbrax.errors import ConfigError
+
+GROUP = "pixelbrax.plugins"
+_imported: dict[str, None] = {}  # modules loaded by their names, in order
+_discovered: dict[str, bool] = {}  # entry points by their names, and whether they could be loaded
+
+
+def load_plugins(*modules: str) -> list[str]:
+    """Imports the installed plugins, and modules by their names.
+
+    Args:
+      *modules: names of modules or packages; they are also searched in the working directory.
+
+    Returns:
+      Names of everything loaded so far: of the modules, and of the entry points.
+
+    Raises:
+      ConfigError: a module cannot be imported. An installed plugin that cannot be is skipped with a warning.
+    """
+    for name in modules:
+        _import(name)
+    _discover()
+    return [*_imported, *(name for name, loaded in _discovered.items() if loaded)]
+
+
+def imported_modules() -> tuple[str, ...]:
+    """Modules that were loaded by their names, for a run's config.toml."""
+    return tuple(_imported)
+
+
+def _import(name: str) -> None:
+    if name in _imported:
+        return
+    if not isinstance(name, str) or not all(part.isidentifier() for part in name.split(".")):
+        raise ConfigError(f"cannot import {name!r}: it must be the name of a module, such as my_package.tasks")
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        importlib.import_module(name)
+    except Exception as e:
+        raise ConfigError(f"cannot import {name}: {_reason(e)}") from e
+    _imported[name] = None
+
+
+def _discover() -> None:
+    """Loads each installed plugin once."""
+    for entry in metadata.entry_points(group=GROUP):
+        if entry.name in _discovered:
+            continue
+        _discovered[entry.name] = False
+        try:
+            loaded = entry.load()
+            if callable(loaded):
+                loaded()
+        except Exception as e:
+            package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist else ""
+            warnings.warn(f"plugin {entry.name!r}{package} ({entry.value}) is skipped: {_reason(e)}", stacklevel=2)
+            continue
+        _discovered[entry.name] = True
+
+
+def _reason(error: Exception) -> str:
+    """The error in one line, with the place outside of Python's own import machinery."""
+    text = (str(error).strip().splitlines() or [""])[0]
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "importlib" not in f.filename]
+    place = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if len(frames) > 1 else ""
+    return f"{type(error).__name__}: {text}{place}"

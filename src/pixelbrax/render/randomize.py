@@ -1,0 +1,81 @@
+"""Domain randomization: the scene of a model whose parameters differ from environment to environment.
+
+The parameters are arrays under MuJoCo's names, as MJX's and Brax's models have them, and may be traced. Images show the
+sizes, poses and colors of geoms, the poses of sites, materials, lights, cameras, and everything that moves bodies.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+from jaxtyping import Array
+
+from pixelbrax.render.read import DEFAULT_RGBA
+from pixelbrax.render.read_lights import active_lights
+from pixelbrax.render.scene import Scene
+from pixelbrax.render.shapes import PLANE
+
+_MATERIAL = ("emission", "specular", "shininess")
+_LIGHT = ("pos", "dir", "ambient", "diffuse", "specular", "attenuation", "cutoff", "exponent")
+
+
+def randomized_model(model: mujoco.MjModel, arrays: Mapping[str, Array]) -> mujoco.MjModel:
+    """The model with some arrays replaced, to read poses, cameras and lights from; unknown names are dropped."""
+    known = {name: array for name, array in arrays.items() if isinstance(getattr(model, name, None), np.ndarray)}
+    return cast(mujoco.MjModel, _RandomizedModel(model, known)) if known else model
+
+
+class _RandomizedModel:
+    def __init__(self, model: mujoco.MjModel, arrays: Mapping[str, Array]):
+        self._model = model
+        # An engine may not know the last bodies and geoms, which are only rendered.
+        self._arrays = {name: _whole(array, getattr(model, name)) for name, array in arrays.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        arrays = self.__dict__["_arrays"]
+        return arrays[name] if name in arrays else getattr(self.__dict__["_model"], name)
+
+
+def _whole(array: Array, own: np.ndarray) -> Array:
+    return jnp.concatenate([array.reshape(-1, *own.shape[1:]), jnp.asarray(own[len(array) :], array.dtype)])
+
+
+def randomize_scene(scene: Scene, model: mujoco.MjModel, arrays: Mapping[str, Array]) -> Scene:
+    """The scene of the model with other parameters.
+
+    Planes keep their bounds; on a geom that grows, textures keep their placement.
+
+    Args:
+      scene: read from `model`.
+      model: the model.
+      arrays: parameters by MuJoCo's names; those that no image shows are ignored.
+    """
+    randomized, n = randomized_model(model, arrays), model.ngeom
+    changes: dict[str, Array] = {}
+    if "geom_size" in arrays:
+        planes = np.array(scene.geom_type[:n]) == PLANE.geom_type
+        size = jnp.where(planes[:, None], scene.geom_size[:n], randomized.geom_size)
+        changes["geom_size"] = scene.geom_size.at[:n].set(size)
+    has_material = model.geom_matid >= 0
+    if "geom_rgba" in arrays or "mat_rgba" in arrays:
+        rgba = jnp.asarray(randomized.geom_rgba)
+        if has_material.any():
+            unnamed = has_material & jnp.all(rgba == DEFAULT_RGBA, axis=-1)
+            rgba = jnp.where(unnamed[:, None], jnp.asarray(randomized.mat_rgba)[model.geom_matid], rgba)
+        changes["geom_rgb"] = scene.geom_rgb.at[:n].set(rgba[:, :3].astype(jnp.float32))
+    for name in _MATERIAL:
+        if f"mat_{name}" in arrays:
+            own = getattr(scene, f"geom_{name}")
+            of_material = jnp.asarray(getattr(randomized, f"mat_{name}"))[model.geom_matid]
+            changes[f"geom_{name}"] = own.at[:n].set(jnp.where(has_material, of_material, own[:n]))
+    lights = active_lights(model)
+    for name in _LIGHT:
+        if f"light_{name}" in arrays and len(lights):
+            changes[f"light_{name}"] = jnp.asarray(getattr(randomized, f"light_{name}"), jnp.float32)[lights]
+    if "light_dir" in changes:
+        direction = changes["light_dir"]
+        changes["light_dir"] = direction / jnp.linalg.norm(direction, axis=-1, keepdims=True)
+    return replace(scene, **changes)

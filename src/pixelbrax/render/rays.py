@@ -1,0 +1,115 @@
+"""Rays through pixels, and the small vector algebra of the renderer.
+
+Everything is in the camera's frame. A pixel's ray is `t * (x, y, -1)`, so that `t` is the depth along the viewing axis
+in meters. Vectors along rays are written out by component: a sum over an axis of length three inside a fusion keeps
+XLA's CPU compiler (seen with JAX 0.10.2) from vectorizing it.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pixelbrax.render.tolerances import MIN_LENGTH
+
+Pixels = Float[Array, " pixel"]
+Vector = tuple[Pixels, Pixels, Pixels]  # one array for each component
+GeomPixels = Float[Array, "*rows pixel"]  # the same of one geom; or of several at once, with their axis in front
+# Of one geom; or of several at once, with axes (geom, 1) behind the components, to meet the pixels' axis.
+Scalar = Float[Array, "*geoms"]
+Triple = Float[Array, "3 *geoms"] | Sequence[Scalar]
+Matrix = Float[Array, "3 3 *geoms"]
+Basis = tuple[Triple, Triple, Triple]  # orthonormal
+
+
+class Rays(NamedTuple):
+    """Ray directions (x, y, -1) of all pixels, row by row from the top left.
+
+    Attributes:
+      x, y: (pixel,) slopes to the right and up.
+      squared_norm: (pixel,) x^2 + y^2 + 1.
+      spacing: () difference in x or y between neighboring pixels.
+    """
+
+    x: Pixels
+    y: Pixels
+    squared_norm: Pixels
+    spacing: Scalar
+
+    def dot(self, v: Vector | Triple) -> GeomPixels:
+        """Scalar product of every ray's direction with one vector, or with one for each pixel."""
+        return self.x * v[0] + self.y * v[1] - v[2]
+
+    def at(self, depth: Pixels) -> Vector:
+        """Every ray's point at its depth."""
+        return depth * self.x, depth * self.y, -depth
+
+
+def pixel_rays(height: int, width: int, fovy: Scalar, samples: int = 1) -> Rays:
+    """Rays through the pixels' centers; pixels are square.
+
+    With `samples` = k^2 there are k x k rays in each pixel, through the centers of its sub-squares. They are ordered by
+    sample: the first ray of every pixel, then the second of every pixel, and so on.
+    """
+    k = round(samples**0.5)
+    index = jax.lax.iota(jnp.int32, samples * height * width)
+    pixel, sample = index % (height * width), index // (height * width)
+    scale = jnp.tan(jnp.deg2rad(fovy) / 2) * (2 / height)
+    right = (sample % k).astype(jnp.float32) * (1 / k) + 0.5 / k
+    down = (sample // k).astype(jnp.float32) * (1 / k) + 0.5 / k
+    x = ((pixel % width).astype(jnp.float32) + (right - width / 2)) * scale
+    y = ((pixel // width).astype(jnp.float32) + (down - height / 2)) * -scale
+    return Rays(x, y, x * x + y * y + 1.0, scale / k)
+
+
+def dot(a: Vector | Triple, b: Vector | Triple) -> Array:
+    """Scalar product, component by component."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def subtract(a: Vector, b: Vector | Triple) -> Vector:
+    """Difference, component by component."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+def turn(mat: Matrix, vector: Vector) -> Vector:
+    """A vector in the frame whose axes are the matrix's columns."""
+    return dot(vector, mat[:, 0]), dot(vector, mat[:, 1]), dot(vector, mat[:, 2])
+
+
+def choose(chosen: Array, one: Vector | Float[Array, "3"], other: Vector) -> Vector:
+    """Selection, component by component."""
+    return tuple(jnp.where(chosen, a, b) for a, b in zip(one, other, strict=True))  # pyright: ignore[reportReturnType]
+
+
+def basis_toward(center: Triple, otherwise: Triple) -> tuple[Scalar, Basis]:
+    """Distance of a point, and a basis whose first axis points at it; at the unit vector `otherwise` if it is 0."""
+    distance, (x, y, z) = _length_and_direction(center, otherwise)
+    # Duff et al. 2017, Building an orthonormal basis, revisited (JCGT 6:1).
+    sign = jnp.where(z < 0, -1.0, 1.0)
+    a = -1.0 / (sign + z)
+    b = x * y * a
+    return distance, ((x, y, z), (1.0 + sign * x * x * a, sign * b, -sign * x), (b, sign + y * y * a, -y))
+
+
+def basis_around(center: Triple, mat: Matrix) -> tuple[Scalar, Scalar, Basis]:
+    """A geom's height along its z axis, that axis's distance from the camera, and a basis around the axis.
+
+    The basis's last axis is the geom's; the first is perpendicular to it and points towards the geom.
+    """
+    axis = mat[:, 2]
+    height = dot(center, axis)
+    distance, p = _length_and_direction(tuple(center[k] - height * axis[k] for k in range(3)), mat[:, 0])
+    q = (axis[1] * p[2] - axis[2] * p[1], axis[2] * p[0] - axis[0] * p[2], axis[0] * p[1] - axis[1] * p[0])
+    return height, distance, (p, q, axis)
+
+
+def _length_and_direction(vector: Triple, otherwise: Triple) -> tuple[Scalar, tuple[Scalar, Scalar, Scalar]]:
+    """A vector's length and unit vector; for a vector without length the unit vector is `otherwise`."""
+    squared = dot(vector, vector)
+    directed = squared > MIN_LENGTH**2
+    length = jnp.sqrt(jnp.where(directed, squared, 1.0))  # derivatives of a root at 0 are infinite
+    x, y, z = (jnp.where(directed, vector[k] / length, otherwise[k]) for k in range(3))
+    return jnp.where(directed, length, 0.0), (x, y, z)

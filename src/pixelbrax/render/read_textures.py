@@ -1,0 +1,140 @@
+"""From a MuJoCo model to the textures of a `Scene`.
+
+MuJoCo's conventions, as its OpenGL renderer has them (documentation of MJCF's `texture` and `material`; checked
+against its pictures in `tests/golden`): a 2D texture repeats texrepeat times over a plane, each face of a box or once
+around, or over 2 meters if texuniform or if the plane has no bounds, counted from the edge or, where there is none,
+from the center; textures declared as sRGB are decoded.
+"""
+
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+
+from pixelbrax.render.gradient import gradient_share
+from pixelbrax.render.mip import TextureShape, mip_chain
+from pixelbrax.render.scene import Pattern
+from pixelbrax.render.shapes import PLANE, Shape
+
+# A texture counts as plain (or a cell of it does) if all but this share of it has one color. Marks one texel wide
+# (MJCF's `mark`) are then averaged in: at an agent's image sizes they are far below a pixel.
+_MARKED_SHARE = 0.05
+# Colors that differ by no more are the same: within one texture, between two cells of a checker, from a gradient.
+_SAME_COLOR, _SAME_CELL, _SAME_GRADIENT = 1 / 255, 2 / 255, 3 / 255
+
+
+class SurfacePattern(NamedTuple):
+    """How a geom's surface is colored; see `Scene`.
+
+    Attributes:
+      kind: the pattern.
+      texture: position in `Scene.textures`, or -1.
+      cells: (2, 3), `Scene.pattern_rgb`.
+      scale: (3,), `Scene.texture_scale`.
+      offset: (2,), `Scene.texture_offset`.
+    """
+
+    kind: Pattern = Pattern.PLAIN
+    texture: int = -1
+    cells: np.ndarray = np.ones((2, 3))
+    scale: np.ndarray = np.ones(3)
+    offset: np.ndarray = np.zeros(2)
+
+
+class TextureReader:
+    """Reads textures, and keeps those that are looked up texel by texel."""
+
+    def __init__(self, model: mujoco.MjModel):
+        self._model = model
+        self._position: dict[int, int] = {}  # of a MuJoCo texture in `stored`
+        self.stored: list[tuple[TextureShape, np.ndarray]] = []
+
+    def pattern(self, shape: Shape, size: np.ndarray, material: int) -> SurfacePattern:
+        """How the surface of a geom with this shape, size and material (-1: none) is colored."""
+        model = self._model
+        texture = -1 if material < 0 else model.mat_texid[material, mujoco.mjtTextureRole.mjTEXROLE_RGB]
+        if texture < 0:
+            return SurfacePattern()
+        faces = self._faces(texture)
+        if (plain := _single_color(faces)) is not None:
+            return SurfacePattern(cells=np.stack([plain, plain]))
+        half_sizes = np.array(shape.half_sizes(size))
+        if model.tex_type[texture] != mujoco.mjtTexture.mjTEXTURE_2D:
+            scale = half_sizes if model.mat_texuniform[material] else np.ones(3)
+            return SurfacePattern(Pattern.CUBE, self._store(texture), scale=scale)
+        scale, offset = _image_placement(model, shape, half_sizes[:2], material)
+        cells = _checker(faces[0])
+        if cells is not None and shape is PLANE:
+            return SurfacePattern(Pattern.CHECKER, -1, cells, scale, offset)
+        return SurfacePattern(Pattern.IMAGE, self._store(texture), scale=scale, offset=offset)
+
+    def sky(self) -> tuple[np.ndarray, int]:
+        """(2, 3) colors straight down and up, and the position of the sky's texture (-1: a gradient)."""
+        skyboxes = np.flatnonzero(self._model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX)
+        if not len(skyboxes):
+            return np.zeros((2, 3)), -1  # black, as MuJoCo's
+        faces = self._faces(skyboxes[0])
+        middle = faces.shape[1] // 2
+        ends = np.stack([faces[i % len(faces), middle, middle] for i in (3, 2)])  # faces: right, left, up, down, ...
+        grid = np.linspace(-1, 1, faces.shape[1])
+        x, y = np.meshgrid(grid, -grid)
+        share = gradient_share(y / np.sqrt(1 + x * x + y * y), np)[..., None]
+        side = ends[0] + share * (ends[1] - ends[0])
+        unlike = np.abs(faces[0] - side).max(-1) > _SAME_GRADIENT
+        if len(faces) == 6 and unlike.mean() <= _MARKED_SHARE:  # a few texels off are marks
+            return ends, -1
+        return np.zeros((2, 3)), self._store(skyboxes[0])
+
+    def _faces(self, texture: int) -> np.ndarray:
+        """(faces, height, width, 3), 0..1; one face, or a cube's six."""
+        model = self._model
+        height, width = model.tex_height[texture], model.tex_width[texture]
+        channels = model.tex_nchannel[texture]
+        start = model.tex_adr[texture]
+        texels = model.tex_data[start : start + height * width * channels].reshape(height, width, channels) / 255.0
+        texels = np.broadcast_to(texels[..., :1], (height, width, 3)) if channels < 3 else texels[..., :3]
+        if model.tex_colorspace[texture] == mujoco.mjtColorSpace.mjCOLORSPACE_SRGB:
+            texels = np.where(texels <= 0.04045, texels / 12.92, ((texels + 0.055) / 1.055) ** 2.4)
+        if model.tex_type[texture] == mujoco.mjtTexture.mjTEXTURE_2D:
+            return texels[None]
+        return texels.reshape(-1, width, width, 3)
+
+    def _store(self, texture: int) -> int:
+        if texture not in self._position:
+            faces = self._faces(texture)
+            if self._model.tex_type[texture] != mujoco.mjtTexture.mjTEXTURE_2D and len(faces) == 1:
+                faces = np.repeat(faces, 6, axis=0)  # MuJoCo shows a single square on all sides
+            self._position[texture] = len(self.stored)
+            self.stored.append(mip_chain(faces))
+        return self._position[texture]
+
+
+def _image_placement(
+    model: mujoco.MjModel, shape: Shape, size: np.ndarray, material: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """`Scene.texture_scale` and `Scene.texture_offset` of a 2D texture."""
+    uniform, repeat = bool(model.mat_texuniform[material]), model.mat_texrepeat[material]
+    if shape is not PLANE:
+        return np.append(repeat * (size if uniform else 1.0), 0.0), np.zeros(2)
+    bounded = size > 0
+    repeat = repeat * np.where(bounded & uniform, size, 1.0)
+    return np.append(repeat / np.where(bounded, 2 * size, 2.0), 0.0), np.where(bounded, repeat / 2, 0.0)
+
+
+def _single_color(texels: np.ndarray) -> np.ndarray | None:
+    """(3,) the mean of the texels if nearly all of them are alike, else None."""
+    flat = texels.reshape(-1, 3)
+    unlike = np.any(np.abs(flat - np.median(flat, axis=0)) > _SAME_COLOR, axis=1)
+    return flat.mean(0) if unlike.mean() <= _MARKED_SHARE else None
+
+
+def _checker(texels: np.ndarray) -> np.ndarray | None:
+    """(2, 3) colors of the first and the second quadrant if the texture is a checker of 2 x 2 cells, else None."""
+    height, width = texels.shape[0] // 2, texels.shape[1] // 2
+    if min(height, width) == 0:
+        return None
+    cells = [_single_color(texels[r : r + height, c : c + width]) for r in (0, height) for c in (0, width)]
+    colors = [c for c in cells if c is not None]
+    if len(colors) < 4 or not np.allclose(colors[:2], colors[:1:-1], atol=_SAME_CELL):
+        return None
+    return np.stack(colors[:2])

@@ -1,0 +1,135 @@
+"""The two values that rendering passes on: `Shot`, what is fixed for an image, and `Hit`, what its rays meet."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int32
+
+from pixelbrax.render.analysis import Labels, SceneFacts
+from pixelbrax.render.camera import Camera
+from pixelbrax.render.rays import Pixels, Rays, Vector
+from pixelbrax.render.scene import GeomPose, Scene
+from pixelbrax.render.shapes import Geom, Shape
+from pixelbrax.xla import select_row
+
+GeomIndex = Int32[Array, " pixel"] | int  # position among the visible geoms, -1 for the sky; an int: of all pixels
+
+
+class CameraGeoms(NamedTuple):
+    """The visible geoms in the camera's frame; see `Geom`.
+
+    Attributes:
+      center: (n, 3) meters.
+      mat: (n, 3, 3) geom-to-camera rotations.
+      size: (n, 3) as in MuJoCo.
+    """
+
+    center: Float[Array, "n 3"]
+    mat: Float[Array, "n 3 3"]
+    size: Float[Array, "n 3"]
+
+
+class Hit(NamedTuple):
+    """What some rays meet, in the camera's frame.
+
+    Attributes:
+      rays: the rays.
+      geom_index: (ray,) position among the visible geoms, -1 where a ray meets none; an int is that of all rays.
+      depth: (ray,) meters; 0 where a ray meets nothing.
+      point: (ray,) times three, meters.
+      normal: (ray,) times three, unit, outward.
+    """
+
+    rays: Rays
+    geom_index: GeomIndex
+    depth: Pixels
+    point: Vector
+    normal: Vector
+
+
+@dataclass(frozen=True)
+class Shot:
+    """What is fixed for an image.
+
+    Attributes:
+      scene: what is rendered.
+      facts: of the scene.
+      pose: where the geoms are.
+      camera: from where they are seen.
+      geoms: the visible geoms in the camera's frame.
+      shadows: whether lights that cast shadows do.
+      unrolled: whether the program is written geom by geom, as suits CPUs, or shape by shape, as suits accelerators:
+        see `pixelbrax.xla.rows`.
+    """
+
+    scene: Scene
+    facts: SceneFacts
+    pose: GeomPose
+    camera: Camera
+    geoms: CameraGeoms
+    shadows: bool
+    unrolled: bool
+
+    def geom(self, n: int) -> Geom:
+        """One of the visible geoms."""
+        return Geom(self.geoms.center[n], self.geoms.mat[n], self.geoms.size[n], self.facts.bounded[n])
+
+    def indices(self, *shapes: Shape, among: GeomIndex | None = None) -> list[int]:
+        """Positions, among the visible geoms, of those that have one of these shapes.
+
+        Args:
+          *shapes: the shapes.
+          among: if it is an int, only that geom counts: a program that knows its geom has no code for others.
+        """
+        types = [shape.geom_type for shape in shapes]
+        candidates = [among] if isinstance(among, int) else range(len(self.scene.visible))
+        return [n for n in candidates if self.scene.geom_type[self.scene.visible[n]] in types]
+
+    def select(
+        self,
+        geom_index: GeomIndex,
+        values: Array | Sequence[Array],
+        labels: Labels | None = None,
+        members: Sequence[int] | None = None,
+    ) -> Float[Array, "*pixel"]:
+        """Each pixel's value by its geom.
+
+        Args:
+          geom_index: of each pixel.
+          values: of each visible geom: (n,), or n times (pixel,).
+          labels: of each visible geom, where geoms are known to share values.
+          members: the geoms that count, if not all; pixels of others, and of the sky, get any value.
+        """
+        if isinstance(geom_index, int):
+            return values[geom_index]
+        labels = labels or tuple(range(len(self.scene.visible)))
+        return select_row(geom_index, labels, values, members, unrolled=self.unrolled)
+
+    def select_vector(self, geom_index: GeomIndex, values: Float[Array, "n 3"], members: Sequence[int]) -> Vector:
+        """`select` for each of three components."""
+        x, y, z = (self.select(geom_index, values[:, k], members=members) for k in range(3))
+        return x, y, z
+
+
+def take_shot(
+    scene: Scene, facts: SceneFacts, pose: GeomPose, camera: Camera, *, shadows: bool, unrolled: bool
+) -> Shot:
+    """Brings the visible geoms into the camera's frame."""
+    offset, turned = scene.visible_rows(pose.xpos) - camera.pos[None], scene.visible_rows(pose.xmat)
+    # Written out: accelerators round matrix products, and pass small ones to a library.
+    x, y, z = (offset[:, i, None] * camera.mat[i][None] for i in range(3))
+    a, b, c = (turned[:, i, None, :] * camera.mat[i][None, :, None] for i in range(3))
+    geoms = CameraGeoms(x + y + z, a + b + c, scene.visible_rows(scene.geom_size))
+    return Shot(scene, facts, pose, camera, geoms, shadows, unrolled)
+
+
+def is_one_of(geom_index: GeomIndex, members: Sequence[int]) -> Bool[Array, "*pixel"]:
+    """Whether each pixel's geom is one of these."""
+    if isinstance(geom_index, int):
+        return jnp.array(geom_index in members)
+    result = jnp.zeros(geom_index.shape, bool)
+    for n in members:
+        result |= geom_index == n
+    return result

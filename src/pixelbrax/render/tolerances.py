@@ -1,0 +1,54 @@
+"""Every threshold of the renderer, by its meaning. Lengths are in meters."""
+
+# Directions. A vector shorter than this has none.
+MIN_LENGTH = 1e-9
+# A camera's line of sight is parallel to `up` below this sine of the angle between them.
+MIN_SINE_TO_UP = 1e-6
+# A camera's matrix may be this far from a rotation, since it is in float32 or typed by hand.
+ROTATION_ERROR = 1e-3
+
+# Ray casting.
+# A ray is parallel to the axis of a capsule or cylinder below this squared sine of the angle between them.
+MIN_SQUARED_SINE = 1e-7
+# An ellipsoid's half-axes are at least this: the ray is divided by them.
+MIN_HALF_AXIS = 1e-6
+# The slope of a surface along a ray that the Newton step divides by.
+MIN_SLOPE = 1e-6
+# Squared lengths of gradients and of positions across an axis; divided by when these are normalized.
+MIN_SQUARED_GRADIENT = 1e-30
+
+# Shadows: squared length, across a capsule's or cylinder's axis, of the way to the light.
+MIN_SQUARED_ACROSS = 1e-12
+
+# Light.
+MIN_SQUARED_DISTANCE = 1e-12
+MIN_SQUARED_HALF_VECTOR = 1e-12
+# Cosines that are raised to a power that is no integer.
+MIN_COSINE = 1e-6
+# Smallest exponent of e; the result is still a normal float32, and subnormal numbers are slow.
+MIN_LOG = -80.0
+# Powers of ten that stay normal float32 numbers.
+MIN_LOG10 = -36.0
+
+# Textures.
+# Sizes of geoms and lengths on surfaces that texture coordinates are divided by.
+MIN_TEXTURED_SIZE = 1e-6
+# The camera's distance from a plane with a checkerboard.
+MIN_PLANE_DISTANCE = 1e-9
+# Width of a pixel in a checkerboard's cells, over which the cells are averaged.
+MIN_CHECKER_WIDTH = 1e-4
+# Cosine between a ray and a surface's normal: at a more grazing angle a pixel's footprint grows no more.
+MIN_FOOTPRINT_COSINE = 0.1
+# Squared distance from the poles of a unit sphere, where circles of latitude shrink to a point.
+MIN_SQUARED_LATITUDE = 1e-4
+# A point of a unit cylinder this close to an end is on that end.
+CYLINDER_END = 1e-5
+# Largest component of a direction that is looked up in a cube texture.
+MIN_CUBE_COMPONENT = 1e-12
+
+# Soft silhouettes.
+# Within this share of the squared radius from the silhouette, normals are kept from turning edge-on, where their
+# derivatives grow without bound.
+SOFT_RIM = 1e-3
+# Slopes and sums of weights that soft images divide by.
+MIN_SOFT = 1e-9

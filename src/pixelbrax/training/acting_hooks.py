@@ -1,0 +1,155 @@
+"""Hooks that act: they see the agent's state after every log interval, and may replace it or stop training."""
+
+import abc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from pixelbrax.envs import PixelEnv
+from pixelbrax.errors import ConfigError
+from pixelbrax.learning import AgentState
+from pixelbrax.training.hooks import Hook
+from pixelbrax.training.run_dir import RunDir
+
+HOOK_STREAM = 2
+"""Of the random numbers that follow from a run's seed, those of hooks."""
+
+
+class Interval:
+    """The end of a log interval, as an `ActingHook` sees it: what it reads, and what it may set.
+
+    Attributes:
+      run: the run, with its metrics so far.
+      env: the environment that the agent acts in; its `with_params` sets parameters of `state.envs`.
+      row: the interval's row of metrics.csv. The times in it differ between processes: nothing may depend on them.
+      updates: updates done.
+      key: PRNG key of this interval, of the run's seed; the same for every hook and process.
+      reason: why training is to stop; empty if it is not.
+    """
+
+    def __init__(self, run: RunDir, env: PixelEnv, row: dict[str, float], key: Array, load: Callable[[], AgentState]):
+        """Takes what loads the agent's state when it is first asked for: on several devices that copies it."""
+        self.run, self.env, self.row, self.updates, self.key = run, env, row, int(row["updates"]), key
+        self.reason = ""
+        self.is_changed = False
+        self._load = load
+        self._state: AgentState | None = None
+
+    @property
+    def state(self) -> AgentState:
+        """The agent's state. Its arrays are valid during the call only: the next update reuses their memory.
+
+        Assign another to train on with, such as `replace(state, params=...)`, or, with other environment parameters,
+        `replace(state, envs=interval.env.with_params(state.envs, ...))`. Shapes, dtypes and structure must stay as they
+        are, and so must `num_updates`.
+        """
+        if self._state is None:
+            self._state = self._load()
+        return self._state
+
+    @state.setter
+    def state(self, new: AgentState) -> None:
+        self._state, self.is_changed = _checked(self.state, new), True
+
+    def stop(self, reason: str) -> None:
+        """Stops training after this interval, as if the last update had been done.
+
+        Agents side by side are one program, which ends after an interval in which the hooks of all of them ask for it.
+        """
+        self.reason = reason or "no reason given"
+
+
+class ActingHook(Hook, abc.ABC):
+    """A hook that can change training. What it remembers is kept in the checkpoints, so that a resumed run is the same.
+
+    Of several processes that train together, all call `act`, and must do the same: it may depend on the interval and on
+    what the hook remembers, and on nothing else.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name of what it remembers in a checkpoint: one for each hook of a trainer."""
+        return type(self).__name__
+
+    @abc.abstractmethod
+    def act(self, interval: Interval) -> None:
+        """Called after every log interval of every run that has not broken down; before evaluations on the way."""
+
+    def state_of(self, run: RunDir) -> Any:
+        """What the hook remembers of a run, as JSON: numbers, text, lists and dicts of them; None for nothing."""
+        del run
+
+    def set_state_of(self, run: RunDir, state: Any) -> None:
+        """Gets back what `state_of` gave when the run's checkpoint was written; called when a run is resumed."""
+
+
+class ActingHooks:
+    """The acting hooks of a trainer, in order."""
+
+    def __init__(self, hooks: Sequence[ActingHook]):
+        """Raises ConfigError if two have the same name."""
+        self._hooks = {hook.name: hook for hook in hooks}
+        if len(self._hooks) < len(hooks):
+            names = [hook.name for hook in hooks]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ConfigError(f"two hooks are named {twice}: give each a name of its own, since checkpoints keep both")
+
+    def __bool__(self) -> bool:
+        return bool(self._hooks)
+
+    def act(
+        self, run: RunDir, env: PixelEnv, seed: int, row: dict[str, float], load: Callable[[], AgentState]
+    ) -> Interval:
+        """Calls every hook with the interval, which is returned."""
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), HOOK_STREAM), int(row["updates"]))
+        interval = Interval(run, env, row, key, load)
+        for hook in self._hooks.values():
+            hook.act(interval)
+        return interval
+
+    def states(self, run: RunDir) -> dict[str, Any]:
+        """What the hooks remember of a run, by name."""
+        states = {name: hook.state_of(run) for name, hook in self._hooks.items()}
+        return {name: state for name, state in states.items() if state is not None}
+
+    def restore(self, run: RunDir, states: dict[str, Any]) -> None:
+        """Gives the hooks back what they remembered; one that is new begins afresh.
+
+        Raises:
+          ConfigError: the run was trained with a hook that is not here.
+        """
+        if missing := [name for name in states if name not in self._hooks]:
+            raise ConfigError(
+                f"{run.path} was trained with the hook {missing[0]}: resume it with hooks=[{missing[0]}()]"
+            )
+        for name, state in states.items():
+            self._hooks[name].set_state_of(run, state)
+
+
+def _checked(old: AgentState, new: AgentState) -> AgentState:
+    """The new state, whose leaves have the dtypes of the old ones.
+
+    Raises:
+      ConfigError: its structure or a shape differs, or the number of updates.
+    """
+    if not isinstance(new, AgentState) or jax.tree.structure(old) != jax.tree.structure(new):
+        raise ConfigError("a hook changed the structure of the agent's state: it may change values only")
+
+    def leaf(path: Any, old: Array, new: Any) -> Array:
+        name = jax.tree_util.keystr(path, simple=True, separator="/")
+        new = jnp.asarray(new)
+        keys = (jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key) for x in (old, new))
+        if new.shape != old.shape or len(set(keys)) > 1:
+            raise ConfigError(
+                f"a hook changed {name} from {old.dtype}{list(old.shape)} to {new.dtype}{list(new.shape)}: it may "
+                "change values only"
+            )
+        return new if new.dtype == old.dtype else new.astype(old.dtype)
+
+    checked = jax.tree_util.tree_map_with_path(leaf, old, new)
+    if int(checked.num_updates) != int(old.num_updates):
+        raise ConfigError(f"a hook changed num_updates to {int(checked.num_updates)}: training counts it")
+    return checked

@@ -1,0 +1,159 @@
+"""One run: environment, agent, checkpoints, evaluations."""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import PyTree
+
+from pixelbrax.distractors import resolve
+from pixelbrax.envs import PixelEnv
+from pixelbrax.learning import AgentState
+from pixelbrax.networks import ActionDistribution, Observation
+from pixelbrax.training.checkpoint import load_checkpoint, load_last, load_notes, save_checkpoint
+from pixelbrax.training.config import TrainConfig
+from pixelbrax.training.evaluation import Evaluation, Evaluator
+from pixelbrax.training.progress import Progress
+from pixelbrax.training.run_dir import HELD_OUT, RunDir
+from pixelbrax.xla import check_single
+
+# Streams of random numbers of a run, all from its seed.
+TRAINING_STREAM, EVALUATION_STREAM = 0, 1
+_SIDE_BY_SIDE = 32  # episodes of an evaluation at least, if there are as many
+_HOOKS = "hooks"  # in the notes of a checkpoint
+
+
+class TrainingRun:
+    """One run: its environment and agent, its checkpoints and evaluations. `Trainer` trains it."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        progress: Progress | None = None,
+        num_agents: int = 1,
+        env: PixelEnv | None = None,
+    ):
+        """Builds environment, network and algorithm; compiles nothing yet.
+
+        Args:
+          config: all settings.
+          progress: where to show what is under way.
+          num_agents: agents that share the device's memory.
+          env: an environment to train in instead of the one that `config.environment` describes.
+
+        Raises:
+          ConfigError: a setting cannot be used, or JAX computes in double precision.
+        """
+        check_single("training")
+        self.config = config
+        self.env, self.agent = config.build(num_agents, env)
+        self.progress = progress or Progress()
+        self._evaluator = self.evaluator(config.eval_episodes)
+        self._held_out: Evaluator | None = None
+
+    def prepare(self) -> None:
+        """Makes ready what only training needs: evaluation under `eval_distractors`.
+
+        Raises:
+          ConfigError: they cannot be used.
+        """
+        if self.config.eval_distractors:
+            self._held_out = self.evaluator(self.config.eval_episodes, self.config.eval_distractors)
+
+    def sibling(self, config: TrainConfig) -> "TrainingRun":
+        """Another run of the same environment and architecture, which shares what is compiled."""
+        other = copy.copy(self)
+        other.config = config
+        return other
+
+    def restore(self, run: RunDir, updates: int | None = None) -> AgentState:
+        """The state of a run's checkpoint at that number of updates, by default the last.
+
+        Raises:
+          ConfigError: there is none that can be read.
+        """
+        if updates is None:
+            return load_last(run.checkpoint_dir, lambda updates: self.restore(run, updates))
+        like = jax.eval_shape(self.agent.init, jax.random.key(0))
+        # What is kept follows from the number of updates.
+        kept = self.agent.to_checkpoint(replace(like, num_updates=np.int32(updates)))
+        kept = replace(kept, num_updates=like.num_updates)
+        return self.agent.from_checkpoint(load_checkpoint(run.checkpoint_dir, kept, updates))
+
+    def save(self, run: RunDir, state: AgentState, hooks: Mapping[str, Any] | None = None) -> None:
+        """Writes a checkpoint of the state, and of what hooks remember, by their names."""
+        kept = self.agent.to_checkpoint(state)
+        save_checkpoint(run.checkpoint_dir, int(state.num_updates), kept, {_HOOKS: dict(hooks or {})})
+
+    def hook_states(self, run: RunDir, updates: int) -> dict[str, Any]:
+        """What hooks remembered at a checkpoint, by their names."""
+        return load_notes(run.checkpoint_dir, updates).get(_HOOKS, {})
+
+    def policy(self, variables: tuple[PyTree, PyTree], observation: Observation) -> ActionDistribution:
+        """Distribution of the actions for a batch of observations, by `AgentState.variables`."""
+        return self.agent.policy(*variables, observation)
+
+    def evaluator(
+        self, num_episodes: int, distractors: tuple[str, ...] | None = None, deterministic: bool = True
+    ) -> Evaluator:
+        """An evaluator of this run's policies in its environment.
+
+        Args:
+          num_episodes: episodes; as many side by side as in the run's own evaluations, so that the program is the same.
+          distractors: instead of those of training; None keeps those.
+          deterministic: act with the policy's mode; otherwise with samples.
+        """
+        # As many as the run trains in fit into memory, however many are asked for.
+        batch_size = min(self.config.eval_episodes, max(self.config.agent.num_envs, _SIDE_BY_SIDE))
+        env, policy = self.env_under(distractors), self.policy
+        return Evaluator(env, policy, num_episodes, deterministic, self.progress, batch_size)
+
+    def env_under(self, distractors: tuple[str, ...] | None) -> PixelEnv:
+        """The environment with these distractors instead of its own; None keeps those.
+
+        Raises:
+          ConfigError: a name is unknown, or the environment renders no images.
+        """
+        if distractors is None:
+            return self.env
+        return self.env.with_distractors(resolve(distractors, self.config.environment.task))
+
+    def evaluate(self, run: RunDir, name: str, state: AgentState) -> Evaluation:
+        """Evaluates the deterministic policy, each time in the same episodes, and writes the run's evaluation.json.
+
+        A policy whose interquartile mean is the highest yet is kept as the best. If the settings name
+        `eval_distractors`, the same episodes are run under those too.
+        """
+        key = jax.random.fold_in(jax.random.key(self.config.seed), EVALUATION_STREAM)
+        result = self._evaluator(state.variables, key)
+        updates = int(state.num_updates)
+        if all(result.iqm > other["iqm"] for known, other in run.read_evaluations().items() if known != name):
+            save_checkpoint(run.best_dir, updates, _best_of(state))
+        self.progress.say(f"{name} policy, deterministic: {result}")
+        found: dict[str, Any] = {"steps": updates * self.config.agent.steps_per_update, **result.as_dict()}
+        if self._held_out:
+            held_out = self._held_out(state.variables, key)
+            distractors = " + ".join(self.config.eval_distractors)
+            self.progress.say(f"{name} policy, deterministic, under {distractors}: {held_out}")
+            found[HELD_OUT] = {"distractors": distractors, **held_out.as_dict()}
+            result = replace(result, held_out=held_out)
+        run.write_evaluation(name, found)
+        return result
+
+    def restore_best(self, run: RunDir) -> tuple[tuple[PyTree, PyTree], int]:
+        """Parameters and statistics of the policy whose evaluation was the best, and its number of updates.
+
+        Raises:
+          ConfigError: there is none that can be read.
+        """
+        like, folder = _best_of(jax.eval_shape(self.agent.init, jax.random.key(0))), run.best_dir
+        best, updates = load_last(folder, lambda updates: (load_checkpoint(folder, like, updates), updates))
+        return (best["params"], best["statistics"]), updates
+
+
+def _best_of(state: AgentState) -> dict[str, PyTree]:
+    """What is kept of the best policy."""
+    return {"params": state.params, "statistics": state.statistics}

@@ -1,0 +1,32 @@
+"""All that works around XLA and jaxlib, or measures what they compile. The ground floor: it imports no other room."""
+
+from pixelbrax.xla.barriers import computed_once, materialize_if, materialized
+from pixelbrax.xla.batched_cond import call_where
+from pixelbrax.xla.chunks import chunk_size, map_in_chunks
+from pixelbrax.xla.componentwise import by_component
+from pixelbrax.xla.cost import computations, program_cost, shape_bytes
+from pixelbrax.xla.linear import lapack_may_hang, without_lapack
+from pixelbrax.xla.precision import check_float32, check_single, exact, in_float32
+from pixelbrax.xla.rows import map_rows, select_row, take_rows
+
+__all__ = [
+    "by_component",
+    "call_where",
+    "check_float32",
+    "check_single",
+    "chunk_size",
+    "computations",
+    "computed_once",
+    "exact",
+    "in_float32",
+    "lapack_may_hang",
+    "map_in_chunks",
+    "map_rows",
+    "materialize_if",
+    "materialized",
+    "program_cost",
+    "select_row",
+    "shape_bytes",
+    "take_rows",
+    "without_lapack",
+]

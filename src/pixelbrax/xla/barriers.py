@@ -1,0 +1,63 @@
+"""Ways to keep XLA from fusing two parts of a program, where the fusion would compute one value many times.
+
+Seen with JAX 0.10.2. `pixelbrax bench render` and `pixelbrax bench env` show the frames per second on a CPU, the
+columns `kernels` and `bytes` of `benchmarks/cross_compile.py` what a GPU gets. Remove a function when the benchmark is
+no slower without it.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Num
+
+
+def materialize_if(always: Bool[Array, ""], value: Array) -> Array:
+    """The value, written to memory; code that reads it is not fused with code that computes it.
+
+    XLA behavior: the CPU compiler fuses across an `optimization_barrier`, and a fusion computes its input anew for each
+    of its results. It does not fuse across a conditional, so the value goes through one.
+    Remove when: the CPU compiler does not fuse across barriers.
+
+    Args:
+      always: a scalar that is true whenever the program runs, such as the counter of a loop compared with 0. A constant
+        has no effect: XLA removes a conditional whose predicate it knows.
+      value: the array.
+    """
+    return jax.lax.cond(always, lambda x: x, jnp.zeros_like, value)
+
+
+def materialized(image: Num[Array, "*shape"]) -> Num[Array, "*shape"]:
+    """An image, written to memory before anything reads it; also under `jax.vmap`.
+
+    XLA behavior: the code that makes an image is fused with each of its readers, and runs once for every byte of a
+    stack of frames or every tap of a filter, ten times and more. On accelerators a barrier prevents that, on CPUs a
+    conditional. Its predicate is always false: packed colors have 24 bits, other images hold numbers of about 1.
+    Remove when: as for `materialize_if`.
+    """
+
+    def whole(image: Array) -> Array:
+        def conditional(image: Array) -> Array:
+            return jax.lax.cond(jnp.ravel(image)[0] > 2**25, jnp.zeros_like, lambda x: x, image)
+
+        return jax.lax.platform_dependent(image, cpu=conditional, default=jax.lax.optimization_barrier)
+
+    batching = jax.custom_batching.custom_vmap(whole)
+
+    @batching.def_vmap
+    def batched(size: int, in_batched: list[bool], image: Array) -> tuple[Any, bool]:  # pyright: ignore
+        del size
+        return materialized(image), in_batched[0]  # `vmap` would turn the conditional into a selection
+
+    return batching(image)
+
+
+def computed_once(values: Any) -> Any:
+    """A pytree of arrays that several results share; the CPU computes each of them once.
+
+    XLA behavior: the CPU compiler computes a shared subexpression once for each result that uses it: three color
+    channels compute all lights three times. A barrier in front of the results prevents that. Accelerators have all
+    results in one kernel, which a barrier would split.
+    Remove when: `pixelbrax bench render` on a CPU is no slower without it.
+    """
+    return jax.lax.platform_dependent(values, cpu=jax.lax.optimization_barrier, default=lambda x: x)

@@ -1,0 +1,73 @@
+"""A conditional that stays one under `jax.vmap`: only those elements of a batch that need the result compute it.
+
+What JAX does: under `jax.vmap`, `lax.cond` with a batched predicate becomes `select`, and every element of the batch
+computes both branches. For a reset, which MJX's engines take most of a step for, every step would cost two.
+Seen with: every version; it is how `vmap` is defined.
+Shown by: `benchmarks/resets.py` (docs/results.md), "only where an episode ended".
+Remove when: JAX has a batched conditional that gathers the elements of each branch.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool
+
+# Elements computed together. Few need it at the same time, and what is computed beyond those is wasted.
+_TOGETHER = 8
+
+
+def call_where(
+    function: Callable[[Any], Any],
+    needed: Bool[Array, ""],
+    inputs: Any,
+    shares_arrays: Callable[[Any], bool] = lambda shapes: False,
+) -> Any:
+    """`function(inputs)` where it is needed; elsewhere zeros.
+
+    Under `jax.vmap` the function is called for those elements that need it, a few at a time, in a `while_loop`. So it
+    has no reverse-mode derivative there. An element's result depends on its own inputs alone.
+
+    Args:
+      function: a function of a pytree of arrays; it returns another.
+      needed: whether this element needs the result.
+      inputs: of this element, such as its PRNG key.
+      shares_arrays: whether a result of these shapes has arrays that belong to the whole batch. No element can be taken
+        out of such a batch: the function is then called for all of it if any element needs it.
+    """
+    shapes = jax.eval_shape(function, inputs)
+
+    def zeros(*batch: int) -> Any:
+        return jax.tree.map(lambda x: jnp.zeros((*batch, *x.shape), x.dtype), shapes)
+
+    def one(needed: Array, inputs: Any) -> Any:
+        return jax.lax.cond(needed, function, lambda _: zeros(), inputs)
+
+    batching = jax.custom_batching.custom_vmap(one)
+
+    @batching.def_vmap
+    def batched(size: int, in_batched: Any, needed: Array, inputs: Any):  # pyright: ignore[reportUnusedFunction]
+        def each(x: Array, is_batched: bool) -> Array:
+            return x if is_batched else jnp.broadcast_to(x, (size, *x.shape))
+
+        needed, inputs = jax.tree.map(each, (needed, inputs), tuple(in_batched))
+        if shares_arrays(shapes):
+            whole = jax.eval_shape(jax.vmap(function), inputs)
+            nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), whole)
+            result = jax.lax.cond(needed.any(), jax.vmap(function), lambda _: nothing, inputs)
+            return result, jax.tree.map(lambda _: True, result)
+        together = min(size, _TOGETHER)
+
+        def some(carry: tuple[Array, Any]) -> tuple[Array, Any]:
+            waiting, result = carry
+            chosen = jnp.nonzero(waiting, size=together, fill_value=size)[0]  # beyond the batch where fewer wait
+            these = jax.tree.map(lambda x: x[jnp.minimum(chosen, size - 1)], inputs)
+            computed = jax.vmap(function)(these)
+            result = jax.tree.map(lambda x, new: x.at[chosen].set(new, mode="drop"), result, computed)
+            return waiting.at[chosen].set(False, mode="drop"), result
+
+        _, result = jax.lax.while_loop(lambda carry: carry[0].any(), some, (needed, zeros(size)))
+        return result, jax.tree.map(lambda _: True, result)
+
+    return batching(needed, inputs)

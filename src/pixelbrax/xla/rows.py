@@ -1,0 +1,110 @@
+"""A function for each row of small tables (a scene's geoms) at every pixel, and a pixel's value by its row.
+
+Both can be written in two ways, and which is faster depends on the device:
+
+- *unrolled*, row by row, is best on CPUs. On a GPU a kernel would read one array for each number of the tables, and may
+  read 96 at most.
+- *not unrolled*, with an axis for the rows, is best on accelerators: a kernel reads the rows of a few arrays.
+
+XLA computes either row by row, in one kernel if it can. Seen with JAX 0.10.2: `pixelbrax bench render` on a CPU;
+kernels and bytes in `benchmarks/cross_compile.py` for a GPU.
+The test `test_the_program_for_accelerators_renders_the_same` shows that both give the same images. Remove one way when
+the other is as fast on both kinds of device.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int32
+
+_FEW_SELECTS = 3  # so many cost an accelerator no more than a gather
+
+
+def take_rows(leaf: Float[Array, "n *shape"], members: Sequence[int]) -> Float[Array, "m *shape"]:
+    """Some rows of an array, in ascending order.
+
+    XLA behavior: a gather by constant indices stays a gather, which is dearer than the slice that serves for rows that
+    follow one another.
+    Remove when: XLA turns a gather by consecutive constant indices into a slice.
+    """
+    if not members:
+        return leaf[:0]
+    consecutive = members[-1] - members[0] + 1 == len(members)
+    return leaf[members[0] : members[-1] + 1] if consecutive else leaf[np.array(members, np.int32)]
+
+
+def map_rows(
+    function: Callable[..., Array], leaves: Iterable[Array], members: Sequence[int], *pixels: Any, unrolled: bool
+) -> list[Array]:
+    """(pixel,) values of a function for each of some rows.
+
+    Args:
+      function: of a row of each leaf, the row's index (int32), and the pixels' arrays. If not unrolled, rows have the
+        axes (row, 1) behind their own, to meet the pixels' axis, and so has the index.
+      leaves: arrays (n, ...).
+      members: rows, ascending.
+      *pixels: arrays (pixel,) or (), in any structure.
+      unrolled: see above.
+    """
+    if unrolled:
+        return [function(*(leaf[n] for leaf in leaves), jnp.int32(n), *pixels) for n in members]
+    several = [jnp.moveaxis(take_rows(leaf, members), 0, -1)[..., None] for leaf in leaves]
+    wide = jax.tree.map(lambda x: x[None] if x.ndim else x, pixels)
+    return list(function(*several, jnp.array(members, jnp.int32)[:, None], *wide))
+
+
+def select_row(
+    index: Int32[Array, " pixel"],
+    labels: Sequence[int],
+    values: Array | Sequence[Array],
+    members: Sequence[int] | None = None,
+    *,
+    unrolled: bool,
+) -> Float[Array, " pixel"]:
+    """Each pixel's value by its row's index; pixels without a row get any value.
+
+    On a CPU a chain of selects is faster than a gather for a few dozen rows; on accelerators only where the values of
+    very few rows differ.
+
+    Args:
+      index: (pixel,) row, or any number where there is none.
+      labels: of each row; of rows with equal labels only the first one's value is used.
+      values: of each row: (n,), or n times (pixel,), which are not gathered from.
+      members: the rows that count, if not all; pixels of others get any value.
+      unrolled: see above.
+    """
+    groups: dict[int, list[int]] = defaultdict(list)
+    for n in range(len(labels)) if members is None else members:
+        groups[labels[n]].append(n)
+    rest, *others = sorted(groups.values(), key=len, reverse=True) or [[]]
+    if isinstance(values, Array) and not unrolled and sum(map(len, others)) > _FEW_SELECTS:
+        return _gather(values, index)
+    result = jnp.broadcast_to(values[rest[0]], index.shape) if rest else jnp.zeros(index.shape)
+    for group in others:
+        for n in group:
+            result = jnp.where(index == n, values[group[0]], result)
+    return result
+
+
+@jax.custom_batching.custom_vmap
+def _gather(values: Array, index: Int32[Array, " pixel"]) -> Array:
+    return values.at[index.astype(jnp.uint32)].get(mode="promise_in_bounds")
+
+
+@_gather.def_vmap
+def _gather_batched(size: int, in_batched: list[bool], values: Array, index: Array) -> tuple[Array, bool]:
+    """The gather of a batch as one gather from a long array.
+
+    XLA behavior: a batched gather writes the pairs (image, index) to memory first.
+    Remove when: XLA computes the indices of a batched gather inside its kernel.
+    """
+    if not in_batched[1]:
+        index = jnp.broadcast_to(index, (size, *index.shape))
+    if in_batched[0]:
+        first = values.shape[1] * jnp.arange(size, dtype=index.dtype)
+        index = index + jnp.expand_dims(first, range(1, index.ndim))
+    return _gather(values.reshape(-1), index), True

@@ -1,0 +1,112 @@
+"""Packages of other people: installed ones are found, others are named."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pixelbrax
+from pixelbrax import plugins
+from pixelbrax.cli.main import main
+from pixelbrax.errors import ConfigError
+from pixelbrax.tasks import registry
+from pixelbrax.training import RunDir, TrainConfig
+
+PACKAGE = Path(__file__).parent / "plugin_package"
+ROOT = Path(__file__).parent.parent.parent
+TRAIN = """
+train --task plugin/sides --episode-length 5 --obs state --num-envs 2 --unroll-length 2 --num-minibatches 1
+--num-epochs 1 --features 8 --num-steps 4 --log-interval 1 --eval-episodes 1 --no-initial-eval --loggers plugin-end
+--name tiny --quiet
+""".split()
+
+
+def _pixelbrax(*args, packages, cwd):
+    path = os.pathsep.join([str(packages), str(ROOT), os.environ.get("PYTHONPATH", "")])
+    env = os.environ | {"PYTHONPATH": path}
+    command = [sys.executable, "-m", "pixelbrax", *args]
+    return subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """Where pip has put the plugin."""
+    target = tmp_path_factory.mktemp("packages")
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(target), str(PACKAGE)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return target
+
+
+def test_an_installed_plugins_task_distractor_and_hook_are_found(installed, tmp_path):
+    listed = _pixelbrax("list", "plugin/*", packages=installed, cwd=tmp_path)
+    assert "plugin/sides" in listed.stdout, listed.stderr
+    assert "plugin/dim" in _pixelbrax("list", "--distractors", "plugin/*", packages=installed, cwd=tmp_path).stdout
+    trained = _pixelbrax(*TRAIN, packages=installed, cwd=tmp_path)
+    assert trained.returncode == 0, trained.stderr
+    assert (tmp_path / "runs" / "tiny" / "ended.txt").read_text() == "by a plugin"
+
+
+def test_a_broken_plugin_is_named_and_skipped(tmp_path):
+    info = tmp_path / "broken-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text("[pixelbrax.plugins]\nmine = nowhere.tasks\n")
+    result = _pixelbrax("list", "ant", packages=tmp_path, cwd=tmp_path)
+    assert result.returncode == 0
+    assert "ant" in result.stdout
+    expected = "plugin 'mine' of broken 1.2 (nowhere.tasks) is skipped: ModuleNotFoundError: No module named 'nowhere'"
+    assert result.stderr.count(expected) == 1
+
+
+@pytest.fixture
+def named(tmp_path, monkeypatch):
+    """A module in the working directory, with a task."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(plugins, "_imported", {})
+    monkeypatch.setattr(registry._REGISTRY, "_known", dict(registry._REGISTRY._known))
+    camera = "pixelbrax.CameraSpec((0.0, -3.0), 0.5, 0.5, 45.0, None)"
+    task = f"pixelbrax.Task('named/task', 'a task', ('x',), lambda backend: None, {camera})"
+    (tmp_path / "module_of_mine.py").write_text(f"import pixelbrax\npixelbrax.register({task})\n")
+    yield "module_of_mine"
+    sys.modules.pop("module_of_mine", None)
+
+
+def test_a_module_is_imported_by_name(named, capsys):
+    assert main(["list", "named/*", f"--import={named}"]) == 0
+    assert "named/task" in capsys.readouterr().out
+    assert named in pixelbrax.load_plugins()
+
+
+def test_a_run_remembers_what_was_imported(named, tmp_path):
+    assert "named/task" not in pixelbrax.list_tasks()
+    pixelbrax.load_plugins(named)
+    run = RunDir.create(tmp_path / "run", TrainConfig())
+    assert f'imports = [\n    "{named}",\n]' in run.config_file.read_text()
+    plugins._imported.clear()
+    registry._REGISTRY._known.pop("named/task")
+    sys.modules.pop(named)
+    assert run.load_config() == TrainConfig()
+    assert "named/task" in pixelbrax.list_tasks()
+    run.config_file.write_text(run.config_file.read_text().replace(named, "gone"))
+    with pytest.raises(ConfigError, match=r"config.toml: cannot import gone: ModuleNotFoundError"):
+        run.load_config()
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--import", "no_such_module"], "cannot import no_such_module: ModuleNotFoundError"),
+        (["--import", "not a name"], "cannot import 'not a name': it must be the name of a module"),
+        (["--import"], "--import needs the name of a module"),
+    ],
+)
+def test_what_cannot_be_imported_is_one_line(argv, message, capsys):
+    assert main(["list", *argv]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1

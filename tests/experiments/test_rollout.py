@@ -1,0 +1,153 @@
+"""Trajectories are the episodes of an evaluation, in memory and on disk."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pixelbrax
+from pixelbrax.cli.main import main
+from pixelbrax.errors import ConfigError
+from tests.probe import probe_env
+
+
+@pytest.fixture(scope="module")
+def pixels():
+    return probe_env(terminates_at=6, image_size=8)
+
+
+@pytest.fixture(scope="module")
+def trajectories(pixels):
+    return pixelbrax.rollout("random", pixels, 5, num_envs=2, seed=3)
+
+
+def _assert_equal(a, b):
+    for field in dataclasses.fields(a):
+        one, other = getattr(a, field.name), getattr(b, field.name)
+        jax.tree.map(np.testing.assert_array_equal, one, other)
+
+
+def test_they_are_the_episodes_of_an_evaluation(pixels, trajectories):
+    result = pixelbrax.evaluate("random", pixels, 5, seed=3)
+    np.testing.assert_allclose(trajectories.returns, result.returns)
+    np.testing.assert_array_equal(trajectories.lengths, result.lengths)
+
+
+def test_a_trained_policys_rollout_is_its_evaluation(finished, env):
+    policy = finished.policy()
+    for deterministic in (True, False):
+        result = pixelbrax.evaluate(policy, env, 4, seed=1, deterministic=deterministic)
+        found = pixelbrax.rollout(policy, env, 4, seed=1, deterministic=deterministic)
+        np.testing.assert_allclose(found.returns, result.returns)
+
+
+def test_replaying_the_actions_gives_the_observations(pixels, trajectories):
+    """From the keys that episode 3 of seed 3 has."""
+    reset_key, _ = (jax.random.split(part, 5)[3] for part in jax.random.split(jax.random.key(3)))
+    state = pixels.reset(reset_key)
+    stacked = trajectories.stacked(3)
+    assert trajectories.lengths[3] == 6
+    for t in range(7):
+        np.testing.assert_array_equal(stacked[3, t], state.obs["pixels"])
+        np.testing.assert_allclose(trajectories.observations["state"][3, t], state.obs["state"], rtol=1e-6)
+        np.testing.assert_allclose(trajectories.coordinates[3, t], pixels.physics.coordinates(state.physics), rtol=1e-6)
+        if t < 6:
+            state = pixels.step(state, jnp.asarray(trajectories.actions[3, t]))
+            assert trajectories.rewards[3, t] == state.reward
+            assert bool(trajectories.terminated[3, t]) == bool(state.terminated) == (t == 5)
+
+
+def test_what_follows_an_episode_is_zero():
+    env = probe_env(outputs=(), diverges_at=3, episode_length=8)
+    found = pixelbrax.rollout(lambda obs: jnp.sign(obs["state"][:1]), env, 3)
+    assert found.diverged.all()
+    assert found.truncated.sum() == 3
+    assert found.valid.sum() == found.lengths.sum()
+    assert np.isfinite(found.observations["state"]).all()
+    short = pixelbrax.rollout("random", env, 3, steps=1)
+    assert short.rewards.shape == (3, 1)
+    assert not (short.terminated | short.truncated).any()
+
+
+def test_episodes_do_not_depend_on_how_many_run_side_by_side(pixels, trajectories):
+    _assert_equal(pixelbrax.rollout("random", pixels, 5, num_envs=5, seed=3), trajectories)
+
+
+def test_a_dataset_is_the_trajectories(pixels, trajectories, tmp_path):
+    where: dict[str, Any] = {"num_envs": 2, "seed": 3, "path": tmp_path / "data"}
+    dataset = pixelbrax.rollout("random", pixels, 5, **where)
+    assert [len(shard) for shard in dataset] == [2, 2, 1]
+    _assert_equal(pixelbrax.load_dataset(tmp_path / "data").load(), trajectories)
+    text = (tmp_path / "data" / "README.md").read_text()
+    assert "| `observations/pixels` | uint8 | episode, time + 1, 8, 8, 3 |" in text
+    assert all(f"| `{name}` |" in text for name in np.load(dataset.shards[0]).files)
+    with pytest.raises(ConfigError, match="holds another dataset, whose seed is 3 instead of 4"):
+        pixelbrax.rollout("random", pixels, 5, **{**where, "seed": 4})
+
+
+def test_an_interrupted_dataset_is_completed(pixels, trajectories, tmp_path):
+    where: dict[str, Any] = {"num_envs": 2, "seed": 3, "path": tmp_path}
+    dataset = pixelbrax.rollout("random", pixels, 5, **where)
+    kept = dataset.shards[0].stat().st_mtime_ns
+    dataset.shards[1].unlink()
+    with pytest.raises(ConfigError, match="is not complete"):
+        dataset.load()
+    _assert_equal(pixelbrax.rollout("random", pixels, 5, **where).load(), trajectories)
+    assert dataset.shards[0].stat().st_mtime_ns == kept
+
+
+def test_other_folders_are_left_alone(pixels, tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="is no dataset"):
+        pixelbrax.rollout("random", pixels, 2, path=tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_levels_of_distractors_are_kept():
+    env = probe_env(image_size=8, episode_length=2, distractors="kage/hue@test")
+    found = pixelbrax.rollout("random", env, 3)
+    assert found.levels.shape == (3, 1)
+    assert (found.levels >= 1_000_000_000).all(), "of those held out"
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("rnadom", "the policy is 'rnadom': load one with pixelbrax.load_policy"),
+        (3, "the policy is 3: it must be a Policy"),
+    ],
+)
+def test_what_is_no_policy_is_refused(policy, message, pixels):
+    for use in (pixelbrax.rollout, pixelbrax.evaluate):
+        with pytest.raises(ConfigError, match=message):
+            use(policy, pixels, 2)
+
+
+def test_a_policy_for_another_environment_is_refused(finished):
+    with pytest.raises(ConfigError, match="the policy gives 1 actions, and the environment takes"):
+        pixelbrax.evaluate(finished.policy(), _TwoActions())
+
+
+class _TwoActions(pixelbrax.PixelEnv):
+    def __init__(self):
+        vars(self).update(vars(probe_env(outputs=())))
+
+    @property
+    def action_size(self):
+        return 2
+
+
+def test_collect_says_what_is_wrong(finished, tmp_path, capsys):
+    out = str(tmp_path / "data")
+    for argv, message in (
+        (["nowhere", "--out", out], "nowhere is not a run"),
+        ([str(finished.path)], "out"),
+        ([str(finished.path), "--out", out, "--random", "--best"], "--random acts without a policy"),
+        ([str(finished.path), "--out", out], "was made in Python"),
+    ):
+        assert main(["collect", *argv]) == 2
+        assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

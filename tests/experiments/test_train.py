@@ -1,0 +1,176 @@
+"""`pixelbrax.train`: experiments from Python."""
+
+import dataclasses
+import re
+import shutil
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import pixelbrax
+from pixelbrax.cli.main import main
+from pixelbrax.errors import ConfigError
+from pixelbrax.experiments import api, config_of
+from pixelbrax.networks import NetworkConfig
+from pixelbrax.training import EnvConfig, TrainConfig, load_preset
+from tests.experiments.small import SETTINGS
+from tests.probe import probe_env
+
+TIMES = {"seconds", "steps_per_second"}
+
+
+def _metrics(run):
+    return {name: values for name, values in run.metrics.items() if name not in TIMES}
+
+
+def _same(a, b):
+    assert a.keys() == b.keys()
+    for name in a:
+        np.testing.assert_array_equal(a[name], b[name], err_msg=name)
+
+
+def test_a_run_tells_what_was_trained(finished):
+    assert finished.finished
+    assert finished.updates == 6
+    assert finished.metrics["steps"].tolist() == [32, 64, 96]
+    assert set(finished.evaluations) == {"untrained", "trained"}
+    assert finished.settings.agent.num_envs == 4
+    assert finished.settings.environment.task == "ProbePhysics"
+    assert re.fullmatch(
+        r"Run\('.*first': ProbePhysics from states by PPO, seed 0, 6 of 6 updates, .*\)", repr(finished)
+    )
+    assert "data:image/png;base64," in finished._repr_html_()
+    assert finished.video().path.stat().st_size > 500
+    assert "data:video/mp4;base64," in finished._repr_html_()
+
+
+def test_a_task_by_name_is_the_same_as_by_the_command_line(tmp_path, probe_tasks):
+    settings = {"obs": "state", "episode_length": 10, **SETTINGS}
+    run = pixelbrax.train("probe/sides", runs=tmp_path, name="python", **settings)
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items() if name != "quiet"]
+    assert main(["train", "--task=probe/sides", *flags, "--quiet", f"--runs={tmp_path}", "--name=shell"]) == 0
+    other = pixelbrax.open_run(tmp_path / "shell")
+    assert run.settings == other.settings
+    _same(_metrics(run), _metrics(other))
+
+
+def test_an_environment_of_make_is_the_task_it_was_made_of(probe_tasks):
+    env = pixelbrax.make("probe/sides", image_size=16, distractors="kage/hue", episode_length=10)
+    assert config_of(env) == EnvConfig(
+        task="probe/sides", image_size=16, episode_length=10, distractors=("kage/hue",), backend="probe"
+    )
+    plain = env.with_distractors(())
+    assert config_of(plain).facts, "what was changed since is told by facts"
+    assert config_of(pixelbrax.make("probe/sides", sky=((0, 0, 0), (0, 0, 1)))).facts, "so is what is no setting"
+
+
+def test_resume_continues_to_the_bit(finished, env, tmp_path):
+    class StopEarly(pixelbrax.Hook):
+        def on_update(self, run, row):
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    stopped = pixelbrax.train(env, runs=tmp_path, name="stopped", hooks=[StopEarly()], **SETTINGS)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert not stopped.finished
+    assert stopped.updates == 2
+    resumed = pixelbrax.train(env, resume=stopped, quiet=True)
+    _same(_metrics(resumed), _metrics(finished))
+
+
+def test_another_environment_is_refused_by_what_differs(finished):
+    for env, what in (
+        (probe_env(pays_side=True, outputs=(), episode_length=11), "episode_length is 11 instead of 10"),
+        (probe_env(pays_side=True), "obs is pixels instead of state"),
+        ("halfcheetah", "its task is 'ProbePhysics', not 'halfcheetah'"),
+    ):
+        with pytest.raises(ConfigError, match=what):
+            pixelbrax.train(env, resume=finished.path)
+
+
+def test_without_its_environment_a_run_says_so(finished, capsys):
+    run = pixelbrax.Run(finished.path)
+    assert run.metrics["steps"].tolist() == [32, 64, 96]
+    for use in (run.policy, lambda: pixelbrax.train(resume=finished.path)):
+        with pytest.raises(ConfigError, match="was made in Python"):
+            use()
+    assert main(["train", "--resume", str(finished.path)]) == 2
+    assert main(["eval", str(finished.path)]) == 2
+    assert capsys.readouterr().err.count("was made in Python") == 2
+
+
+def test_facts_do_not_depend_on_how_a_function_is_imported(finished, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(finished.path, copy)
+    file = copy / "config.toml"
+    file.write_text(file.read_text().replace("tests.probe.ProbePhysics", "__main__.ProbePhysics"))
+    pixelbrax.Run(copy, probe_env(pays_side=True, outputs=()))
+    file.write_text(file.read_text().replace("__main__.ProbePhysics", "other.Physics"))
+    with pytest.raises(ConfigError, match=r"physics is tests.probe.ProbePhysics instead of other.Physics"):
+        pixelbrax.Run(copy, probe_env(pays_side=True, outputs=()))
+
+
+def test_another_thread_can_train(env, finished, tmp_path):
+    runs = []
+    settings = {**SETTINGS, "initial_eval": False}
+    train = lambda: runs.append(pixelbrax.train(env, runs=tmp_path, **settings))  # noqa: E731
+    thread = threading.Thread(target=train)
+    thread.start()
+    thread.join()
+    _same(_metrics(runs[0]), _metrics(finished))
+
+
+def test_several_seeds_are_a_group(env, tmp_path):
+    group = pixelbrax.train(env, runs=tmp_path, name="two", num_seeds=2, **SETTINGS)
+    assert [run.settings.seed for run in group] == [0, 1]
+    assert group.curve().stat().st_size > 1_000
+    assert len(pixelbrax.RunGroup(tmp_path / "two", env)) == 2
+    with pytest.raises(ConfigError, match="holds 2 runs"):
+        pixelbrax.load_policy(group)
+
+
+@pytest.mark.parametrize(
+    ("args", "settings", "message"),
+    [
+        (("halfcheeta",), {}, "unknown task 'halfcheeta': did you mean halfcheetah"),
+        (("ant",), {"num_step": 3}, "train has no setting 'num_step': did you mean num_steps"),
+        (("ant", "pop"), {}, "unknown algorithm 'pop': did you mean ppo"),
+        (("ant",), {"auxiliary_epochs": 3}, "ppo has no setting 'auxiliary_epochs'"),
+        (("ant",), {"num_steps": "many"}, "num_steps"),
+        (("ant",), {"num_envs": True}, "num_envs is true: it must be"),
+        (("ant",), {"preset": "dem"}, "unknown preset 'dem'"),
+        (("ant",), {"preset": "demo", "config": "x.toml"}, "leave out one of them"),
+        (("ant",), {"hooks": pixelbrax.Hook}, r"hooks has the class Hook: give it an object, Hook\(...\)"),
+        (("ant",), {"hooks": [3]}, "hooks has 3: it must be a list of pixelbrax.Hook"),
+        (("ant",), {"name": "a/b"}, "it must be the name of one folder"),
+        (("ant",), {"resume": "r", "seed": 3}, "leave out 'seed'"),
+        (("ant",), {"resume": "nowhere"}, "nowhere is not a run"),
+        ((3,), {}, "cannot make an environment of 3"),
+        ((probe_env(outputs=()),), {"image_size": 32}, "image_size is a setting of the environment"),
+        ((probe_env(autoreset="disabled"),), {}, "autoreset"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_compiled(args, settings, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=message) as error:
+        pixelbrax.train(*args, **settings)
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_of_settings_are_unique_over_all_tables():
+    """Flags and keywords have no prefix: two settings of one name would be one."""
+    tables = [EnvConfig, NetworkConfig, TrainConfig]
+    for config in api._agent_configs():
+        names = [field.name for kind in (*tables, config) for field in dataclasses.fields(kind)]
+        assert len(names) == len(set(names))
+
+
+def test_settings_of_a_preset_are_kept_and_those_given_win():
+    demo = load_preset("demo")
+    config, _ = api._described(None, {"preset": "demo", "num_envs": 8, "image_size": 32, "seed": 4})
+    assert config.environment == dataclasses.replace(demo.environment, image_size=32)
+    assert config.agent == dataclasses.replace(demo.agent, num_envs=8)
+    assert (config.seed, config.num_steps) == (4, demo.num_steps)

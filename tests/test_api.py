@@ -1,0 +1,40 @@
+"""The public names of the package."""
+
+import subprocess
+import sys
+
+import pytest
+
+import pixelbrax
+
+PUBLIC = """
+ActingHook CameraSpec Evaluation Hook PixelEnv Policy Run RunGroup Sizes State Task Trajectories __version__
+enable_compilation_cache evaluate list_tasks load_dataset load_plugins load_policy make open_run register rollout train
+wrap
+""".split()
+ROOMS = "algorithms distractors envs experiments learning networks physics render report tasks training".split()
+
+
+def test_the_public_names_are_these():
+    assert pixelbrax.__all__ == PUBLIC
+    assert dir(pixelbrax) == sorted([*PUBLIC, *ROOMS])
+    for name in PUBLIC:
+        assert getattr(pixelbrax, name) is not None
+        assert name == "__version__" or getattr(pixelbrax, name).__doc__
+
+
+def test_rooms_load_on_attribute_access():
+    code = "import sys, pixelbrax; assert 'jax' not in sys.modules\n"
+    code += "pixelbrax.distractors.list_distractors; pixelbrax.training.TrainConfig; pixelbrax.render.render"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+def test_other_names_do_not_exist():
+    with pytest.raises(AttributeError, match="module 'pixelbrax' has no attribute 'list_envs'"):
+        pixelbrax.list_envs  # noqa: B018
+
+
+def test_names_of_a_room_are_public_names_of_their_rooms():
+    for room, names in pixelbrax._NAMES.items():
+        assert set(names) <= set(getattr(pixelbrax, room).__all__)

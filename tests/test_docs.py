@@ -1,0 +1,70 @@
+"""The documents: their links lead somewhere, their commands and snippets use what there is."""
+
+import ast
+import contextlib
+import importlib
+import io
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import pixelbrax
+from pixelbrax.cli.main import main
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+
+
+def _blocks(document: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", document.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def _anchors(document: Path) -> set[str]:
+    text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    titles = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@cache
+def _help(command: tuple[str, ...]) -> str:
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
+        main([*command, "--help"])
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document):
+    text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not link.startswith("https://"):
+            name, _, anchor = link.partition("#")
+            target = document.parent / name if name else document
+            assert target.exists(), link
+            assert not anchor or anchor in _anchors(target), link
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_commands_exist_and_know_their_flags(document):
+    for line in "".join(_blocks(document, "sh")).splitlines():
+        words = shlex.split(line, comments=True)
+        if words[:1] == ["pixelbrax"]:
+            command = tuple(words[1:3] if words[1] in ("bench", "videos") else words[1:2])
+            text = _help(command) + _help(())
+            assert text.startswith(f"usage: pixelbrax {' '.join(command)}"), line
+            for word in words:
+                assert not word.startswith("--") or re.search(rf"{word}\b", text), line
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_snippets_are_python_and_use_what_there_is(document):
+    for code in _blocks(document, "python"):
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                module = importlib.import_module(node.module)
+                assert all(hasattr(module, name.name) for name in node.names), ast.unparse(node)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "pixelbrax":
+                assert hasattr(pixelbrax, node.attr), ast.unparse(node)

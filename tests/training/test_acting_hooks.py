@@ -1,0 +1,145 @@
+"""Hooks that act: a curriculum that resumes to the bit, agents side by side, and what they may not do."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pixelbrax.algorithms import PPOConfig
+from pixelbrax.envs import EnvParams
+from pixelbrax.errors import ConfigError
+from pixelbrax.learning import AgentState
+from pixelbrax.networks import NetworkConfig
+from pixelbrax.training import ActingHook, Hook, Interval, RunDir, TrainConfig, Trainer
+from tests.probe import probe_env
+
+_AGENT = PPOConfig(num_envs=4, unroll_length=8, num_minibatches=1, num_epochs=1)
+
+
+def _config(updates, **settings):
+    sizes = {"num_steps": updates * 32, "log_interval": 1, "eval_episodes": 2, "checkpoint_interval": 0.0}
+    return TrainConfig(agent=_AGENT, network=NetworkConfig(features=8, state_layers=()), **sizes | settings)
+
+
+def _trainer(configs, hooks):
+    return Trainer(configs, hooks=hooks, env=probe_env(pays_side=True, outputs=()))
+
+
+class _Curriculum(ActingHook):
+    """Longer episodes and other noise after every interval that pays more than 1 an episode; stops at level 6."""
+
+    def __init__(self):
+        self.levels = {}
+
+    def act(self, interval):
+        level = self.levels.get(interval.run, 0) + int(interval.row["return"] > 1)
+        self.levels[interval.run] = level
+        noise = 0.01 * jax.random.normal(interval.key)
+        params = interval.state.params | {"log_std": jnp.full(1, -0.1 * level) + noise}
+        envs = interval.env.with_params(interval.state.envs, EnvParams(episode_length=4 + level))
+        interval.state = replace(interval.state, params=params, envs=envs)
+        if level == 6:
+            interval.stop("level 6 is reached")
+
+    def state_of(self, run):
+        return {"level": self.levels.get(run, 0)}
+
+    def set_state_of(self, run, state):
+        self.levels[run] = state["level"]
+
+
+class _Dies(Hook):
+    def on_update(self, run, row):
+        if row["updates"] == 4:
+            raise RuntimeError("killed")
+
+
+def test_a_curriculum_that_is_killed_and_resumed_comes_to_the_same_bits(tmp_path):
+    config = _config(30)
+    runs = [RunDir.create(tmp_path / name, config) for name in ("whole", "killed")]
+    trainer = _trainer([config], [_Curriculum()])
+    whole, complete = trainer.train(runs[:1], trainer.init())
+    assert complete
+    assert 4 < int(whole.num_updates) < 30, "the hook stopped it"
+
+    trainer.hooks.append(_Dies())
+    trainer._acting._hooks["_Curriculum"].levels.clear()
+    with pytest.raises(RuntimeError, match="killed"):
+        trainer.train(runs[1:], trainer.init())
+    trainer.hooks.pop()
+    with pytest.raises(
+        ConfigError, match=r"trained with the hook _Curriculum: resume it with hooks=\[_Curriculum\(\)\]"
+    ):
+        _trainer([config], []).restore(runs[1:])
+    trainer._acting._hooks["_Curriculum"].levels.clear()
+    resumed = trainer.restore(runs[1:])
+    assert int(resumed.num_updates) == 3
+    runs[1].roll_back(3)
+    resumed, complete = trainer.train(runs[1:], resumed)
+    assert complete
+    assert int(resumed.num_updates) == int(whole.num_updates)
+    np.testing.assert_array_equal(resumed.envs.params.episode_length, 4 + 6)
+    lengths = [row["episode_length"] for row in runs[1].read_metrics()[2:]]
+    assert np.nanmax(lengths) < 10, "shorter than the environment's own"
+    for a, b in zip(jax.tree.leaves(resumed.params), jax.tree.leaves(whole.params), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_agents_side_by_side_are_changed_one_by_one_and_stop_together(tmp_path):
+    """Over two devices, each of which has an agent."""
+
+    class Marks(ActingHook):
+        def act(self, interval):
+            second = interval.run.path.name == "1"
+            if second and interval.updates == 2:
+                params = jax.tree.map(jnp.zeros_like, interval.state.params)
+                interval.state = replace(interval.state, params=params)
+            if interval.updates >= (3 if second else 2):
+                interval.stop("enough")
+
+    configs = [_config(5, seed=seed, num_devices=2) for seed in (0, 1)]
+    runs = [RunDir.create(tmp_path / str(seed), config) for seed, config in enumerate(configs)]
+    ends = []
+    for hooks in ([], [Marks()]):
+        trainer = _trainer(configs, hooks)
+        trainer.config = replace(trainer.config, checkpoint_interval=1e9)
+        state, complete = trainer.train(runs, trainer.init())
+        ends.append((int(state.num_updates), *(np.asarray(trainer.one(state, k).params["log_std"]) for k in (0, 1))))
+        assert complete
+        assert len(state.envs.reward.sharding.device_set) == 2
+    assert [end[0] for end in ends] == [5, 3]
+    assert abs(ends[1][2]).max() < 0.01 < abs(ends[1][1]).max(), "one update after it was zero"
+
+
+def _state(**fields):
+    empty = {"statistics": (), "opt_state": (), "envs": (), "key": jax.random.key(0), "num_updates": jnp.int32(7)}
+    return AgentState(**{"params": {"w": jnp.zeros(3)}} | empty | fields)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            _state(params={"w": jnp.zeros(4)}),
+            r"changed params/w from float32\[3\] to float32\[4\]: it may change",
+        ),
+        (_state(params={"v": jnp.zeros(3)}), "a hook changed the structure of the agent's state"),
+        (_state(num_updates=jnp.int32(8)), "a hook changed num_updates to 8: training counts it"),
+        (_state(key=jnp.zeros((), jnp.uint32)), "a hook changed key from key"),
+        ({"w": 1}, "a hook changed the structure"),
+    ],
+)
+def test_a_hook_may_change_values_only(changed, message, tmp_path):
+    interval = Interval(RunDir(tmp_path), probe_env(outputs=()), {"updates": 7}, jax.random.key(0), _state)
+    with pytest.raises(ConfigError, match=message):
+        interval.state = changed
+    interval.state = _state(params={"w": np.arange(3)})  # NumPy's, of another dtype
+    assert interval.state.params["w"].dtype == jnp.float32
+    assert interval.is_changed
+
+
+def test_hooks_of_one_name_are_refused():
+    with pytest.raises(ConfigError, match="two hooks are named _Curriculum: give each a name of its own"):
+        _trainer([_config(1)], [_Curriculum(), _Curriculum()])

@@ -1,0 +1,115 @@
+"""Runs that stop and go on, of every algorithm."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from pixelbrax.errors import TrainingError
+from pixelbrax.networks import NetworkConfig
+from pixelbrax.report import write_curve
+from pixelbrax.training import RunDir, TrainConfig, Trainer, TrainingRun
+from pixelbrax.training.training_run import EVALUATION_STREAM
+from tests.algorithms.agents import CONFIGS
+from tests.probe import probe_env
+
+_SIZES = NetworkConfig(features=16, state_layers=())
+
+
+def _env():
+    """From states: pixels compile slowly."""
+    return probe_env(pays_side=True, outputs=())
+
+
+def _bits(tree):
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+
+
+@pytest.mark.parametrize("name", [pytest.param("ppg", marks=pytest.mark.full), "dcpg"])
+def test_a_resumed_run_learns_the_same_bits(name, tmp_path):
+    """From pixels; stopped in the middle of a policy phase of four updates, and stopped at its end."""
+    env = probe_env(pays_side=True)
+    config = TrainConfig(agent=CONFIGS[name], network=NetworkConfig(conv_features=(8,), features=16))
+    run = RunDir.create(tmp_path / "run", config)
+    training_run = TrainingRun(config, env=env)
+    update = jax.jit(training_run.agent.update)
+    state, kept = jax.jit(training_run.agent.init)(jax.random.key(0)), {}
+    for updates in range(10):
+        if updates in (4, 6):
+            training_run.save(run, state)
+            kept[updates] = TrainingRun(run.load_config(), env=env).restore(run)
+        state, *_ = update(state)
+    for updates, resumed in kept.items():
+        assert int(resumed.num_updates) == updates
+        for _ in range(10 - updates):
+            resumed, *_ = update(resumed)
+        for a, b in zip(_bits(resumed.params), _bits(state.params), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_a_run_that_breaks_down_keeps_its_last_good_checkpoint(tmp_path):
+    agent = replace(CONFIGS["dcpg"], learning_rate=1e30, final_learning_rate=1e30)
+    config = TrainConfig(agent=agent, network=_SIZES, log_interval=2)
+    run = RunDir.create(tmp_path / "run", config)
+    trainer = Trainer([config], env=_env())
+    state = trainer.init()
+    trainer.save([run], state)
+    why = r"broke down by update 2: the parameter network/\w+.* is no longer finite.*, of update 0, .*learning_rate"
+    with pytest.raises(TrainingError, match=why):
+        trainer.train([run], state)
+    assert all(np.isfinite(leaf).all() for leaf in _bits(trainer.restore([run]).params))
+
+
+def test_the_best_policy_is_kept(tmp_path):
+    """Evaluations on the way, of which the worst learning rate makes some worse than others."""
+    agent = replace(CONFIGS["ppo"], learning_rate=0.1, final_learning_rate=0.1)
+    config = TrainConfig(agent=agent, network=_SIZES, num_steps=12 * 128, log_interval=2, eval_interval=4)
+    run = RunDir.create(tmp_path / "run", config)
+    trainer = Trainer([config], env=_env())
+    state, finished = trainer.train([run], trainer.init())
+    assert finished
+    trainer.evaluate([run], "trained", state)
+    training_run = trainer.training_runs[0]
+    found = run.read_evaluations()
+    assert {name: result["steps"] for name, result in found.items()} == {
+        "update 4": 4 * 128,
+        "update 8": 8 * 128,
+        "trained": 12 * 128,
+    }
+    write_curve(run.curve_file, run.read_metrics(), found, "title")
+    variables, updates = training_run.restore_best(run)
+    best = max(found.values(), key=lambda result: result["iqm"])
+    assert updates * 128 == best["steps"]
+    key = jax.random.fold_in(jax.random.key(config.seed), EVALUATION_STREAM)
+    assert training_run.evaluator(config.eval_episodes)(variables, key).iqm == pytest.approx(best["iqm"])
+    assert len(run.read_metrics()) == 6
+
+
+def test_an_evaluation_is_made_again_under_held_out_distractors(tmp_path):
+    """Of an environment that was given: in the same episodes, with other distractors in the place of its own."""
+    env = probe_env(pays_side=True, image_size=8, frame_stack=1)
+    config = TrainConfig(agent=CONFIGS["ppo"], network=NetworkConfig(conv_features=(8,), features=16), eval_episodes=3)
+    config = replace(config, eval_distractors=("kage/hue@test",))
+    run, training_run = RunDir.create(tmp_path / "run", config), TrainingRun(config, env=env)
+    training_run.prepare()
+    held_out_env = training_run.env_under(config.eval_distractors)
+    assert held_out_env.physics is env.physics
+    assert (held_out_env.reset(jax.random.key(0)).obs["pixels"] != env.reset(jax.random.key(0)).obs["pixels"]).any()
+    state = jax.jit(training_run.agent.init)(jax.random.key(0))
+    result = training_run.evaluate(run, "untrained", state)
+    assert result.held_out is not None
+    assert len(result.held_out.returns) == 3
+    assert run.read_evaluations()["untrained"]["held_out"]["distractors"] == "kage/hue@test"
+
+
+def test_a_run_is_of_the_algorithm_whose_table_it_has(tmp_path):
+    for name in ("ppo", "ppg", "dcpg"):
+        config = TrainConfig(agent=replace(CONFIGS[name], discount=0.5))
+        run = RunDir.create(tmp_path / name, config)
+        assert f"[{name}]" in run.config_file.read_text()
+        assert run.load_config() == config
+        assert config.with_algorithm(name) is config
+    other = config.with_algorithm("ppo")
+    assert other.algorithm == "ppo"
+    assert other.agent.discount == 0.5
