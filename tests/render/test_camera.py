@@ -104,7 +104,7 @@ _POS, _TARGET = (0.0, -3.0, 1.0), (0.0, 0.0, 1.0)
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: look_at(_POS, _POS, 45.0), "cannot look at that same place"),
+        (lambda: look_at(_POS, _POS, 45.0), "cannot look at its own position"),
         (lambda: look_at((np.nan, 0, 0), _TARGET, 45.0), "look_at's pos is .*must be finite"),
         (lambda: look_at(_POS, jnp.array([0.0, jnp.inf, 0.0]), 45.0), "look_at's target is .*must be finite"),
         (lambda: look_at(_POS, (0.0, 1.0), 45.0), r"target has shape \(2,\): .*shape \(3,\)"),
@@ -123,8 +123,8 @@ _POS, _TARGET = (0.0, -3.0, 1.0), (0.0, 0.0, 1.0)
         (lambda: _render(jnp.zeros(3), jnp.eye(3), 0.0), "the camera's fovy is 0 degrees"),
         (lambda: _render(jnp.full(3, jnp.nan), jnp.eye(3), 45.0), "the camera's pos is .*finite"),
         (lambda: _render(jnp.zeros(3), jnp.full((3, 3), jnp.nan), 45.0), "the camera's mat is .*finite"),
-        (lambda: _render(jnp.zeros(3), jnp.zeros((3, 3)), 45.0), "the camera's mat is no rotation"),
-        (lambda: _render(jnp.zeros(3), -jnp.eye(3), 45.0), "the camera's mat is no rotation"),
+        (lambda: _render(jnp.zeros(3), jnp.zeros((3, 3)), 45.0), "the camera's mat is not a rotation"),
+        (lambda: _render(jnp.zeros(3), -jnp.eye(3), 45.0), "the camera's mat is not a rotation"),
         (lambda: _render(jnp.zeros((4, 3)), jnp.eye(3), 45.0), r"pos has shape \(4, 3\)"),
         (lambda: jax.eval_shape(lambda x: _render(x, jnp.eye(3), 45.0), jnp.zeros(4)), r"pos has shape \(4,\)"),
         (lambda: _of_model('<camera name="a" fovy="0"/>'), "fovy of the model's camera 'a' is 0 degrees"),

@@ -1,6 +1,6 @@
-"""Analytic ray casting of MuJoCo scenes in pure JAX. Knows nothing of reinforcement learning.
+"""Analytic ray casting of MuJoCo scenes in pure JAX, independent of reinforcement learning.
 
-All that other rooms use is here; the modules behind it are private to the room.
+Other subpackages import from here only; the modules behind it are private.
 """
 
 from pixelbrax.render.camera import Camera, ModelCamera, check_camera, check_fovy, look_at, orbit

@@ -1,8 +1,8 @@
-"""Static analysis of a scene: facts about its leaves that are known when a program is compiled, and compiled in.
+"""Static analysis of a scene: facts about its leaves that are known at trace time and compiled into the program.
 
-A scene that is a constant of the program, as in `PixelEnv`, often gives all limbs one color and no light a highlight.
-Leaves that are traced (arguments of `jit`, mapped by `vmap`, differentiated) count as unknown: for them the program is
-the general one. The image is the same either way.
+A scene that is a constant of the program, as in `PixelEnv`, often has one color for all limbs and no highlights.
+Traced leaves (arguments of `jit`, mapped by `vmap`, differentiated) count as unknown and get the general program. The
+image is the same either way.
 """
 
 from dataclasses import dataclass
@@ -16,21 +16,20 @@ from pixelbrax.render.scene import Pattern, Scene
 from pixelbrax.render.shapes import PLANE
 
 Labels = tuple[int, ...]  # equal labels mean equal values
-_FEW_EXPONENTS = 3  # powers by repeated squaring cost less than an exponential for so many exponents
+_FEW_EXPONENTS = 3  # for up to this many exponents, repeated squaring is cheaper than an exponential
 
 
 @dataclass(frozen=True)
 class SceneFacts:
-    """Facts about a scene's leaves, hashable.
+    """Hashable facts about a scene's leaves.
 
     Attributes:
-      rgb, pattern, emission, specular, shininess, radius: a label of each visible geom; equal labels, equal values.
+      rgb, pattern, emission, specular, shininess, radius: a label of each visible geom; equal labels mean equal values.
       bounded: whether each visible geom is a plane that may have edges.
       patterned: whether any visible geom may have a texture or a factor on its color.
-      emits: whether any visible geom may give off light.
-      highlights: whether the headlight, and then each light, may make a highlight.
-      exponents: the exponent of each visible geom's highlight, if they are whole numbers and few of them differ; else
-        None.
+      emits: whether any visible geom may emit light.
+      highlights: whether the headlight, and then each light, may produce a highlight.
+      exponents: the specular exponent of each visible geom, if all are integers and few are distinct; else None.
     """
 
     rgb: Labels
@@ -47,7 +46,7 @@ class SceneFacts:
 
 
 def analyze(scene: Scene) -> SceneFacts:
-    """The facts of a scene, as far as its leaves are not traced."""
+    """Facts about a scene, from those of its leaves that are not traced."""
     visible = np.array(scene.visible, np.int32)
     reflects = _maybe_nonzero(scene.geom_specular, visible)
     return SceneFacts(

@@ -39,14 +39,14 @@ def check_camera(camera: Camera) -> Camera:
     """Returns the camera after checking it; traced values are not checked.
 
     Raises:
-      ConfigError: a value is not finite, `fovy` is outside (0, 180), `mat` is no rotation, or a shape is wrong.
+      ConfigError: a value is not finite, `fovy` is outside (0, 180), `mat` is not a rotation, or a shape is wrong.
     """
     check_array("the camera's pos", camera.pos, (3,))
     check_fovy("the camera's fovy", camera.fovy)
     mat = check_array("the camera's mat", camera.mat, (3, 3))
     if mat is not None and not (np.allclose(mat.T @ mat, np.eye(3), atol=ROTATION_ERROR) and np.linalg.det(mat) > 0):
         raise ConfigError(
-            "the camera's mat is no rotation: its columns must be the camera's right, up and backward axes, of length 1"
+            "the camera's mat is not a rotation: its columns must be the camera's right, up and backward unit vectors"
         )
     return camera
 
@@ -72,18 +72,18 @@ def look_at(
 
     Args:
       pos: (3,) meters, world frame.
-      target: (3,) meters, world frame; must differ from `pos`. If traced values turn out to be equal, the camera
-        looks along -x, as MuJoCo's.
+      target: (3,) meters, world frame; must differ from `pos`. If traced values are equal, the camera looks along -x,
+        as in MuJoCo.
       fovy: vertical field of view, degrees, above 0 and below 180.
       up: world direction that points up in the image; its length must not be 0.
 
     Raises:
-      ConfigError: a value that is not traced cannot be used.
+      ConfigError: a value is invalid; traced values are not checked.
     """
     given = check_array("look_at's pos", pos, (3,)), check_array("look_at's target", target, (3,))
     if given[0] is not None and given[1] is not None and np.linalg.norm(given[0] - given[1]) < MIN_LENGTH:
         raise ConfigError(
-            f"a camera at {given[0].tolist()} cannot look at that same place: give another position or target"
+            f"a camera at {given[0].tolist()} cannot look at its own position: give another position or target"
         )
     check_fovy("look_at's fovy", fovy)
     upward = check_array("look_at's up", up, (3,))
@@ -129,7 +129,7 @@ def orbit(
       fovy: vertical field of view, degrees, above 0 and below 180; 45 is MuJoCo's default for free cameras.
 
     Raises:
-      ConfigError: a value that is not traced cannot be used.
+      ConfigError: a value is invalid; traced values are not checked.
     """
     check_array("orbit's lookat", lookat, (3,))
     length = check_array("orbit's distance", distance, ())
@@ -158,7 +158,7 @@ class ModelCamera:
       mode: `mujoco.mjtCamLight`.
       body: id of the body that carries the camera.
       target: id of the body looked at, or -1.
-      parents: each body's parent, from which the centers of mass of subtrees follow.
+      parents: each body's parent, for the centers of mass of subtrees.
       pos, mat: (3,), (3, 3) pose in the body's frame (modes fixed, targetbody, targetbodycom).
       world_offset, com_offset, world_mat: (3,), (3,), (3, 3) offset from the body's position, from its subtree's
         center of mass, and orientation, in the world frame (modes track and trackcom).
@@ -181,7 +181,7 @@ class ModelCamera:
 
     @classmethod
     def from_mujoco(cls, model: mujoco.MjModel, camera: str | int) -> "ModelCamera":
-        """The model's camera of that name or id.
+        """The model's camera with this name or id.
 
         Raises:
           ConfigError: there is no such camera (the message lists the model's cameras), or it is not supported.
@@ -258,7 +258,7 @@ def center_of_mass(
     xpos: Float[Array, "nbody 3"],
     xmat: Float[Array, "nbody 3 3"],
 ) -> Float[Array, "3"]:
-    """Center of mass of a body and all its descendants, world frame, meters; without mass, that of the body alone.
+    """Center of mass of a body and all its descendants, world frame, meters; if massless, that of the body alone.
 
     Args:
       root: the body.

@@ -10,17 +10,20 @@ from pixelbrax.errors import ConfigError
 
 
 def check_array(name: str, x: Any, shape: tuple[int, ...]) -> np.ndarray | None:
-    """A finite array of a shape, in double precision; None if its values are not known yet.
+    """Checks that an array is finite and has a shape.
 
     Args:
       name: the argument, for the message.
       x: an array of JAX or NumPy, or (nested) Python numbers.
-      shape: the shape that it must have, also if it is traced.
+      shape: the required shape, also of traced arrays.
+
+    Returns:
+      The array in double precision; None if its values are not known yet.
 
     Raises:
       ConfigError: it has another shape, does not consist of numbers, or is not finite.
     """
-    rule = f"it must be numbers of shape {shape}" if shape else "it must be a number"
+    rule = f"it must be an array of shape {shape}" if shape else "it must be a number"
     known = _is_known(x)
     try:
         array = np.asarray(x) if known else jnp.asarray(x)
@@ -39,7 +42,7 @@ def check_array(name: str, x: Any, shape: tuple[int, ...]) -> np.ndarray | None:
 
 
 def _is_known(x: Any) -> bool:
-    """Whether all values are at hand: no tracers, and no arrays on other machines."""
+    """Whether all values are available: no tracers, and no arrays on other machines."""
     leaves = jax.tree.leaves(x)
     traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
     return not traced and all(leaf.is_fully_addressable for leaf in leaves if isinstance(leaf, jax.Array))

@@ -1,4 +1,4 @@
-"""How strongly each light reaches each pixel, by the equations of OpenGL's fixed pipeline, which MuJoCo uses.
+"""Illumination of each pixel by each light, with the equations of OpenGL's fixed-function pipeline, as in MuJoCo.
 
 Source: OpenGL 2.1 specification, section 2.14.1, with a local viewer and one-sided lighting, per pixel instead of per
 vertex.
@@ -25,13 +25,13 @@ from pixelbrax.render.tolerances import (
 
 
 class Illumination(NamedTuple):
-    """One light at all pixels: color (3,) times strength (pixel,) for each of the three kinds of reflection.
+    """One light at all pixels: color (3,) times strength (pixel,), for ambient, diffuse and specular reflection.
 
     Attributes:
-      ambient: strength on the geom's color from everywhere, before shadows; a scalar where it is the same for all.
-      diffuse: strength on the geom's color.
-      specular: strength of the highlight, without the material's; None if there is none.
-      lit: whether the light reaches the pixel; None if it does everywhere.
+      ambient: strength of the ambient term, before shadows; a scalar if it is the same for all pixels.
+      diffuse: strength of the diffuse term.
+      specular: strength of the highlight, without the material's factor; None if there is no highlight.
+      lit: whether the light reaches the pixel; None if it reaches all pixels.
       ambient_rgb, diffuse_rgb, specular_rgb: (3,) the light's colors.
     """
 
@@ -100,7 +100,7 @@ def model_light(shot: Shot, hit: Hit, index: int) -> Illumination:
 
 
 def _cone(scene: Scene, index: int, cosine: Pixels) -> Pixels:
-    """Share of a spot light at this cosine of the angle from its axis."""
+    """A spot light's intensity, 0..1, by the cosine of the angle from its axis."""
     edge = jnp.cos(jnp.deg2rad(scene.light_cutoff[index]))
     fading = _power(jnp.maximum(cosine, MIN_COSINE), scene.light_exponent[index])
     return jnp.where(cosine >= edge, fading, 0.0)
@@ -115,7 +115,7 @@ def _highlight(shot: Shot, hit: Hit, to_light: Triple, cosine: Pixels) -> Pixels
     toward = cosine + dot(hit.normal, to_eye)
     toward = toward * jax.lax.rsqrt(jnp.maximum(half_length_squared, MIN_SQUARED_HALF_VECTOR))
     if facts.exponents is not None:
-        # Powers below the smallest would be subnormal numbers, which are slow.
+        # Powers of smaller bases would be subnormal numbers, which are slow.
         base = jnp.clip(toward, 10.0 ** (MIN_LOG10 / max(facts.exponents, default=1)), 1.0)
         powers = {exponent: jax.lax.integer_pow(base, exponent) for exponent in set(facts.exponents)}
         strength = shot.select(hit.geom_index, [powers[exponent] for exponent in facts.exponents], facts.shininess)

@@ -1,4 +1,4 @@
-"""Lights that bodies carry, or that are aimed at bodies: how they move."""
+"""Lights that move with bodies, or are aimed at them."""
 
 from collections.abc import Callable
 
@@ -21,8 +21,8 @@ def moving_lights(model: mujoco.MjModel) -> LightsAt | None:
     Source: MuJoCo's documentation of `light/mode`, and `mj_camlight`.
 
     Returns:
-      A function of the world positions (meters) and rotation matrices of all bodies, whose result is what
-      `Scene.with_lights` takes.
+      A function from the world positions (meters) and rotation matrices of all bodies to the arguments of
+      `Scene.with_lights`.
     """
     lights = active_lights(model)
     if not any(model.light_bodyid[i] > 0 or model.light_mode[i] != _MODE.mjCAMLIGHT_FIXED for i in lights):

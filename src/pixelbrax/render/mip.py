@@ -12,7 +12,7 @@ def mip_chain(faces: np.ndarray) -> tuple[TextureShape, np.ndarray]:
       faces: (faces, height, width, 3), 0..1.
 
     Returns:
-      Its `Scene.texture_shape` and `Scene.textures`.
+      The texture's entries of `Scene.texture_shape` and `Scene.textures`.
     """
     levels = [faces]
     while max(levels[-1].shape[1:3]) > 1:

@@ -1,4 +1,4 @@
-"""The factor of textures on the lit color: checkerboards, images and cubes on surfaces."""
+"""Textures, as factors on the lit color: checkerboards, images and cubes."""
 
 from collections.abc import Sequence
 
@@ -58,13 +58,13 @@ def _checker_share(shot: Shot, hit: Hit, n: int) -> Pixels:
     scene, pose, rays, depth = shot.scene, shot.pose, hit.rays, hit.depth
     geom_id, mat = scene.visible[n], shot.geoms.mat[n]
     normal = mat[:, 2]
-    # The camera is in front of a plane that is seen.
+    # The camera is in front of a visible plane.
     distance = jnp.minimum(jnp.sum(shot.geoms.center[n] * normal), -MIN_PLANE_DISTANCE)
     scaled_depth = depth * rays.spacing
     covered, widths = jnp.ones_like(depth), jnp.ones_like(depth)
     for k in range(2):
-        # Two cells together have length 1. Whole units are dropped before the pixels enter, so that a cell's edge stays
-        # sharp far from the origin.
+        # Two cells together have length 1. The integer part is dropped before per-pixel values are added, so that cell
+        # edges stay sharp far from the origin.
         scale = scene.texture_scale[geom_id, k] * (1.0, -1.0)[k]
         axis = mat[:, k] * scale
         start = jnp.sum((shot.camera.pos - pose.xpos[geom_id]) * pose.xmat[geom_id, :, k]) * scale
@@ -87,7 +87,7 @@ def _square_wave_integral(x: Pixels) -> Pixels:
 
 
 def _texels(shot: Shot, hit: Hit, texture: int, members: Sequence[int]) -> Vector:
-    """Colors of one texture at the points of the geoms that carry it."""
+    """Colors of one texture at the points of the geoms that use it."""
     scene, rays, normal = shot.scene, hit.rays, hit.normal
     local, _ = local_point(shot, hit.geom_index, hit.point, members)
 
@@ -95,7 +95,7 @@ def _texels(shot: Shot, hit: Hit, texture: int, members: Sequence[int]) -> Vecto
         return shot.select(hit.geom_index, scene.visible_rows(leaf)[:, k], members=members)
 
     cosine = jnp.abs(rays.dot(normal)) / jnp.sqrt(rays.squared_norm)
-    across = hit.depth * rays.spacing / jnp.maximum(cosine, MIN_FOOTPRINT_COSINE)  # meters on the surface to a pixel
+    across = hit.depth * rays.spacing / jnp.maximum(cosine, MIN_FOOTPRINT_COSINE)  # meters of surface per pixel
     height, width = scene.texture_shape[texture][1][0]
     if scene.geom_pattern[scene.visible[members[0]]] == Pattern.IMAGE:
         point = image_point(shot, hit.geom_index, local, members)

@@ -1,4 +1,4 @@
-"""Domain randomization: the scene of a model whose parameters differ from environment to environment.
+"""Domain randomization: scenes of a model whose parameters differ between environments.
 
 The parameters are arrays under MuJoCo's names, as MJX's and Brax's models have them, and may be traced. Images show the
 sizes, poses and colors of geoms, the poses of sites, materials, lights, cameras, and everything that moves bodies.
@@ -23,7 +23,7 @@ _LIGHT = ("pos", "dir", "ambient", "diffuse", "specular", "attenuation", "cutoff
 
 
 def randomized_model(model: mujoco.MjModel, arrays: Mapping[str, Array]) -> mujoco.MjModel:
-    """The model with some arrays replaced, to read poses, cameras and lights from; unknown names are dropped."""
+    """The model with some arrays replaced, to read poses, cameras and lights from; unknown names are ignored."""
     known = {name: array for name, array in arrays.items() if isinstance(getattr(model, name, None), np.ndarray)}
     return cast(mujoco.MjModel, _RandomizedModel(model, known)) if known else model
 
@@ -44,14 +44,14 @@ def _whole(array: Array, own: np.ndarray) -> Array:
 
 
 def randomize_scene(scene: Scene, model: mujoco.MjModel, arrays: Mapping[str, Array]) -> Scene:
-    """The scene of the model with other parameters.
+    """The scene with other model parameters.
 
-    Planes keep their bounds; on a geom that grows, textures keep their placement.
+    Planes keep their bounds; textures keep their placement when a geom's size changes.
 
     Args:
       scene: read from `model`.
       model: the model.
-      arrays: parameters by MuJoCo's names; those that no image shows are ignored.
+      arrays: parameters by MuJoCo's names; those that do not affect images are ignored.
     """
     randomized, n = randomized_model(model, arrays), model.ngeom
     changes: dict[str, Array] = {}

@@ -1,4 +1,4 @@
-"""Which geom each pixel sees, and how far away."""
+"""Ray casting: the nearest geom at each pixel, and its depth."""
 
 import functools
 from collections.abc import Callable
@@ -22,8 +22,8 @@ def nearest_hit(shot: Shot, rays: Rays) -> UInt32[Array, " pixel"]:
 
     Positive floats sort like the integers that share their bits. So each pixel carries a single uint32 key, the depth
     with its lowest bits replaced by the geom's index, and takes the minimum: a linear, branch-free chain. Misses (NaN,
-    infinity) and hits behind the camera (the sign bit) sort behind the initial key by themselves. The depth loses as
-    many bits as the largest index needs: its relative error is below 2**(bits - 23).
+    infinity) and hits behind the camera (the sign bit) sort after the initial key. The depth loses as many bits as the
+    largest index needs: its relative error is below 2**(bits - 23).
     """
     index_mask = _index_mask(shot.scene)
 
@@ -40,7 +40,7 @@ def map_geoms(shot: Shot, function: Callable[..., Array], *pixels: Any) -> list[
 
     Args:
       shot: what is rendered.
-      function: of a shape, a geom (or several of that shape), its index (int32), and the pixels' arrays.
+      function: takes a shape, a geom (or several of that shape), its index (int32), and the pixels' arrays.
       *pixels: arrays (pixel,) or (), in any structure.
     """
     alike: dict[tuple[int, bool], list[int]] = {}
@@ -57,7 +57,7 @@ def map_geoms(shot: Shot, function: Callable[..., Array], *pixels: Any) -> list[
 
 
 def read_key(scene: Scene, key: UInt32[Array, " pixel"]) -> tuple[Int32[Array, " pixel"], Pixels]:
-    """For each pixel the position among the visible geoms (-1 where there is none) and the depth in meters (inf)."""
+    """Each pixel's position among the visible geoms (-1 for none) and its depth in meters (inf for none)."""
     index_mask = _index_mask(scene)
     depth = jax.lax.bitcast_convert_type(key & ~index_mask, jnp.float32)
     return (key & index_mask).astype(jnp.int32) - 1, depth

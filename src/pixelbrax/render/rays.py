@@ -16,8 +16,8 @@ from pixelbrax.render.tolerances import MIN_LENGTH
 
 Pixels = Float[Array, " pixel"]
 Vector = tuple[Pixels, Pixels, Pixels]  # one array for each component
-GeomPixels = Float[Array, "*rows pixel"]  # the same of one geom; or of several at once, with their axis in front
-# Of one geom; or of several at once, with axes (geom, 1) behind the components, to meet the pixels' axis.
+GeomPixels = Float[Array, "*rows pixel"]  # of one geom; or of several, with a leading axis
+# Of one geom; or of several, with trailing axes (geom, 1) that broadcast against the pixels' axis.
 Scalar = Float[Array, "*geoms"]
 Triple = Float[Array, "3 *geoms"] | Sequence[Scalar]
 Matrix = Float[Array, "3 3 *geoms"]
@@ -75,7 +75,7 @@ def subtract(a: Vector, b: Vector | Triple) -> Vector:
 
 
 def turn(mat: Matrix, vector: Vector) -> Vector:
-    """A vector in the frame whose axes are the matrix's columns."""
+    """A vector's components in the frame whose axes are the matrix's columns."""
     return dot(vector, mat[:, 0]), dot(vector, mat[:, 1]), dot(vector, mat[:, 2])
 
 
@@ -85,7 +85,7 @@ def choose(chosen: Array, one: Vector | Float[Array, "3"], other: Vector) -> Vec
 
 
 def basis_toward(center: Triple, otherwise: Triple) -> tuple[Scalar, Basis]:
-    """Distance of a point, and a basis whose first axis points at it; at the unit vector `otherwise` if it is 0."""
+    """Distance of a point, and a basis whose first axis points at it, or along `otherwise` if the distance is 0."""
     distance, (x, y, z) = _length_and_direction(center, otherwise)
     # Duff et al. 2017, Building an orthonormal basis, revisited (JCGT 6:1).
     sign = jnp.where(z < 0, -1.0, 1.0)
@@ -107,9 +107,9 @@ def basis_around(center: Triple, mat: Matrix) -> tuple[Scalar, Scalar, Basis]:
 
 
 def _length_and_direction(vector: Triple, otherwise: Triple) -> tuple[Scalar, tuple[Scalar, Scalar, Scalar]]:
-    """A vector's length and unit vector; for a vector without length the unit vector is `otherwise`."""
+    """A vector's length and unit vector; for a zero vector the unit vector is `otherwise`."""
     squared = dot(vector, vector)
     directed = squared > MIN_LENGTH**2
-    length = jnp.sqrt(jnp.where(directed, squared, 1.0))  # derivatives of a root at 0 are infinite
+    length = jnp.sqrt(jnp.where(directed, squared, 1.0))  # the derivative of a square root at 0 is infinite
     x, y, z = (jnp.where(directed, vector[k] / length, otherwise[k]) for k in range(3))
     return jnp.where(directed, length, 0.0), (x, y, z)

@@ -1,7 +1,7 @@
-"""From a MuJoCo model to a `Scene`.
+"""Reads a `Scene` from a MuJoCo model.
 
-MuJoCo's conventions, as its OpenGL renderer has them (documentation of MJCF's `geom` and `material`): a material's
-color counts only where the geom's is the default; colors are linear and shown without gamma correction.
+Conventions are those of MuJoCo's OpenGL renderer (documentation of MJCF's `geom` and `material`): a material's color
+applies only where the geom's is the default; colors are linear, without gamma correction.
 """
 
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from pixelbrax.render.shapes import SHAPES
 
 # MuJoCo's viewer shows geom groups 0, 1 and 2 by default (mjvOption.geomgroup).
 VISIBLE_GROUPS = 3
-# The compiler writes this where an MJCF geom names no rgba; only then does the material's own color count.
+# The compiler's value for geoms without an rgba in MJCF; only to these does the material's color apply.
 DEFAULT_RGBA = np.array([0.5, 0.5, 0.5, 1.0], np.float32)
 # What MuJoCo's viewer gives geoms that have no material (mjv_initGeom).
 _DEFAULT_SPECULAR, _DEFAULT_SHININESS = 0.5, 0.5
@@ -30,7 +30,7 @@ class UnsupportedGeomError(ConfigError):
 
 
 class _Geoms(NamedTuple):
-    """All geoms and, if they are requested, the sites behind them."""
+    """All geoms, followed by the sites if requested."""
 
     kind: np.ndarray
     size: np.ndarray
@@ -105,7 +105,7 @@ def _visible(model: mujoco.MjModel, geoms: _Geoms, skip_unsupported: bool) -> tu
 
 
 def _rgba(model: mujoco.MjModel, geoms: _Geoms, i: int) -> np.ndarray:
-    """(4,) its own color, or its material's where it has none of its own."""
+    """(4,) the geom's color, or its material's if it has none."""
     rgba, material = geoms.rgba[i], geoms.material[i]
     return model.mat_rgba[material] if material >= 0 and np.array_equal(rgba, DEFAULT_RGBA) else rgba
 

@@ -1,4 +1,4 @@
-"""From a MuJoCo model to the lights of a `Scene`."""
+"""Reads the lights of a `Scene` from a MuJoCo model."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ _WIDEST_CONE = 90  # degrees between axis and edge
 
 
 def active_lights(model: mujoco.MjModel) -> np.ndarray:
-    """Ids of the lights that a scene has, in its order."""
+    """Ids of the model's lights that are rendered, in the scene's order."""
     supported = model.light_type != mujoco.mjtLightType.mjLIGHT_IMAGE
     return np.flatnonzero(model.light_active.astype(bool) & supported)
 
 
 def read_lights(model: mujoco.MjModel) -> dict[str, Any]:
-    """The fields of a `Scene` that concern lights, with the lights where the initial configuration (qpos0) has them."""
+    """The light fields of a `Scene`, with poses at the initial configuration (qpos0)."""
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     lights = active_lights(model)

@@ -1,9 +1,9 @@
-"""From a MuJoCo model to the textures of a `Scene`.
+"""Reads the textures of a `Scene` from a MuJoCo model.
 
-MuJoCo's conventions, as its OpenGL renderer has them (documentation of MJCF's `texture` and `material`; checked
-against its pictures in `tests/golden`): a 2D texture repeats texrepeat times over a plane, each face of a box or once
-around, or over 2 meters if texuniform or if the plane has no bounds, counted from the edge or, where there is none,
-from the center; textures declared as sRGB are decoded.
+Conventions are those of MuJoCo's OpenGL renderer (documentation of MJCF's `texture` and `material`; checked against its
+images in `tests/golden`): a 2D texture repeats texrepeat times over a plane, over each face of a box or once around
+other shapes, or over 2 meters if texuniform or if the plane is unbounded. Repeats are counted from the edge or, where
+there is none, from the center. Textures declared as sRGB are decoded.
 """
 
 from typing import NamedTuple
@@ -16,10 +16,10 @@ from pixelbrax.render.mip import TextureShape, mip_chain
 from pixelbrax.render.scene import Pattern
 from pixelbrax.render.shapes import PLANE, Shape
 
-# A texture counts as plain (or a cell of it does) if all but this share of it has one color. Marks one texel wide
-# (MJCF's `mark`) are then averaged in: at an agent's image sizes they are far below a pixel.
+# A texture (or a cell of it) counts as plain if all but this share of its texels have one color. Marks one texel wide
+# (MJCF's `mark`) are then averaged in: at an agent's image sizes they are far smaller than a pixel.
 _MARKED_SHARE = 0.05
-# Colors that differ by no more are the same: within one texture, between two cells of a checker, from a gradient.
+# Colors that differ by at most this are equal: within one texture, between two cells of a checker, from a gradient.
 _SAME_COLOR, _SAME_CELL, _SAME_GRADIENT = 1 / 255, 2 / 255, 3 / 255
 
 
@@ -42,11 +42,11 @@ class SurfacePattern(NamedTuple):
 
 
 class TextureReader:
-    """Reads textures, and keeps those that are looked up texel by texel."""
+    """Reads textures, and stores those that are sampled texel by texel."""
 
     def __init__(self, model: mujoco.MjModel):
         self._model = model
-        self._position: dict[int, int] = {}  # of a MuJoCo texture in `stored`
+        self._position: dict[int, int] = {}  # MuJoCo's texture id -> position in `stored`
         self.stored: list[tuple[TextureShape, np.ndarray]] = []
 
     def pattern(self, shape: Shape, size: np.ndarray, material: int) -> SurfacePattern:
@@ -72,7 +72,7 @@ class TextureReader:
         """(2, 3) colors straight down and up, and the position of the sky's texture (-1: a gradient)."""
         skyboxes = np.flatnonzero(self._model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX)
         if not len(skyboxes):
-            return np.zeros((2, 3)), -1  # black, as MuJoCo's
+            return np.zeros((2, 3)), -1  # black, as in MuJoCo
         faces = self._faces(skyboxes[0])
         middle = faces.shape[1] // 2
         ends = np.stack([faces[i % len(faces), middle, middle] for i in (3, 2)])  # faces: right, left, up, down, ...
@@ -122,7 +122,7 @@ def _image_placement(
 
 
 def _single_color(texels: np.ndarray) -> np.ndarray | None:
-    """(3,) the mean of the texels if nearly all of them are alike, else None."""
+    """(3,) the mean of the texels if nearly all are equal, else None."""
     flat = texels.reshape(-1, 3)
     unlike = np.any(np.abs(flat - np.median(flat, axis=0)) > _SAME_COLOR, axis=1)
     return flat.mean(0) if unlike.mean() <= _MARKED_SHARE else None

@@ -1,4 +1,4 @@
-"""`render`: from a scene, poses and a camera to pixels; composes with `jax.jit`, `jax.vmap` and `jax.grad`."""
+"""`render`: images of a scene from poses and a camera; composes with `jax.jit`, `jax.vmap` and `jax.grad`."""
 
 import functools
 import math
@@ -27,7 +27,7 @@ Output = Literal["rgb", "packed", "color", "depth", "segmentation", "normals"]
 OUTPUTS: tuple[Output, ...] = ("rgb", "packed", "color", "depth", "segmentation", "normals")
 SAMPLES = (1, 4, 9, 16)
 
-_ABSENT: Any = None  # of type Any: a type checker must not ask whether an output was requested
+_ABSENT: Any = None  # typed as Any, so that type checkers do not ask whether an output was requested
 
 
 @jax.tree_util.register_dataclass
@@ -37,7 +37,7 @@ class Frame:
 
     Attributes:
       rgb: (height, width, 3) uint8.
-      packed: (height, width) uint32, the same as R + G * 2**8 + B * 2**16: one number for a pixel's three channels.
+      packed: (height, width) uint32, `rgb` as R + G * 2**8 + B * 2**16.
       color: (height, width, 3) float32, 0..1: the colors before they are rounded to `rgb`, for derivatives.
       depth: (height, width) float32, meters along the viewing axis; inf where there is nothing.
       segmentation: (height, width) int32, MuJoCo geom id; -1 where there is nothing.
@@ -83,7 +83,7 @@ def render(
     Any leaf of `scene`, `pose` and `camera` may carry the batch axis.
 
     The floating-point outputs ("color", "depth", "normals") can be differentiated with respect to every leaf, with
-    `jax.grad` and `jax.jvp`. These derivatives do not see that silhouettes move; pass `soft` for that.
+    `jax.grad` and `jax.jvp`. These derivatives ignore the motion of silhouettes; pass `soft` to include it.
 
     Args:
       scene: geoms, materials, lights and sky.
@@ -92,9 +92,9 @@ def render(
       height: image height in pixels.
       width: image width in pixels; pixels are square.
       outputs: which fields of the frame to compute.
-      shadows: whether lights that cast shadows do; the shadows' edges are hard, and have no derivative.
-      samples: rays in each pixel, whose colors are averaged: 1, 4, 9 or 16. The other outputs are always those of the
-        ray through the pixel's center.
+      shadows: whether to render the shadows of lights that cast them; their edges are hard, without a derivative.
+      samples: rays per pixel over which colors are averaged: 1, 4, 9 or 16. The other outputs always use the ray
+        through the pixel's center.
       soft: width in pixels over which geoms fade out around their silhouettes in "color" and "rgb"; None renders sharp
         silhouettes, the limit for 0. See `pixelbrax.render.soft` for the formula.
 
@@ -102,7 +102,7 @@ def render(
       The frame; its arrays are float32, int32, uint8 or uint32, also under `jax_enable_x64`.
 
     Raises:
-      ConfigError: an argument cannot be used.
+      ConfigError: an argument is invalid.
     """
     check_camera(camera)
     if unknown := [o for o in outputs if o not in OUTPUTS]:
@@ -138,8 +138,8 @@ def _trace(
 ) -> dict[str, Array]:
     """One image as flat arrays; integer colors are packed.
 
-    Unless it is to be differentiated, depth and segmentation stay together in the "key" of `nearest_hit`, which is half
-    as much to write.
+    If it is not differentiated, depth and segmentation stay together in the "key" of `nearest_hit`: half the bytes to
+    write.
 
     Args:
       settings: the program's.
@@ -158,7 +158,7 @@ def _trace(
         key = nearest_hit(shot, rays)
         if unrolled:
             key = materialize_if(always, key)
-        else:  # two kernels that share nothing but the key: rays are cheaper to compute again than to read
+        else:  # two kernels that share nothing but the key: rays are cheaper to recompute than to read
             key, fovy = jax.lax.optimization_barrier((key, camera.fovy))
             rays = pixel_rays(settings.height, settings.width, fovy, samples)
         geom_index, depth = read_key(scene, key)
@@ -205,7 +205,7 @@ def _geom_id(scene: Scene, geom_index: GeomIndex) -> Any:
     skipped = np.array(scene.visible, np.int32) - np.arange(len(scene.visible), dtype=np.int32)
     result = geom_index
     for n, more in enumerate(np.diff(skipped, prepend=0)):
-        if more:  # geoms are left out just before this one
+        if more:  # hidden geoms precede this one
             result = result + jnp.where(geom_index >= n, jnp.int32(more), 0)
     return result
 
@@ -217,7 +217,7 @@ def _world_normals(camera: Camera, hit: Hit) -> Float[Array, "pixel 3"]:
 
 @functools.cache
 def _flat_renderer(settings: _Settings) -> Callable[..., dict[str, Array]]:
-    """The renderer of one image as flat arrays, with a batching rule and derivatives of its own."""
+    """The renderer of one image as flat arrays, with custom batching and differentiation rules."""
     unrolled = functools.partial(_trace, settings, False, True)
     by_shape = functools.partial(_trace, settings, False, False)
 
@@ -238,7 +238,7 @@ def _flat_renderer(settings: _Settings) -> Callable[..., dict[str, Array]]:
             out = jax.lax.platform_dependent(*args, cpu=chunked, default=whole)
         return out, jax.tree.map(lambda _: True, out)
 
-    # A custom batching rule cannot be transposed; derivatives go around it.
+    # A custom batching rule cannot be transposed; derivatives bypass it.
     @jax.custom_jvp
     def renderer(scene: Scene, pose: GeomPose, camera: Camera) -> dict[str, Array]:
         return _unpack_key(settings, scene, batching(scene, pose, camera))

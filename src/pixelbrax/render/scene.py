@@ -76,19 +76,19 @@ class GeomPose:
         *,
         sites: bool = False,
     ) -> "GeomPose":
-        """Poses of a model's geoms from those of its bodies, for engines that have no others. See `from_mujoco`."""
+        """Poses of a model's geoms from those of its bodies, for engines that compute no others. See `from_mujoco`."""
         body, offset, quats = model.geom_bodyid, model.geom_pos, model.geom_quat
         if sites:
             body = np.append(body, model.site_bodyid)
             offset, quats = _concatenate(offset, model.site_pos), _concatenate(quats, model.site_quat)
         turn, mat = jnp.asarray(rotation_matrices(quats), jnp.float32), xmat[body]
-        # Products written out: a batch of small matrix products would be slow, and coarse on accelerators.
+        # Products written out: a batch of small matrix products would be slow, and imprecise on accelerators.
         geom_xpos = xpos[body] + jnp.sum(mat * jnp.asarray(offset, jnp.float32)[:, None, :], axis=-1)
         return cls(geom_xpos, jnp.sum(mat[:, :, :, None] * turn[:, None, :, :], axis=-2))
 
 
 def _concatenate(*arrays: Any) -> Any:
-    """NumPy's of NumPy arrays, which keeps them in double precision, else JAX's."""
+    """NumPy's `concatenate` for NumPy arrays, which keeps double precision; else JAX's."""
     return (np if all(isinstance(x, np.ndarray) for x in arrays) else jnp).concatenate(arrays)
 
 
@@ -105,7 +105,7 @@ def _joined(geom_xpos, geom_xmat, site_xpos, site_xmat, sites: bool) -> tuple[Ar
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Scene:
-    """Everything that the renderer needs of a model, except poses. Types are static, every number is a leaf.
+    """Everything the renderer needs from a model, except poses. Types are static, every number is a leaf.
 
     Arrays with the axis `ngeom` are indexed by MuJoCo's geom id; all leaves are float32. Colors are 0..1.
 
@@ -115,15 +115,15 @@ class Scene:
       geom_pattern: how each geom's surface is colored.
       geom_texture: each geom's position in `textures`, or -1; only patterns IMAGE and CUBE have one.
       light_kind: where each light's rays come from.
-      light_castshadow: whether each light casts shadows, in images that are rendered with shadows.
+      light_castshadow: whether each light casts shadows, in images rendered with shadows.
       texture_shape: (faces, ((height, width), ...)) of each texture, with one pair for each of its mip levels.
       sky_texture: position in `textures` of the sky's cube texture, or -1 for the gradient `sky_rgb`.
       geom_size: (ngeom, 3) meters, as in MuJoCo; a plane whose half-sizes are 0 is infinite.
       geom_rgb: (ngeom, 3) color of the geom or its material; multiplied by the light.
-      geom_emission: (ngeom,) light that the geom itself gives off, in units of `geom_rgb`.
+      geom_emission: (ngeom,) light that the geom itself emits, in units of `geom_rgb`.
       geom_specular: (ngeom,) strength of the highlight, 0..1.
       geom_shininess: (ngeom,) sharpness of the highlight, 0..1; the exponent is 128 times this.
-      pattern_rgb: (ngeom, 2, 3) factors on the lit color: one for each kind of a CHECKER's cells; else the same twice.
+      pattern_rgb: (ngeom, 2, 3) factors on the lit color: one per kind of CHECKER cell; else the same twice.
       texture_scale: (ngeom, 3) repeats of CHECKER and IMAGE to the right and down: on planes per meter, elsewhere per
         face or once around; of CUBE the factors on its coordinates in units of its half-sizes.
       texture_offset: (ngeom, 2) of CHECKER and IMAGE: coordinates in the texture, in repeats to the right and down, of
@@ -210,5 +210,5 @@ class Scene:
         return replace(self, light_pos=jnp.asarray(pos, jnp.float32), light_dir=jnp.asarray(direction, jnp.float32))
 
     def visible_rows(self, leaf: Float[Array, "ngeom *shape"]) -> Float[Array, "visible *shape"]:
-        """The rows of the visible geoms, without a batch axis."""
+        """The leaf's rows of the visible geoms; the leaf has no batch axis."""
         return take_rows(leaf, self.visible)

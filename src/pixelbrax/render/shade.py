@@ -1,4 +1,4 @@
-"""The color of what each pixel sees."""
+"""Shading: the color of each pixel."""
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +13,11 @@ from pixelbrax.xla import computed_once
 
 
 def shade(shot: Shot, hit: Hit) -> Vector:
-    """Colors of all pixels, 0..1, three times (pixel,); linear in light and, like MuJoCo's, without gamma correction.
+    """Colors of all pixels, 0..1, three arrays (pixel,); linear in light and, like MuJoCo's, without gamma correction.
 
     A geom's color is multiplied by the light it reflects, the highlights are added, the sum is clipped to 1, and the
-    texture multiplies the result. With shadows, as in MuJoCo, each light that casts them is clipped and textured by
-    itself, and their sum is clipped again.
+    texture multiplies the result. With shadows, as in MuJoCo, each light that casts them is clipped and textured
+    separately, and their sum is clipped again.
     """
     scene, facts, geom_index = shot.scene, shot.facts, hit.geom_index
     lights = [headlight(shot, hit)]
@@ -53,7 +53,7 @@ def pack(color: Vector) -> UInt32[Array, " pixel"]:
 
 
 def unpack(packed: UInt32[Array, "*shape"]) -> UInt8[Array, "*shape 3"]:
-    """The three bytes of packed colors, by one bitcast: a stack of channels would trace every pixel thrice."""
+    """The three bytes of packed colors, by one bitcast: stacking channels would render every pixel three times."""
     return jax.lax.bitcast_convert_type(packed, jnp.uint8)[..., :3]
 
 

@@ -1,7 +1,7 @@
 """Hard shadows: whether anything lies between a point and a light.
 
-Every shape is convex, so a geom cannot shade its own lit side: a pixel's own geom is left out, which also avoids the
-speckles that rounding would make. A side that faces away from the light is dark by its normal.
+Every shape is convex, so a geom cannot shadow its own lit side: a pixel's own geom is skipped, which also avoids shadow
+acne from rounding. Sides that face away from the light are dark because of their normals.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""The two values that rendering passes on: `Shot`, what is fixed for an image, and `Hit`, what its rays meet."""
+"""The two values that rendering functions share: `Shot`, all that is fixed for an image, and `Hit`, its rays' hits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from pixelbrax.render.scene import GeomPose, Scene
 from pixelbrax.render.shapes import Geom, Shape
 from pixelbrax.xla import select_row
 
-GeomIndex = Int32[Array, " pixel"] | int  # position among the visible geoms, -1 for the sky; an int: of all pixels
+GeomIndex = Int32[Array, " pixel"] | int  # position among the visible geoms, -1 for the sky; an int: for all pixels
 
 
 class CameraGeoms(NamedTuple):
@@ -32,14 +32,14 @@ class CameraGeoms(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """What some rays meet, in the camera's frame.
+    """Where rays hit geoms, in the camera's frame.
 
     Attributes:
       rays: the rays.
-      geom_index: (ray,) position among the visible geoms, -1 where a ray meets none; an int is that of all rays.
-      depth: (ray,) meters; 0 where a ray meets nothing.
-      point: (ray,) times three, meters.
-      normal: (ray,) times three, unit, outward.
+      geom_index: (ray,) position among the visible geoms, -1 where a ray hits none; an int applies to all rays.
+      depth: (ray,) meters; 0 where a ray hits nothing.
+      point: three arrays (ray,), meters.
+      normal: three arrays (ray,), unit, outward.
     """
 
     rays: Rays
@@ -51,15 +51,15 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True)
 class Shot:
-    """What is fixed for an image.
+    """Everything that is fixed for an image.
 
     Attributes:
-      scene: what is rendered.
-      facts: of the scene.
-      pose: where the geoms are.
-      camera: from where they are seen.
+      scene: the rendered scene.
+      facts: static facts about the scene.
+      pose: the geoms' poses.
+      camera: the camera.
       geoms: the visible geoms in the camera's frame.
-      shadows: whether lights that cast shadows do.
+      shadows: whether shadows are rendered.
       unrolled: whether the program is written geom by geom, as suits CPUs, or shape by shape, as suits accelerators:
         see `pixelbrax.xla.rows`.
     """
@@ -98,9 +98,9 @@ class Shot:
 
         Args:
           geom_index: of each pixel.
-          values: of each visible geom: (n,), or n times (pixel,).
+          values: of each visible geom: (n,), or n arrays (pixel,).
           labels: of each visible geom, where geoms are known to share values.
-          members: the geoms that count, if not all; pixels of others, and of the sky, get any value.
+          members: the geoms to select from, if not all; pixels of others and of the sky get an arbitrary value.
         """
         if isinstance(geom_index, int):
             return values[geom_index]
@@ -116,7 +116,7 @@ class Shot:
 def take_shot(
     scene: Scene, facts: SceneFacts, pose: GeomPose, camera: Camera, *, shadows: bool, unrolled: bool
 ) -> Shot:
-    """Brings the visible geoms into the camera's frame."""
+    """A `Shot`, with the visible geoms transformed into the camera's frame."""
     offset, turned = scene.visible_rows(pose.xpos) - camera.pos[None], scene.visible_rows(pose.xmat)
     # Written out: accelerators round matrix products, and pass small ones to a library.
     x, y, z = (offset[:, i, None] * camera.mat[i][None] for i in range(3))

@@ -1,7 +1,7 @@
-"""Soft silhouettes: colors that change smoothly when a silhouette moves, so that their derivatives see it.
+"""Soft silhouettes: colors that change smoothly when a silhouette moves, so that derivatives include its motion.
 
-In a sharp image a pixel shows one geom or another, and no derivative says that a small shift would make it show the
-other. Here every geom i covers a pixel by
+In a sharp image a pixel shows a single geom, and derivatives ignore that a small shift would make it show another. Here
+every geom i covers a pixel by
 
     a_i = sigmoid(m_i / softness),
 
@@ -13,7 +13,7 @@ pixel there, in meters. Geom i then has weight
 
 and the color is the mean of the geoms' own colors by these weights. As the softness goes to 0 every factor goes to 0 or
 1 and the sharp image remains. The coverage is that of Liu et al. 2019, "Soft Rasterizer" (arXiv 1904.01786), with
-distances instead of squared ones; the weights are those of alpha blending, with the order blurred.
+distances instead of squared distances; the weights are those of alpha blending with a soft depth order.
 
 Distances to silhouettes are first order, h / |grad h| of a function h that is positive where a ray meets the geom. Each
 h (`Shape.silhouette`) is a polynomial of the ray's slopes, exact for straight outlines: boxes, planes and the sides of
@@ -35,7 +35,7 @@ from pixelbrax.render.tolerances import MIN_SOFT
 
 
 def soft_color(shot: Shot, rays: Rays, softness: float) -> Vector:
-    """Colors of all pixels, 0..1, three times (pixel,); `softness` is in pixels."""
+    """Colors of all pixels, 0..1, three arrays (pixel,); `softness` is in pixels."""
     coverages, depths, colors = [], [], []
     for n, geom_id in enumerate(shot.scene.visible):
         silhouette = SHAPES[shot.scene.geom_type[geom_id]].silhouette(rays, shot.geom(n))
@@ -57,7 +57,7 @@ def soft_color(shot: Shot, rays: Rays, softness: float) -> Vector:
 
 
 def _weights(coverages: list[Pixels], depths: list[Pixels], blur: Scalar) -> list[Pixels]:
-    """The weights of the geoms and, last, of the sky; `blur` is in meters for each meter of depth."""
+    """The weights of the geoms and, last, of the sky; `blur` is in meters per meter of depth."""
     weights = []
     for i, coverage in enumerate(coverages):
         weight = coverage

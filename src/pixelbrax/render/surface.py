@@ -1,4 +1,4 @@
-"""The surface that each pixel sees: depth, point and outward normal."""
+"""The visible surface at each pixel: depth, point and outward normal."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,9 +29,9 @@ def hit_surface(shot: Shot, rays: Rays, geom_index: GeomIndex, depth: Pixels, re
     """The surface at the nearest hits.
 
     If `refined`, depth gets its derivatives (and the digits that `nearest_hit` drops) from one Newton step on the
-    geom's implicit function F, whose gradient is the unit normal n: t - F(t d) / (n . d). With F differentiated by
-    everything it depends on, this is the implicit function theorem. It holds inside each geom's silhouette; that the
-    silhouette itself moves, it does not see (see `soft`).
+    geom's implicit function F, whose gradient is the unit normal n: t - F(t d) / (n . d). With F differentiated with
+    respect to everything it depends on, this is the implicit function theorem. It holds inside each geom's silhouette
+    and ignores the motion of the silhouette itself (see `soft`).
     """
     depth = jnp.where(geom_index < 0, 0.0, jax.lax.stop_gradient(depth))
     if refined:
@@ -61,7 +61,7 @@ def local_point(
 
 
 def _implicit(shot: Shot, rays: Rays, geom_index: GeomIndex, point: Vector) -> tuple[Pixels, Vector]:
-    """Each pixel's geom as a function that is 0 on its surface, with its gradient there, the unit outward normal."""
+    """The implicit function of each pixel's geom, 0 on its surface, and its gradient there, the unit outward normal."""
     value, normal = jnp.zeros_like(point[0]), point
     if members := _indices(shot, _ROUND, geom_index):
         value, normal = _round_implicit(shot, geom_index, point, members)
@@ -86,7 +86,7 @@ def _round_implicit(shot: Shot, geom_index: GeomIndex, point: Vector, members: S
     geoms, n = shot.geoms, np.arange(len(shot.scene.visible))
     elongated = _indices(shot, [(shape, surface) for shape, surface in _ROUND if surface.elongated])
     is_elongated, is_member = np.isin(n, elongated), np.isin(n, members)
-    # Others may have no size to divide by.
+    # Other geoms may have size 0.
     inverse_radii = 1.0 / jnp.where(is_member, geoms.size[:, 0], 1.0)
     inverse_radius = shot.select(geom_index, inverse_radii, shot.facts.radius, members)
     half_length = shot.select(geom_index, jnp.where(is_elongated, geoms.size[:, 1], 0.0), members=members)
@@ -102,11 +102,11 @@ def _round_implicit(shot: Shot, geom_index: GeomIndex, point: Vector, members: S
 def _framed_implicit(
     shot: Shot, rays: Rays, geom_index: GeomIndex, point: Vector, members: Sequence[int]
 ) -> tuple[Pixels, Vector]:
-    """Surfaces described in their geoms' frames: points go into all frames together, normals come back together."""
+    """Surfaces described in their geoms' frames; points and normals are transformed for all of them at once."""
     local, axes = local_point(shot, geom_index, point, members)
     flat = [(shape, surface.contains) for shape, surface in _FRAMED if surface.contains is not None]
     if flat_members := _indices(shot, flat, geom_index):
-        # The ray decides on the side, not the point: on thin plates both sides are within rounding of 0.
+        # The ray decides the side, not the point: on thin plates both sides are within rounding of 0.
         outward = [jnp.where(rays.dot(axis) < 0, 1.0, -1.0) for axis in axes]
         flips = jnp.where(_camera_inside(shot, flat), -1.0, 1.0)
         flip = shot.select(geom_index, flips, members=flat_members)
@@ -122,7 +122,7 @@ def _framed_implicit(
 
 
 def _camera_inside(shot: Shot, shapes: Sequence[tuple[Shape, Callable[..., Array]]]) -> Bool[Array, " n"]:
-    """Whether the camera is inside each visible geom of these shapes; any value for geoms of others."""
+    """Whether the camera is inside each visible geom of these shapes; arbitrary for other geoms."""
     geoms, n = shot.geoms, np.arange(len(shot.scene.visible))
     local = jnp.abs(jnp.einsum("nkj,nk->nj", geoms.mat, geoms.center, precision=jax.lax.Precision.HIGHEST))
     *others, (_, contains) = shapes

@@ -1,4 +1,4 @@
-"""Texture lookups: filtered linearly on the mip level that fits the pixel, as OpenGL does."""
+"""Texture sampling: bilinear on the nearest mip level, as in OpenGL."""
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +37,7 @@ def sample_cube(scene: Scene, texture: int, direction: Vector, footprint: Pixels
     Args:
       scene: holds the texture.
       texture: position in `scene.textures`; its faces are +x, -x, +y, -y, +z, -z.
-      direction: three times (pixel,), of any length.
+      direction: three arrays (pixel,), of any length.
       footprint: (pixel,) texels of level 0 across a pixel.
     """
     x, y, z = direction
@@ -58,7 +58,7 @@ def sample_cube(scene: Scene, texture: int, direction: Vector, footprint: Pixels
 
 
 def _level(shape: TextureShape, footprint: Pixels) -> tuple[Array, Array, Array]:
-    """Where each pixel's mip level starts, and its height and width; the nearest level counts."""
+    """Start, height and width of each pixel's nearest mip level."""
     faces, levels = shape
     lod = jnp.log2(jnp.maximum(jax.lax.stop_gradient(footprint), 1.0)) + 0.5
     start, (height, width) = 0, levels[0]
@@ -70,7 +70,7 @@ def _level(shape: TextureShape, footprint: Pixels) -> tuple[Array, Array, Array]
 
 
 def _bilinear(texels: Float[Array, "texel 3"], start, face, s, t, height, width, outside) -> Vector:
-    """Mean of the four texels around each point, by their closeness; `outside` maps indices beyond the edges."""
+    """Bilinear interpolation of the four texels around each point; `outside` maps indices beyond the edges."""
     x, y = s * width.astype(s.dtype) - 0.5, t * height.astype(t.dtype) - 0.5
     left, top = jnp.floor(x), jnp.floor(y)
     right_share, bottom_share = x - left, y - top

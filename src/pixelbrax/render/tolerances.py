@@ -1,6 +1,6 @@
 """Every threshold of the renderer, by its meaning. Lengths are in meters."""
 
-# Directions. A vector shorter than this has none.
+# Directions. A vector shorter than this has no direction.
 MIN_LENGTH = 1e-9
 # A camera's line of sight is parallel to `up` below this sine of the angle between them.
 MIN_SINE_TO_UP = 1e-6
@@ -14,16 +14,16 @@ MIN_SQUARED_SINE = 1e-7
 MIN_HALF_AXIS = 1e-6
 # The slope of a surface along a ray that the Newton step divides by.
 MIN_SLOPE = 1e-6
-# Squared lengths of gradients and of positions across an axis; divided by when these are normalized.
+# Squared lengths of gradients and of positions across an axis that are normalized.
 MIN_SQUARED_GRADIENT = 1e-30
 
-# Shadows: squared length, across a capsule's or cylinder's axis, of the way to the light.
+# Shadows: squared length, across a capsule's or cylinder's axis, of the vector to the light.
 MIN_SQUARED_ACROSS = 1e-12
 
 # Light.
 MIN_SQUARED_DISTANCE = 1e-12
 MIN_SQUARED_HALF_VECTOR = 1e-12
-# Cosines that are raised to a power that is no integer.
+# Cosines that are raised to a non-integer power.
 MIN_COSINE = 1e-6
 # Smallest exponent of e; the result is still a normal float32, and subnormal numbers are slow.
 MIN_LOG = -80.0
@@ -37,7 +37,7 @@ MIN_TEXTURED_SIZE = 1e-6
 MIN_PLANE_DISTANCE = 1e-9
 # Width of a pixel in a checkerboard's cells, over which the cells are averaged.
 MIN_CHECKER_WIDTH = 1e-4
-# Cosine between a ray and a surface's normal: at a more grazing angle a pixel's footprint grows no more.
+# Cosine between a ray and a surface's normal: at more grazing angles a pixel's footprint stops growing.
 MIN_FOOTPRINT_COSINE = 0.1
 # Squared distance from the poles of a unit sphere, where circles of latitude shrink to a point.
 MIN_SQUARED_LATITUDE = 1e-4

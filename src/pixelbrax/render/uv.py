@@ -1,7 +1,7 @@
-"""Texture coordinates: how MuJoCo maps pictures and cubes onto its shapes.
+"""UV mapping: how MuJoCo maps 2D and cube textures onto its shapes.
 
-Facts from MuJoCo's documentation of `material` and from the texture coordinates that its OpenGL renderer gives its unit
-shapes; `tests/golden` holds its pictures of them.
+From MuJoCo's documentation of `material` and the texture coordinates of its OpenGL renderer's unit shapes;
+`tests/golden` holds its images of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,18 +22,18 @@ def unit_point(shot: Shot, geom_index: GeomIndex, local: LocalPoint, members: Se
       shot: what is rendered.
       geom_index: of each pixel.
       local: the points.
-      members: the geoms that count; pixels of others get any value.
+      members: the geoms to evaluate; pixels of others get an arbitrary value.
     """
     return _by_shape(shot, geom_index, members, lambda shape: shape.in_unit_shape(local))
 
 
 def image_point(shot: Shot, geom_index: GeomIndex, local: LocalPoint, members: Sequence[int]) -> ImagePoint:
-    """Where points are in a picture: laid on planes and on each face of a box, wound around the z axis elsewhere."""
+    """Where points are in a 2D texture: laid on planes and each face of a box, wound around the z axis elsewhere."""
     return _by_shape(shot, geom_index, members, lambda shape: shape.image_point(local, shape.in_unit_shape(local)))
 
 
 def _by_shape(shot: Shot, geom_index: GeomIndex, members: Sequence[int], function: Callable[[Shape], Any]) -> Any:
-    """The function's arrays (pixel,) for each pixel's shape."""
+    """The function's (pixel,) arrays, for each pixel's shape."""
     result = None
     for shape in SHAPES.values():
         if own := [n for n in shot.indices(shape) if n in members]:

@@ -73,7 +73,7 @@ def select_row(
     Args:
       index: (pixel,) row, or any number where there is none.
       labels: of each row; of rows with equal labels only the first one's value is used.
-      values: of each row: (n,), or n times (pixel,), which are not gathered from.
+      values: of each row: (n,), or n arrays (pixel,), which are not gathered from.
       members: the rows that count, if not all; pixels of others get any value.
       unrolled: see above.
     """

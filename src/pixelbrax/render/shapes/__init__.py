@@ -1,4 +1,4 @@
-"""The shapes that geoms can have: a file for each, and one table. A new shape is a file and a line of the table."""
+"""The shapes of geoms: one file each, and one table. To add a shape, add a file and a line of the table."""
 
 from pixelbrax.render.shapes.base import (
     FramedSurface,

@@ -1,7 +1,7 @@
-"""What spheres and ellipsoids share: an ellipsoid is a unit sphere once space is scaled by its half-axes.
+"""Shared by spheres and ellipsoids: an ellipsoid is a unit sphere once space is scaled by its half-axes.
 
-A round solid is met where the discriminant of a quadratic equation is positive. Written as b^2 - a c it loses half its
-digits at the silhouette, where depth and normal are sensitive to it. So a geom gets a basis whose first axis points
+A ray hits a round solid where the discriminant of a quadratic equation is positive. Written as b^2 - a c it loses half
+its digits at the silhouette, where depth and normal are sensitive to it. So a geom gets a basis whose first axis points
 (away from the axis of symmetry) at its center: then the discriminant is r^2 |d|^2 minus the squared distance by which
 the ray's line misses the center, without that cancellation, and cheaper.
 """
@@ -38,7 +38,7 @@ def silhouette(
     radius: Scalar,
     space: Float[Array, "3 3"] | None = None,
 ) -> Silhouette:
-    """A sphere, in a space that is the camera's rotated and scaled by the matrix `space`."""
+    """A sphere in the camera's space, or in that space rotated and scaled by the matrix `space`."""
     distance, basis = basis_toward(center, mat[:, 0])
     axes = [jnp.stack(axis) for axis in basis]
     if space is not None:

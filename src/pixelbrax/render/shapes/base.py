@@ -1,8 +1,8 @@
-"""What the renderer asks of a shape.
+"""The interface of a shape.
 
 Rays, shadows and silhouettes call a shape's functions for one geom, or for several of the shape at once. Surfaces are
-evaluated for all pixels together, whichever geom each pixel sees. So shapes with similar surfaces share one evaluation,
-which keeps XLA's programs small; `Shape.surface` says which.
+evaluated for all pixels together, whichever geom each pixel shows. So shapes with similar surfaces share one
+evaluation, which keeps XLA's programs small; `Shape.surface` says which.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from pixelbrax.render.tolerances import MIN_SQUARED_LATITUDE, MIN_TEXTURED_SIZE
 
 
 class Geom(NamedTuple):
-    """One geom in the camera's frame, or several of one shape with axes (geom, 1) behind the components.
+    """One geom in the camera's frame, or several of one shape with trailing axes (geom, 1).
 
     Attributes:
       center: (3,) meters.
@@ -35,10 +35,10 @@ class Geom(NamedTuple):
 
 
 class Silhouette(NamedTuple):
-    """A geom as the rays of a soft image meet it.
+    """A geom's silhouette in a soft image.
 
     Attributes:
-      margins: functions of the rays' slopes (x, y), all positive where a ray meets the geom.
+      margins: functions of the rays' slopes (x, y), all positive where a ray hits the geom.
       depth: (pixel,) meters, of the hit or, for a miss, of a point close to the geom; positive in front.
     """
 
@@ -50,9 +50,9 @@ class LocalPoint(NamedTuple):
     """Points on geoms, each in its geom's own frame.
 
     Attributes:
-      point: (pixel,) times three, meters.
-      size: (pixel,) times three, the geoms' sizes.
-      outward: (pixel,) times three, the side (1 or -1) of the geom on which the ray meets a face across each axis; None
+      point: three arrays (pixel,), meters.
+      size: three arrays (pixel,), the geoms' sizes.
+      outward: three arrays (pixel,), the side (1 or -1) of the geom on which the ray hits a face across each axis; None
         if no geom of the scene has flat faces.
     """
 
@@ -91,10 +91,10 @@ class FramedSurface(NamedTuple):
     """A surface described in the geom's own frame.
 
     Attributes:
-      implicit: of points in that frame: (pixel,) a function that is 0 on the surface, meters, and its gradient there,
-        the unit outward normal.
-      contains: of the camera's absolute coordinates (n, 3) in the geoms' frames and of their sizes (n, 3): whether the
-        camera is inside. None for shapes without flat faces, which do not need `LocalPoint.outward`.
+      implicit: points in that frame -> (pixel,) values of a function that is 0 on the surface, meters, and its gradient
+        there, the unit outward normal.
+      contains: absolute values (n, 3) of the camera's coordinates in the geoms' frames, sizes (n, 3) of the geoms ->
+        whether the camera is inside. None for shapes without flat faces, which do not need `LocalPoint.outward`.
     """
 
     implicit: Callable[[LocalPoint], tuple[Pixels, Vector]]
@@ -105,14 +105,14 @@ class SeparateSurface(NamedTuple):
     """A surface that is evaluated geom by geom.
 
     Attributes:
-      implicit: of points in the camera's frame and the geom: as in `FramedSurface`; the normal is the geom's (3,).
+      implicit: points in the camera's frame, geom -> as in `FramedSurface`; the normal is the geom's (3,).
     """
 
     implicit: Callable[[Vector, Geom], tuple[Pixels, Array]]
 
 
 def half_sizes(size: Any) -> tuple[Any, Any, Any]:
-    """Half-sizes of a geom that MuJoCo's `size` gives one by one."""
+    """Half-sizes of a geom whose MuJoCo `size` lists all three."""
     return size[0], size[1], size[2]
 
 
@@ -124,19 +124,19 @@ def scaled_point(point: Vector, half_sizes: Vector) -> Vector:
 
 @dataclass(frozen=True)
 class Shape:
-    """All that is known of a shape.
+    """Everything the renderer knows about a shape.
 
     Attributes:
       name: as in MJCF.
-      depth: (pixel,) depth at which rays first meet the geom; NaN, infinite or negative where they do not. Like
-        MuJoCo's ray caster, a camera inside a solid sees its far side, and a plane is seen from its front only.
-      occludes: of points relative to the geom's center, directions, the geom and a reach: (pixel,) whether
-        point + s * direction meets the geom for some s between 0 and the reach. For shadows.
-      silhouette: the geom in a soft image.
+      depth: rays, geom -> (pixel,) depth at which rays first hit the geom; NaN, infinite or negative where they do not.
+        As for MuJoCo's rays, a camera inside a solid sees its far side, and a plane is visible from its front only.
+      occludes: points relative to the geom's center, directions, geom, reach -> (pixel,) whether point + s * direction
+        hits the geom for some s between 0 and the reach. For shadows.
+      silhouette: rays, geom -> the geom in a soft image.
       surface: how normals and derivatives are computed.
-      image_point: of points and of the same in `unit_point`'s coordinates: where a 2D texture is looked up.
-      half_sizes: of a geom's `size` (three numbers or arrays): those by which MuJoCo scales its unit shape.
-      unit_point: of points: the same in the coordinates of MuJoCo's unit shape, whose sides are at 1. None: scaled by
+      image_point: points, the same in `unit_point`'s coordinates -> where a 2D texture is looked up.
+      half_sizes: a geom's `size` (three numbers or arrays) -> the half-sizes by which MuJoCo scales its unit shape.
+      unit_point: points -> the same in the coordinates of MuJoCo's unit shape, whose sides are at 1. None: scaled by
         the half-sizes.
     """
 
@@ -175,7 +175,7 @@ def slope_function(axis: Triple) -> Callable[[Pixels, Pixels], Pixels]:
 
 
 def angle_around(x: Pixels, y: Pixels) -> Pixels:
-    """Share of a turn around the z axis, 0..1, from the x axis on."""
+    """Angle around the z axis from the x axis, in turns, 0..1."""
     # The angle is undefined on the axis.
     around = jnp.arctan2(y, jnp.where((x == 0) & (y == 0), 1.0, x)) / (2 * np.pi)
     return around - jnp.floor(around)
@@ -187,7 +187,7 @@ def elevation(z: Pixels) -> Pixels:
 
 
 def latitude_radius(z: Pixels) -> Pixels:
-    """Radius of the circle of latitude at a height on the unit sphere; not 0, since it is divided by."""
+    """Radius of the circle of latitude at a height on the unit sphere; never 0, since callers divide by it."""
     return jnp.sqrt(jnp.maximum(1 - z * z, MIN_SQUARED_LATITUDE))
 
 

@@ -1,4 +1,4 @@
-"""Capsules: all points at a distance from a segment, a cylinder's side between two half-spheres."""
+"""Capsules: a cylinder's side between two hemispheres, at one distance from a segment."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def _depth(rays: Rays, geom: Geom) -> GeomPixels:
     radius, half_length = geom.size[0], geom.size[1]
     height, distance, (p, q, axis) = basis_around(geom.center, geom.mat)
     x, y, z = rays.dot(p), rays.dot(q), rays.dot(axis)
-    # Seen from inside the capsule the far root counts, of the side and of the caps alike.
+    # From inside the capsule the far root applies, for the side and the caps alike.
     nearest = jnp.clip(-height, -half_length, half_length)
     inside = distance * distance + jnp.square(height + nearest) < radius * radius
     sign = jnp.where(inside, 1.0, -1.0)
@@ -56,7 +56,7 @@ def _depth(rays: Rays, geom: Geom) -> GeomPixels:
 
 
 def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> Bool[Array, " pixel"]:
-    """By the distance between the ray's line and the segment: where along the axis it is least, then how much."""
+    """By the distance between the ray's line and the segment: where along the axis it is smallest, then its value."""
     axis, radius, half_length = geom.mat[:, 2], geom.size[0], geom.size[1]
     a, b = dot(toward, toward), dot(toward, axis)
     c, f = dot(toward, offset), dot(offset, axis)
@@ -82,7 +82,7 @@ def _silhouette(rays: Rays, geom: Geom) -> Silhouette:
         missed = (distance * dy) ** 2 + (cap * dy) ** 2 + (cap * dx - distance * dz) ** 2
         return jnp.where(jnp.abs(reached) <= half_length, side, squared_radius * norm - missed)
 
-    # Side or cap: for the silhouette where the ray passes closest decides, for the hit where it meets the side.
+    # Side or cap: the silhouette decides by where the ray passes closest, the hit by where it meets the side.
     dx, dy, dz = (function(rays.x, rays.y) for function in along)
     a = jnp.maximum(dx * dx + dy * dy, MIN_SOFT)
     norm = rays.squared_norm
@@ -105,7 +105,7 @@ def _half_sizes(size: Any) -> tuple[Any, Any, Any]:
 
 
 def _unit_point(local: LocalPoint) -> Vector:
-    """The caps are halves of a unit sphere of their own."""
+    """The two caps are the halves of a separate unit sphere."""
     point, size = local.point, local.size
     x, y, z = scaled_point(point, _half_sizes(size))
     beyond = jnp.abs(point[2]) - size[1]
@@ -114,7 +114,7 @@ def _unit_point(local: LocalPoint) -> Vector:
 
 
 def _image_point(local: LocalPoint, unit: Vector) -> ImagePoint:
-    """Wound around the side, and around each cap by itself."""
+    """Wound around the side, and around each cap separately."""
     (x, y, z), radius, half_length = unit, local.size[0], local.size[1]
     on_cap = jnp.abs(local.point[2]) > half_length
     angle = elevation(z)

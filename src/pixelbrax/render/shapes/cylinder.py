@@ -48,7 +48,7 @@ def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> Bool[
     dx, dy, dz = turn(geom.mat, toward)
     a = jnp.maximum(dx * dx + dy * dy, MIN_SQUARED_ACROSS)
     b, c = ox * dx + oy * dy, ox * ox + oy * oy - size[0] * size[0]
-    root = jnp.sqrt(b * b - a * c)  # NaN where the line passes by: comparisons are then false
+    root = jnp.sqrt(b * b - a * c)  # NaN where the line misses: comparisons are then false
     low, high = (-size[1] - oz) / dz, (size[1] - oz) / dz
     enter = jnp.maximum((-b - root) / a, jnp.minimum(low, high))
     leave = jnp.minimum((-b + root) / a, jnp.maximum(low, high))
@@ -56,7 +56,7 @@ def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> Bool[
 
 
 def _silhouette(rays: Rays, geom: Geom) -> Silhouette:
-    """The strip between the side's outlines, and beyond the ends the ellipse as which an end is seen."""
+    """The strip between the side's outlines, and beyond the ends the ellipse to which an end projects."""
     radius, half_length = geom.size[0], geom.size[1]
     height, distance, (p, q, axis) = basis_around(geom.center, geom.mat)
     along = [slope_function(p), slope_function(q), slope_function(axis)]
@@ -105,7 +105,7 @@ def _half_sizes(size: Any) -> tuple[Any, Any, Any]:
 
 
 def _image_point(local: LocalPoint, unit: Vector) -> ImagePoint:
-    """Wound around the side; each end has the whole picture."""
+    """Wound around the side; each end shows the whole texture."""
     (x, y, z), radius, half_length = unit, local.size[0], local.size[1]
     at_end = (jnp.abs(z) >= 1 - CYLINDER_END) & (x * x + y * y < 1 - CYLINDER_END)
     on_side = ImagePoint(angle_around(x, y), 0.5 - 0.5 * z, 2 * np.pi * radius, 2 * half_length)

@@ -1,4 +1,4 @@
-"""Planes: seen from the front only; a half-size of 0 means that there is no bound in that direction."""
+"""Planes: visible from the front only; a half-size of 0 means unbounded in that direction."""
 
 from collections.abc import Callable
 
