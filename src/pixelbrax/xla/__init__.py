@@ -1,4 +1,4 @@
-"""All that works around XLA and jaxlib, or measures what they compile. The ground floor: it imports no other room."""
+"""Workarounds for XLA and jaxlib, and the cost of what they compile. Imports no other subpackage."""
 
 from pixelbrax.xla.barriers import computed_once, materialize_if, materialized
 from pixelbrax.xla.batched_cond import call_where

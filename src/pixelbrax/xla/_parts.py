@@ -1,4 +1,4 @@
-"""Arrays split into parts, one array for each component of a small vector or matrix; part of `componentwise.py`."""
+"""Arrays split into parts, one array per component of a small vector or matrix; used by `componentwise.py`."""
 
 import functools
 import math
@@ -26,9 +26,10 @@ class Parts:
     """An array of any shape and dtype, split into one array over the big axes for each place along the small axes.
 
     Attributes:
-      shape: of the whole array. dtype: of the whole array. parts: an object array over the small axes. Its elements are
-      NumPy arrays where values are known at trace time, and
-        JAX arrays elsewhere.
+      shape: of the whole array.
+      dtype: of the whole array.
+      parts: an object array over the small axes. Its elements are NumPy arrays where values are known at trace time,
+        and JAX arrays elsewhere.
     """
 
     def __init__(self, shape: Sequence[int], dtype: Any, part: Callable[[tuple[int, ...]], Any]):
@@ -82,7 +83,7 @@ def moved(sources: Sequence[Parts], numbers: np.ndarray) -> Parts:
             parts.append(source.parts[place])
         part_of.append(which.ravel())
         place_in.append(where.ravel())
-    # Number -1 finds the last, which is 0.
+    # Number -1 selects the last element, which is 0.
     part_of, place_in = (np.append(np.concatenate(x), 0) for x in (part_of, place_in))
 
     def part(place: tuple[int, ...]) -> Any:
@@ -116,7 +117,7 @@ def _merged(parts: Sequence[Any], which: np.ndarray, where: np.ndarray) -> Any:
 
 
 def _looked_up(x: Any, where: np.ndarray) -> Any:
-    """The elements of an array at these indices into it, flattened; a slice or a broadcast where that will do."""
+    """The elements of an array at these indices into it, flattened; a slice or a broadcast where possible."""
     if isinstance(x, np.ndarray):
         return np.asarray(x.ravel()[where])
     flat, places = x.reshape(-1), where.ravel()

@@ -1,4 +1,4 @@
-"""Ways to keep XLA from fusing two parts of a program, where the fusion would compute one value many times.
+"""Barriers that keep XLA from fusing two parts of a program where the fusion would compute one value many times.
 
 Seen with JAX 0.10.2. `pixelbrax bench render` and `pixelbrax bench env` show the frames per second on a CPU, the
 columns `kernels` and `bytes` of `benchmarks/cross_compile.py` what a GPU gets. Remove a function when the benchmark is
@@ -15,8 +15,8 @@ from jaxtyping import Array, Bool, Num
 def materialize_if(always: Bool[Array, ""], value: Array) -> Array:
     """The value, written to memory; code that reads it is not fused with code that computes it.
 
-    XLA behavior: the CPU compiler fuses across an `optimization_barrier`, and a fusion computes its input anew for each
-    of its results. It does not fuse across a conditional, so the value goes through one.
+    XLA behavior: the CPU compiler fuses across an `optimization_barrier`, and a fusion recomputes its input for each of
+    its results. It does not fuse across a conditional, so the value goes through one.
     Remove when: the CPU compiler does not fuse across barriers.
 
     Args:
@@ -31,8 +31,8 @@ def materialized(image: Num[Array, "*shape"]) -> Num[Array, "*shape"]:
     """An image, written to memory before anything reads it; also under `jax.vmap`.
 
     XLA behavior: the code that makes an image is fused with each of its readers, and runs once for every byte of a
-    stack of frames or every tap of a filter, ten times and more. On accelerators a barrier prevents that, on CPUs a
-    conditional. Its predicate is always false: packed colors have 24 bits, other images hold numbers of about 1.
+    stack of frames or every tap of a filter, ten times or more. On accelerators a barrier prevents that, on CPUs a
+    conditional. Its predicate is always false: packed colors have 24 bits, values of other images are about 1.
     Remove when: as for `materialize_if`.
     """
 

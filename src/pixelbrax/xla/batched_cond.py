@@ -1,7 +1,7 @@
-"""A conditional that stays one under `jax.vmap`: only those elements of a batch that need the result compute it.
+"""A conditional that remains one under `jax.vmap`: only those elements of a batch that need the result compute it.
 
 What JAX does: under `jax.vmap`, `lax.cond` with a batched predicate becomes `select`, and every element of the batch
-computes both branches. For a reset, which MJX's engines take most of a step for, every step would cost two.
+computes both branches. A reset of MJX's engines takes most of a step, so every step would cost two.
 Seen with: every version; it is how `vmap` is defined.
 Shown by: `benchmarks/resets.py` (docs/results.md), "only where an episode ended".
 Remove when: JAX has a batched conditional that gathers the elements of each branch.
@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-# Elements computed together. Few need it at the same time, and what is computed beyond those is wasted.
+# Elements computed together. Few need the result at the same time; computing more is wasted.
 _TOGETHER = 8
 
 
@@ -33,8 +33,8 @@ def call_where(
       function: a function of a pytree of arrays; it returns another.
       needed: whether this element needs the result.
       inputs: of this element, such as its PRNG key.
-      shares_arrays: whether a result of these shapes has arrays that belong to the whole batch. No element can be taken
-        out of such a batch: the function is then called for all of it if any element needs it.
+      shares_arrays: whether a result of these shapes has arrays shared by the whole batch. Elements of such a batch
+        cannot be computed separately: the function is then called for the whole batch if any element needs it.
     """
     shapes = jax.eval_shape(function, inputs)
 
@@ -61,7 +61,7 @@ def call_where(
 
         def some(carry: tuple[Array, Any]) -> tuple[Array, Any]:
             waiting, result = carry
-            chosen = jnp.nonzero(waiting, size=together, fill_value=size)[0]  # beyond the batch where fewer wait
+            chosen = jnp.nonzero(waiting, size=together, fill_value=size)[0]  # out of bounds where fewer wait
             these = jax.tree.map(lambda x: x[jnp.minimum(chosen, size - 1)], inputs)
             computed = jax.vmap(function)(these)
             result = jax.tree.map(lambda x, new: x.at[chosen].set(new, mode="drop"), result, computed)

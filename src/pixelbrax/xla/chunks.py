@@ -13,12 +13,12 @@ from jaxtyping import Array
 
 from pixelbrax.xla.barriers import materialize_if
 
-# The intermediates of so many elements (pixels) stay in a CPU's cache.
+# The intermediates of this many elements (pixels) stay in a CPU's cache.
 _CHUNK_ELEMENTS = 32 * 64 * 64
 
 
 def chunk_size(batch: int, elements: int) -> int:
-    """How many of `batch` items, each of so many elements, a CPU computes at a time."""
+    """How many of `batch` items, of `elements` elements each, a CPU computes at a time."""
     # A small batch is faster in two parts, with fewer intermediates.
     most = max(1, min(_CHUNK_ELEMENTS // elements, batch // 2))
     # A remainder would be compiled a second time, for its own size.
@@ -33,7 +33,7 @@ def map_in_chunks(function: Callable[..., Any], in_batched: tuple, chunk: int, *
     Remove when: the CPU compiler spreads fusions that end in a dynamic-update-slice over its threads.
 
     Args:
-      function: of a scalar that is always true, for `materialize_if`, and of the arguments of one item.
+      function: takes a scalar that is always true, for `materialize_if`, and the arguments of one item.
       in_batched: marks of the arguments' leaves, as `jax.custom_batching` gives them.
       chunk: how many items are computed at a time.
       *args: pytrees.

@@ -1,6 +1,6 @@
-"""Programs of small vectors and matrices rewritten for GPUs, with one array for each component.
+"""Programs of small vectors and matrices rewritten for GPUs, with one array per component.
 
-What XLA does: on a GPU every matrix product and scatter, and most concatenations, become kernels of their own. On
+What XLA does: on a GPU every matrix product and scatter, and most concatenations, become separate kernels. On
 vectors of three, such a kernel takes longer to launch than to run. Scatters also add in an order that differs from run
 to run. Brax's "spring" and "positional" engines consist of such operations.
 
@@ -19,8 +19,8 @@ and after, where d, f are the columns of a, and h, j the elements of b:
     o:f32[8] = add l n
 
 Only what is known at trace time is used: shapes, and indices that are constants. An operation without a rule here
-(`while`, `cond`, `custom_jvp_call`, random numbers, matrix products along long axes, ...) is done as it was, on arrays
-that are stacked for it and split again. So a missing rule costs speed, never correctness. To add one: an elementwise
+(`while`, `cond`, `custom_jvp_call`, random numbers, matrix products along long axes, ...) stays as it is, on arrays
+that are stacked before and split after it. So a missing rule costs speed, never correctness. To add one: an elementwise
 primitive goes into `_ELEMENTWISE`, a reduction into `_REDUCTIONS`, one that only moves elements into `_MOVES` (written
 for an array of element indices), and a case into the tests' `PROGRAMS`.
 
@@ -97,7 +97,7 @@ _MOVES: dict[str, Callable[[np.ndarray, Sequence[int], dict[str, Any]], np.ndarr
 
 
 def by_component(function: Function) -> Function:
-    """A function of pytrees of arrays with the same results up to rounding, in the form that suits GPUs."""
+    """Rewrites a function of pytrees of arrays for GPUs; its results are the same up to rounding."""
 
     @functools.wraps(function)
     def rewritten(*args: Any) -> Any:
@@ -162,7 +162,7 @@ def _folded(eqn: Any, args: list[Parts]) -> Parts | None:
 
 
 def _rearranged(eqn: Any, args: list[Parts]) -> Parts | None:
-    """The result of an operation that only moves elements, if it is known which goes where."""
+    """The result of an operation that only moves elements, if their destinations are known."""
     name, params = eqn.primitive.name, eqn.params
     if name in ("scatter", "scatter-add"):
         return _scattered(eqn, *args)
@@ -264,7 +264,7 @@ def _gathered(shape: Sequence[int], indices: Parts, dims: Any, sizes: Sequence[i
       indices: the gather's start indices, known at trace time or not.
       dims: `lax.GatherDimensionNumbers`.
       sizes: of the slice that is read at each start index.
-      mode: `lax.GatherScatterMode`; others than FILL_OR_DROP clip.
+      mode: `lax.GatherScatterMode`; modes other than FILL_OR_DROP clip.
     """
     if not indices.known:
         return None
@@ -291,7 +291,7 @@ def _gathered(shape: Sequence[int], indices: Parts, dims: Any, sizes: Sequence[i
 def _scattered(eqn: Any, x: Parts, indices: Parts, updates: Parts) -> Parts | None:
     """`scatter-add` as sums in the order of the updates, or `scatter` as the last update; None if indices are unknown.
 
-    A scatter is a gather read backwards: the gather with the same dimensions tells which element each update hits.
+    A scatter is a gather read backwards: the gather with the same dimensions says which element each update hits.
     """
     dims = eqn.params["dimension_numbers"]
     absent = (*dims.inserted_window_dims, *dims.operand_batching_dims)
@@ -328,8 +328,8 @@ def _scan(eqn: Any, args: list[Parts]) -> list[Parts]:
     """A loop whose carry stays split into parts."""
     body = eqn.params["jaxpr"]
     inner = getattr(body, "jaxpr", body)
-    # Scanned inputs and outputs have one axis less inside the body. JAX 0.10 and 0.11 name the counts differently in
-    # the parameters, so they are counted by shapes.
+    # Scanned inputs and outputs have one axis fewer inside the body. JAX 0.10 and 0.11 name the counts differently in
+    # the parameters, so they are counted by shape.
     num_xs = sum(x.aval.shape != y.aval.shape for x, y in zip(eqn.invars, inner.invars, strict=True))
     num_ys = sum(x.aval.shape != y.aval.shape for x, y in zip(eqn.outvars, inner.outvars, strict=True))
     num_carry = len(eqn.outvars) - num_ys

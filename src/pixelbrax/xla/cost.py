@@ -1,8 +1,8 @@
 """What a compiled program costs on an accelerator: kernels and bytes moved, parsed from its HLO text.
 
 What XLA does: its own `cost_analysis()` counts the body of a loop once, however often it runs, and counts no kernels.
-Seen with: jaxlib 0.10.2 and 0.11.2. The text is no stable format: `tests/test_benchmarks.py` compares with programs
-whose cost is known on paper.
+Seen with: jaxlib 0.10.2 and 0.11.2. The text format is not stable: `tests/test_benchmarks.py` compares with programs
+of known cost.
 Used by: `pixelbrax bench` and `benchmarks/cross_compile.py`.
 Remove when: `cost_analysis()` counts kernels, and loops as often as they run.
 """
@@ -34,7 +34,7 @@ def computations(program: Any) -> dict[str, list[str]]:
 
 
 def shape_bytes(shape: str) -> int:
-    """Bytes of an array or tuple whose shape XLA writes so, such as "f32[3,4]{1,0}"."""
+    """Bytes of an array or tuple from its shape in XLA's notation, such as "f32[3,4]{1,0}"."""
     total = 0
     for kind, numbers in re.findall(r"([a-z]+\d*)\[([\d,]*)\]", re.sub(r"/\*.*?\*/", "", shape)):
         count = 1

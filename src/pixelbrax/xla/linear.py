@@ -1,13 +1,13 @@
 """Linear systems solved without LAPACK, where batched LAPACK calls can deadlock.
 
 What jaxlib does: on CPU it splits a large batch of LAPACK calls into tasks for XLA's thread pool, and waits for them on
-a thread of that pool. When as many such calls run at once as the pool has threads, they all wait forever.
+a thread of that pool. When as many such calls run at once as the pool has threads, they deadlock.
 
 What this does: while an engine is traced, `jax.scipy.linalg`'s functions that Brax and MJX call are replaced by loops
-over columns. For the small matrices of a body these take no longer than LAPACK.
+over columns. For the small matrices of a body these are no slower than LAPACK.
 
 Seen with: jaxlib 0.10, with the same solves as MJX's on two CPU devices with two threads. Affected are the versions
-from 0.10.0 to, at the latest, the one before 0.11.2 (jax-ml/jax 859992407d took it back).
+from 0.10.0 to, at the latest, the one before 0.11.2 (jax-ml/jax 859992407d reverted it).
 Tested by: `tests/xla/test_linear.py`, against LAPACK in float64, and that batched programs call no LAPACK.
 Remove when: `jax>=0.11.2` is required (pyproject.toml).
 """
@@ -33,7 +33,7 @@ def lapack_may_hang() -> bool:
 
 @contextlib.contextmanager
 def without_lapack() -> Iterator[None]:
-    """Where LAPACK can hang, replaces what Brax and MJX call of `jax.scipy.linalg`, while an engine is traced."""
+    """Replaces the functions of `jax.scipy.linalg` that Brax and MJX call, while tracing, where LAPACK can hang."""
     if not lapack_may_hang():
         yield
         return
@@ -83,7 +83,7 @@ def cho_solve(factor_and_lower: tuple[Float[Array, "n n"], bool], b: Float[Array
 
 
 def _substitute(triangle: Float[Array, "n n"], b: Float[Array, "n *k"], reverse: bool = False) -> Float[Array, "n *k"]:
-    """The solution x of triangle x = b: of a lower triangle, or in reverse of an upper one."""
+    """The solution x of triangle x = b by forward substitution, or in reverse by back substitution."""
 
     def row(carry: tuple[Array, Array], i: Array) -> tuple[tuple[Array, Array], None]:
         rest, x = carry

@@ -1,4 +1,4 @@
-"""float32 everywhere, and all of it: no float64 under `JAX_ENABLE_X64=1`, no shortened matrix products on accelerators.
+"""Full float32 everywhere: no float64 under `JAX_ENABLE_X64=1`, no reduced-precision matrix products on accelerators.
 
 What JAX does: with `jax_enable_x64` new arrays are float64. By default, matrix products of float32 on GPUs and TPUs
 keep 10 or 7 bits of the mantissa (TF32, bfloat16), too few for positions.
@@ -21,7 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def in_float32(function: Function) -> Function:
-    """A function that computes in float32 and int32 whatever `jax_enable_x64` is."""
+    """Makes a function compute in float32 and int32, regardless of `jax_enable_x64`."""
 
     @functools.wraps(function)
     def inside(*args: Any, **kwargs: Any) -> Any:
@@ -34,7 +34,7 @@ def in_float32(function: Function) -> Function:
 
 
 def exact(function: Function) -> Function:
-    """A function of an engine in full float32: matrix products too, and none of it in float64.
+    """Makes a function of an engine compute in full float32, including matrix products, and never in float64.
 
     Linear systems are solved without LAPACK where that can hang (`linear.py`).
     """
@@ -49,7 +49,7 @@ def exact(function: Function) -> Function:
 
 
 def check_single(what: str) -> None:
-    """Raises ConfigError where JAX computes in double precision; the message says how to do `what` nevertheless."""
+    """Raises ConfigError where JAX computes in double precision; the message says how to do `what` anyway."""
     if jax.config.jax_enable_x64:
         raise ConfigError(
             f"{what} computes in float32, and JAX is set to double precision (jax_enable_x64): do it inside "
@@ -58,14 +58,14 @@ def check_single(what: str) -> None:
 
 
 def check_float32(what: str, numbers: Any) -> None:
-    """Refuses an environment that someone else made in double precision.
+    """Rejects an environment that was created in double precision.
 
     Args:
-      what: names it.
+      what: its name, for the message.
       numbers: a pytree of its arrays.
 
     Raises:
-      ConfigError: one of them is float64; the message says how to make it.
+      ConfigError: an array is float64; the message says how to create the environment.
     """
     if any(isinstance(leaf, jax.Array) and leaf.dtype == jnp.float64 for leaf in jax.tree.leaves(numbers)):
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""A function for each row of small tables (a scene's geoms) at every pixel, and a pixel's value by its row.
+"""Functions of every row of small tables (a scene's geoms) at every pixel, and a pixel's value by its row.
 
 Both can be written in two ways, and which is faster depends on the device:
 
@@ -21,14 +21,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int32
 
-_FEW_SELECTS = 3  # so many cost an accelerator no more than a gather
+_FEW_SELECTS = 3  # up to this many cost an accelerator no more than a gather
 
 
 def take_rows(leaf: Float[Array, "n *shape"], members: Sequence[int]) -> Float[Array, "m *shape"]:
     """Some rows of an array, in ascending order.
 
-    XLA behavior: a gather by constant indices stays a gather, which is dearer than the slice that serves for rows that
-    follow one another.
+    XLA behavior: a gather by constant indices stays a gather, which costs more than the slice that consecutive rows
+    allow.
     Remove when: XLA turns a gather by consecutive constant indices into a slice.
     """
     if not members:
@@ -40,11 +40,11 @@ def take_rows(leaf: Float[Array, "n *shape"], members: Sequence[int]) -> Float[A
 def map_rows(
     function: Callable[..., Array], leaves: Iterable[Array], members: Sequence[int], *pixels: Any, unrolled: bool
 ) -> list[Array]:
-    """(pixel,) values of a function for each of some rows.
+    """(pixel,) values of a function for each row in `members`.
 
     Args:
-      function: of a row of each leaf, the row's index (int32), and the pixels' arrays. If not unrolled, rows have the
-        axes (row, 1) behind their own, to meet the pixels' axis, and so has the index.
+      function: takes a row of each leaf, the row's index (int32), and the pixels' arrays. If not unrolled, rows and
+        index have trailing axes (row, 1) that broadcast against the pixels' axis.
       leaves: arrays (n, ...).
       members: rows, ascending.
       *pixels: arrays (pixel,) or (), in any structure.
@@ -65,7 +65,7 @@ def select_row(
     *,
     unrolled: bool,
 ) -> Float[Array, " pixel"]:
-    """Each pixel's value by its row's index; pixels without a row get any value.
+    """Each pixel's value by its row's index; pixels without a row get an arbitrary value.
 
     On a CPU a chain of selects is faster than a gather for a few dozen rows; on accelerators only where the values of
     very few rows differ.
@@ -74,7 +74,7 @@ def select_row(
       index: (pixel,) row, or any number where there is none.
       labels: of each row; of rows with equal labels only the first one's value is used.
       values: of each row: (n,), or n arrays (pixel,), which are not gathered from.
-      members: the rows that count, if not all; pixels of others get any value.
+      members: the rows to select from, if not all; pixels of others get an arbitrary value.
       unrolled: see above.
     """
     groups: dict[int, list[int]] = defaultdict(list)
