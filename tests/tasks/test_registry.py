@@ -30,7 +30,7 @@ def test_only_tasks_are_registered(thing):
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("name", "", "a task's name is '': it must be a word"),
+        ("name", "", "a task's name is '': it must be a non-empty string"),
         ("name", 3, "a task's name is 3"),
         ("description", None, "task 'mine' has description None: it must be one line of text"),
         ("backends", "jax", r"task 'mine' has backends 'jax': they must be a tuple of names, such as \('jax',\)"),

@@ -1,4 +1,4 @@
-"""Tasks: which there are, on which engines, and how they are rendered. Data only; engines load when they are needed."""
+"""The built-in tasks: their engines, cameras and colors. Data only; engines are imported on first use."""
 
 from pixelbrax.tasks import brax, dmc  # noqa: F401  (they register their tasks)
 from pixelbrax.tasks.camera import CameraSpec

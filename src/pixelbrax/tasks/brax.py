@@ -1,4 +1,4 @@
-"""The tasks of `brax.envs`, and two of Brax's paper that it no longer has (fetch, grasp)."""
+"""The tasks of `brax.envs`, and two of the Brax paper that Brax no longer has (fetch, grasp)."""
 
 import copy
 import functools
@@ -14,7 +14,7 @@ _RED, _BLUE = (0.85, 0.12, 0.12), (0.15, 0.35, 0.95)
 
 
 def _load(name: str, backend: str, **settings) -> Physics:
-    from pixelbrax.physics import make_brax_physics  # the engine is loaded when it is needed
+    from pixelbrax.physics import make_brax_physics  # imported on first use
 
     physics = make_brax_physics(name, backend, **settings)
     physics.mj_model = copy.copy(physics.mj_model)  # a palette changes what is rendered, not what is simulated
@@ -107,11 +107,11 @@ _add(
     backends=("generalized",),
 )
 _add("walker2d", "walk with a planar two-legged body", _SIDE, Sizes(actions=6, state=17, dt=0.008))
-# Brax v1's two tasks of targets. The engine on which Brax published them was position-based.
+# Brax v1's two tasks with targets. Brax published them on a position-based engine.
 _add(
     "fetch",
     "run to a target with a boxy dog, and on to the next",
-    # The target may be 17 m away, and 34 m after the first hit: the closest view that has it and the dog.
+    # The target may be 17 m away, and 34 m after the first hit: the closest view that shows it and the dog.
     CameraSpec(offset=(0.0, -7.0), height=8.5, target_height=0.8, fovy=40.0, also="target"),
     Sizes(actions=10, state=101, dt=0.02),
     default="positional",

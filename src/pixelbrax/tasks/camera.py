@@ -1,4 +1,4 @@
-"""Cameras of tasks whose models have none that fits. Plain data."""
+"""Cameras for tasks whose models have no suitable one. Plain data."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +15,10 @@ class CameraSpec:
     Attributes:
       offset: x and y of the camera relative to the followed body (to the world's origin without one), meters.
       height: z of the camera, meters.
-      target_height: z of the point that it looks at, meters.
+      target_height: z of the point it looks at, meters.
       fovy: vertical field of view, degrees, above 0 and below 180.
       body: MJCF name of the followed body, or None.
-      target: x and y of the point that it looks at, relative to the followed body (or the world's origin), meters.
+      target: x and y of the point it looks at, relative to the followed body (or the world's origin), meters.
       also: MJCF name of a second body that stays in view. The camera then follows the midpoint of the two bodies and
         backs off as they separate: half of their distance is added to the half-width of the view.
     """
@@ -32,10 +32,10 @@ class CameraSpec:
     also: str | None = None
 
     def __post_init__(self):
-        """Checks the numbers.
+        """Checks the values.
 
         Raises:
-          ConfigError: one is not finite or out of range, or the camera is at the point that it looks at.
+          ConfigError: a value is not finite or out of range, or the camera is at the point it looks at.
         """
         for name in ("offset", "target"):
             object.__setattr__(self, name, _pair(f"the camera's {name}", getattr(self, name)))
@@ -48,7 +48,7 @@ class CameraSpec:
             raise ConfigError(f"the camera's body is {self.body!r}: it must be the name of a body, or None")
         if self.also is not None and (self.body is None or not isinstance(self.also, str)):
             raise ConfigError(
-                f"the camera's also is {self.also!r}: it must be the name of a second body, and needs body, or None"
+                f"the camera's also is {self.also!r}: it must be None, or the name of a second body if body is given"
             )
         if (*self.offset, self.height) == (*self.target, self.target_height):
             raise ConfigError(

@@ -8,7 +8,7 @@ from pixelbrax.tasks.registry import Sizes, Task, register
 
 
 def _load(name: str, backend: str, **settings) -> Physics:
-    from pixelbrax.physics import make_playground_physics  # the engine is loaded when it is needed
+    from pixelbrax.physics import make_playground_physics  # imported on first use
 
     return make_playground_physics(name, backend, **settings)
 

@@ -1,4 +1,4 @@
-"""Colors of a task's model, chosen so that agents can tell body, floor and sky apart."""
+"""Colors of a task's model, chosen so that agents can distinguish body, floor and sky."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class Palette:
     body.
 
     Attributes:
-      body: color of all geoms but planes.
+      body: color of all geoms except planes.
       floor: colors of the two cells of a plane's checker.
       sky_up, sky_down: ends of the sky's gradient; the horizon is in the middle. A sky cannot be added to a compiled
         model, so `PixelEnv` renders it where the model has none.
@@ -46,7 +46,7 @@ class Palette:
         """Checks the colors.
 
         Raises:
-          ConfigError: one is not red, green and blue from 0 to 1, or something has another form.
+          ConfigError: a color is not red, green and blue from 0 to 1, or a field has the wrong form.
         """
         for name in ("body", "sky_up", "sky_down"):
             check_color(f"the palette's {name}", getattr(self, name))
@@ -81,7 +81,7 @@ class Palette:
 
 
 def _flatten(model: mujoco.MjModel, body: int, radius: float) -> None:
-    """Replaces a body's geoms by a disc on the ground; the body must not rotate or rise."""
+    """Replaces a body's geoms with a disc on the ground; the body must not rotate or rise."""
     geoms = model.geom_bodyid == body
     model.geom_type[geoms] = _CYLINDER
     model.geom_size[geoms] = (radius, _DISC_HEIGHT / 2, 0.0)
@@ -90,7 +90,7 @@ def _flatten(model: mujoco.MjModel, body: int, radius: float) -> None:
 
 
 def _body(model: mujoco.MjModel, name: str) -> int:
-    """Id of a body; raises ConfigError if there is none of that name."""
+    """Id of a body; raises ConfigError if there is none with that name."""
     names = [model.body(i).name for i in range(model.nbody)]
     if name not in names:
         raise ConfigError(f"the model has no body {name!r} for the palette to color: it has {', '.join(names[1:])}")

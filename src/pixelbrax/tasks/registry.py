@@ -36,8 +36,8 @@ class Task:
       backends: names of the engines it runs on; the first is the default.
       load: makes the physics on one of `backends`; other keywords go to the engine.
       camera: the default camera; a name or a number is a camera of the model.
-      palette: its colors, and a floor without end; None leaves all as MuJoCo draws the model.
-      sizes: for `pixelbrax list`; None says nothing.
+      palette: its colors, and an infinite floor; None keeps the model's colors and floor.
+      sizes: for `pixelbrax list`; None if unknown.
     """
 
     name: str
@@ -52,10 +52,10 @@ class Task:
         """Checks the types of the fields.
 
         Raises:
-          ConfigError: one has another type.
+          ConfigError: a field has the wrong type.
         """
         if not isinstance(self.name, str) or not self.name:
-            raise ConfigError(f"a task's name is {self.name!r}: it must be a word")
+            raise ConfigError(f"a task's name is {self.name!r}: it must be a non-empty string")
         if isinstance(self.backends, str) or not all(isinstance(name, str) for name in self.backends):
             raise ConfigError(
                 f"task {self.name!r} has backends {self.backends!r}: they must be a tuple of names, such as ('jax',)"
@@ -80,7 +80,7 @@ class Task:
         return {"sky": (self.palette.sky_down, self.palette.sky_up), "infinite_planes": True}
 
     def load_physics(self, backend: str | None = None, **engine_kwargs: Any) -> "Physics":
-        """The task's physics, in its colors.
+        """The task's physics, with the task's colors.
 
         Args:
           backend: one of `backends`; by default the first.
@@ -88,7 +88,7 @@ class Task:
 
         Raises:
           ConfigError: the task does not run on that backend, an engine setting is unknown, or the engine is not
-          installed.
+            installed.
         """
         backend = backend or self.backends[0]
         if backend not in self.backends:
@@ -111,7 +111,7 @@ def register(task: Task) -> None:
     """Adds a task, under its name, to `pixelbrax.make` and the command line.
 
     Raises:
-      ConfigError: a task of that name exists, or it is no `Task`.
+      ConfigError: a task with that name exists, or `task` is not a `Task`.
     """
     if not isinstance(task, Task):
         raise ConfigError(f"register takes a pixelbrax.Task, not {task!r:.80}")
