@@ -1,4 +1,4 @@
-"""Physics engines behind one protocol, `Physics`. An engine is imported when its name is first asked for."""
+"""Physics engines behind one protocol, `Physics`. An engine is imported when its name is first accessed."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

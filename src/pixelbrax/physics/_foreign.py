@@ -1,4 +1,4 @@
-"""Environments of Brax and MuJoCo Playground: which are refused, and their states as `PhysicsState`."""
+"""Environments of Brax and MuJoCo Playground: checks, and their states as `PhysicsState`."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
@@ -28,12 +28,12 @@ _TRACES = {"truncation": "ends by time", "first_pipeline_state": "resets itself"
 
 
 def refuse_wrappers(env: Any) -> None:
-    """Refuses environments that reset, time or vectorize themselves, also inside other wrappers.
+    """Rejects environments with a wrapper, at any depth, that resets, times or vectorizes them.
 
     A time limit would appear as termination, and an episode's last image would be the first of the next.
 
     Raises:
-      ConfigError: it does; the message says how to wrap the environment inside.
+      ConfigError: there is such a wrapper; the message says how to wrap the inner environment.
     """
     chain = list(_chain(env))
     for layer in chain:
@@ -50,8 +50,8 @@ def state_spec(env: Any, action_size: int) -> Any:
       action_size: length of an action.
 
     Raises:
-      ConfigError: one of them fails, their states differ in structure, or the environment resets, times or vectorizes
-        itself.
+      ConfigError: `reset` or `step` fails, their states differ in structure, or the environment resets, times or
+        vectorizes itself.
     """
     name, chain = type(env).__name__, list(_chain(env))
     key = jax.ShapeDtypeStruct((2,), jnp.uint32)
@@ -74,7 +74,7 @@ def physics_state(state: Any, spec: Any) -> PhysicsState:
 
     Args:
       state: after a reset or a step.
-      spec: its shapes and dtypes after a step, to which it is cast: those after a reset differ in places.
+      spec: shapes and dtypes after a step, to which the state is cast; after a reset some differ.
     """
     state = jax.tree.map(lambda x, spec: jnp.broadcast_to(x, spec.shape).astype(spec.dtype), state, spec)
     return PhysicsState(
@@ -118,7 +118,7 @@ def _name(layer: Any, kind: type) -> str:
 
 
 def _refusal(what: str, chain: list[Any]) -> str:
-    """The message; it repeats the settings of the wrappers as keywords of `pixelbrax.wrap`."""
+    """The error message, with the wrappers' settings as keywords of `pixelbrax.wrap`."""
     settings = ""
     for layer in chain:
         own = getattr(layer, "__dict__", {})
@@ -128,9 +128,9 @@ def _refusal(what: str, chain: list[Any]) -> str:
         if "DomainRandomization" in type(layer).__name__:
             settings += ", randomization_fn=..."
     plain = type(chain[-1]).__name__
-    inside = f"pixelbrax.wrap(env.unwrapped{settings})" if len(chain) > 1 else "one environment that does not"
+    inside = f"pixelbrax.wrap(env.unwrapped{settings})" if len(chain) > 1 else "one that does not"
     made = f"; `brax.envs.get_environment` makes a plain {plain}" if _is_brax(chain[-1]) else ""
-    return f"{what}, as the result of pixelbrax.wrap does: wrap the plain environment, {inside}{made}"
+    return f"{what}; pixelbrax.wrap takes care of that: wrap the plain environment, {inside}{made}"
 
 
 def _is_brax(env: Any) -> bool:

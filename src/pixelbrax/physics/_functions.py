@@ -1,4 +1,4 @@
-"""Users' functions traced before anything is compiled, so that their errors are reported at once."""
+"""Traces users' functions before anything is compiled, so that their errors are reported at once."""
 
 import functools
 import inspect
@@ -38,7 +38,7 @@ def called(form: str, function: Callable[..., Any], *args: Any) -> Any:
       *args: pytrees of arrays, whose values it sees, or of `jax.ShapeDtypeStruct`s, which are traced.
 
     Raises:
-      ConfigError: it is no function, takes other arguments, or fails; the message has its name, the reason, and its
+      ConfigError: it is not a function, takes other arguments, or fails; the message has its name, the reason, and its
         signature or the line that failed.
     """
     name = form.partition("(")[0]
@@ -73,7 +73,7 @@ def array(form: str, result: Any, ndim: int, boolean: bool = False) -> Any:
       boolean: whether it must be a bool.
 
     Raises:
-      ConfigError: it is no array, or has another rank or dtype.
+      ConfigError: it is not an array, or has another rank or dtype.
     """
     name, wanted = form.partition("(")[0], "a scalar" if ndim == 0 else "a vector"
     if not isinstance(result, jax.ShapeDtypeStruct):

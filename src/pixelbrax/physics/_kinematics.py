@@ -1,4 +1,4 @@
-"""Forward kinematics, for engines whose own function for it does not compose with JAX's transformations."""
+"""Forward kinematics, for engines whose own implementation does not compose with JAX's transformations."""
 
 from typing import Any
 

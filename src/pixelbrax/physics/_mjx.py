@@ -32,14 +32,14 @@ def body_pose(
 ) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
     """World positions (meters) and rotation matrices of all bodies at the data's `qpos`.
 
-    A step leaves `data.xpos` as of before its last integration, so poses are computed from `qpos` again.
+    After a step, `data.xpos` is that before the last integration, so poses are recomputed from `qpos`.
     """
     return forward_kinematics(mj_model, model, data.qpos, data.mocap_pos, data.mocap_quat)
 
 
 @contextlib.contextmanager
 def quiet_mujoco():
-    """Drops MuJoCo's warnings about outdated attributes in MJCF files, which it would also write to a log file."""
+    """Suppresses MuJoCo's warnings about outdated attributes in MJCF files, which would also go to a log file."""
     previous = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(lambda message: None)
     try:

@@ -1,4 +1,4 @@
-"""Weights of a reward's terms in environments of other libraries: where they are, and copies with others.
+"""Reward weights of environments from other libraries: where to find them, and copies with other weights.
 
 An environment may have `reward_weights`, a dict of numbers that its `step` reads. Otherwise two conventions are known:
 Brax's, attributes such as `_ctrl_cost_weight` and `_healthy_reward` (keywords of its constructors, except the
@@ -17,12 +17,12 @@ from pixelbrax.physics._foreign import copied
 RewardWeights = Mapping[str, float | Float[Array, ""]]
 
 _ENDINGS = ("_weight", "_reward")
-# Brax 0.14.2's ant takes a weight of contact costs and has no such costs. Remove when it has them.
+# Brax 0.14.2's ant takes a contact cost weight but has no contact costs. Remove when it has them.
 _NEVER_READ = {("brax.envs.ant", "_contact_cost_weight")}
 
 
 def reward_weights_of(env: Any) -> dict[str, float]:
-    """The weights of an environment's reward, by their names; empty if it has none that are known."""
+    """The weights of an environment's reward, by name; empty if none are known."""
     base = env.unwrapped
     if isinstance(own := getattr(base, "reward_weights", None), Mapping):
         return {name: float(value) for name, value in own.items()}
@@ -37,14 +37,14 @@ def reward_weights_of(env: Any) -> dict[str, float]:
 
 
 def with_weights(env: Any, weights: RewardWeights) -> Any:
-    """A copy of an environment, in all its wrappers, whose reward has these of its weights; the others stay."""
+    """A copy of an environment and its wrappers with these reward weights; the others stay."""
 
     def change(base: Any) -> None:
         if isinstance(own := getattr(base, "reward_weights", None), Mapping):
             base.reward_weights = {**own, **weights}
         elif _scales(base) is not None:
             config = base._config.copy_and_resolve_references()
-            with config.unlocked(), config.ignore_type():  # a traced weight is no float
+            with config.unlocked(), config.ignore_type():  # a traced weight is not a float
                 config.reward_config.scales.update(weights)
             base._config = config
         else:
@@ -58,12 +58,12 @@ def check_weights(what: str, weights: Mapping[str, Any], known: Mapping[str, flo
     """The weights as a dict.
 
     Args:
-      what: whose reward it is, for messages.
+      what: name of the environment or function with that reward, for messages.
       weights: numbers, or () arrays, which may be traced.
       known: all weights of that reward.
 
     Raises:
-      ConfigError: a name is unknown, or a weight is no single number.
+      ConfigError: a name is unknown, or a weight is not a single number.
     """
     if not known and weights:
         raise ConfigError(f"{what} has no reward weights: leave out {next(iter(weights))!r}")

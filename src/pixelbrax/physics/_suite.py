@@ -1,6 +1,6 @@
 """The DeepMind Control Suite's own simulation settings, where those of MuJoCo Playground's port differ.
 
-For speed, Playground takes fewer solver iterations, leaves out implicit damping (MuJoCo's `eulerdamp`), uses other
+For speed, Playground uses fewer solver iterations, leaves out implicit damping (MuJoCo's `eulerdamp`), uses other
 integrators or timesteps for some models, and gives the fish another torso. The settings here are those of dm_control
 1.0.50 (`benchmarks/suite_physics.py` compares both with it).
 """

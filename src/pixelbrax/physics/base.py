@@ -62,7 +62,7 @@ class Physics(Protocol):
 
     @property
     def cheap_reset(self) -> bool:
-        """Whether a reset costs so little that one can be computed in every step, and mostly dropped."""
+        """Whether a reset is cheap enough to compute in every step and mostly discard."""
         ...
 
     def with_model(self, model: Any) -> "Physics":
@@ -71,14 +71,14 @@ class Physics(Protocol):
 
     @property
     def reward_weights(self) -> Mapping[str, float]:
-        """Default weights of the reward's terms, by their names; empty if the reward has none."""
+        """Default weights of the reward's terms, by name; empty if the reward has none."""
         ...
 
     def with_reward_weights(self, weights: Mapping[str, float | Float[Array, ""]]) -> "Physics":
-        """A copy with other weights of the reward, which may be traced; weights not given stay.
+        """A copy with other reward weights, which may be traced; weights not given stay.
 
         Raises:
-          ConfigError: the reward has no weight of that name; the message names those it has.
+          ConfigError: the reward has no weight with that name; the message lists those it has.
         """
         ...
 
@@ -112,7 +112,7 @@ def checked_action(action: Any, action_size: int) -> Float[Array, " action_size"
       action_size: its length.
 
     Raises:
-      ConfigError: it has another shape, which arithmetic would silently broadcast, or is no array of numbers.
+      ConfigError: it has another shape, which arithmetic would silently broadcast, or is not an array of numbers.
     """
     try:
         array = action if isinstance(action, jax.Array) else np.asarray(action)

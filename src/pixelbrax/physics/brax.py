@@ -1,4 +1,4 @@
-"""Environments of Brax on any of its backends: those of `brax.envs`, and other people's own."""
+"""Environments of Brax on any of its backends: those of `brax.envs`, and custom ones."""
 
 import contextlib
 import copy
@@ -36,7 +36,7 @@ _OF_VECTORS = ("spring", "positional")  # compute on vectors and quaternions; th
 
 @contextlib.contextmanager
 def quiet_brax() -> Iterator[None]:
-    """Drops the warnings of Brax (no longer maintained) and of MuJoCo when a system is loaded."""
+    """Suppresses the warnings of Brax (no longer maintained) and of MuJoCo when a system is loaded."""
     with warnings.catch_warnings(), quiet_mujoco():
         warnings.simplefilter("ignore")
         yield
@@ -92,7 +92,7 @@ _FLUID_LOCK = threading.RLock()
 
 @contextlib.contextmanager
 def _fluids_on_current_jax(env: PipelineEnv) -> Iterator[None]:
-    """Inside it, Brax 0.14.2's fluid forces (swimmer) can be traced on JAX >= 0.10, whose `jnp.clip` lost two keywords.
+    """Lets Brax 0.14.2's fluid forces (swimmer) be traced on JAX >= 0.10, which removed two keywords of `jnp.clip`.
 
     Remove when: a Brax release calls `jnp.clip` with `min` and `max` in `brax/fluid.py`.
     """
@@ -115,8 +115,8 @@ _NUMERICS = {
     "spring_mass_scale": 0.5,
     "spring_inertia_scale": 1,
 }
-"""The `<custom>` numerics that Brax's "spring" and "positional" engines need most, with values to start from. These lie
-between those of Brax's own models (ant, halfcheetah, humanoid, ...)."""
+"""The `<custom>` numerics that Brax's "spring" and "positional" engines need most, with values to start from, which
+lie between those of Brax's own models (ant, halfcheetah, humanoid, ...)."""
 _DEFAULTS = (2000, 1000, 0, 0, 0, 0)  # the defaults of `brax.io.mjcf`, in the same order
 
 
@@ -153,8 +153,8 @@ class BraxPhysics:
             small vectors.
 
         Raises:
-          ConfigError: it is no Brax environment whose system was loaded from MJCF; it was made in double precision; it
-            fails; or it resets, times or vectorizes itself.
+          ConfigError: it is not a Brax environment whose system was loaded from MJCF; it was made in double precision;
+            it fails; or it resets, times or vectorizes itself.
         """
         refuse_wrappers(env)
         base = getattr(env, "unwrapped", env)
@@ -178,7 +178,7 @@ class BraxPhysics:
 
     @property
     def facts(self) -> dict[str, str]:
-        """The engine and the class of the environment, for people."""
+        """The engine and the environment's class, human-readable."""
         return {"engine": f"Brax {self._base.backend}", "environment": qualified_name(self._base)}
 
     @property
@@ -203,7 +203,7 @@ class BraxPhysics:
     def _use(self, env: Any) -> None:
         self._env: Any = env
         self._base = cast(PipelineEnv, env.unwrapped)
-        # Rewriting takes seconds; `jax.jit` keeps the result.
+        # Rewriting takes seconds; `jax.jit` caches the result.
         self._step = jax.jit(by_component(env.step)) if self._componentwise else env.step
 
     @exact

@@ -37,7 +37,7 @@ _NOISE = 0.01  # scale of the default noise of initial states: radians or meters
 
 
 def load_model(source: Source) -> mujoco.MjModel:
-    """The compiled model of an MJCF file or a specification; a model is returned as it is.
+    """The compiled model of an MJCF file or a specification; a model is returned unchanged.
 
     Raises:
       ConfigError: there is no such file, or MuJoCo cannot compile it; the message names the file and MuJoCo's reason.
@@ -63,7 +63,7 @@ class MjcfPhysics:
     Actions in [-1, 1] are scaled to the control range of actuators that have one, and passed to the others unchanged.
     """
 
-    cheap_reset = False  # a reset solves for the initial accelerations, which is most of a step
+    cheap_reset = False  # a reset solves for the initial accelerations, which costs most of a step
 
     @in_float32
     def __init__(
@@ -89,11 +89,11 @@ class MjcfPhysics:
             it adds a little noise to positions and velocities.
           observe_fn: data -> (obs_size,); by default qpos and qvel.
           control_dt: seconds an action lasts, a multiple of the model's timestep; by default one timestep.
-          reward_weights: weights of the reward's terms by name. They can change later without compiling again.
+          reward_weights: weights of the reward's terms by name. They can change later without recompilation.
           implementation: MJX's "jax", or "warp" on an NVIDIA GPU.
 
         Raises:
-          ConfigError: the model or a number cannot be used; or a function takes other arguments, fails, or returns
+          ConfigError: the model or a setting is invalid; or a function takes other arguments, fails, or returns
             something else.
         """
         check_implementation(implementation)
@@ -127,7 +127,7 @@ class MjcfPhysics:
 
     @property
     def facts(self) -> dict[str, str]:
-        """The engine and the functions, for people."""
+        """The engine and the functions, human-readable."""
         functions = {
             "reward_fn": self._reward_fn,
             "terminate_fn": self._terminate_fn,
@@ -184,7 +184,7 @@ class MjcfPhysics:
         )
 
     def _add_noise(self, key: Array, data: Any) -> Any:
-        # All coordinates but quaternions: hinges, slides, and positions of free joints.
+        # All coordinates except quaternions: hinges, slides, and positions of free joints.
         model = self.mj_model
         plain = np.ones(model.nq, bool)
         for kind, start in zip(model.jnt_type, model.jnt_qposadr, strict=True):

@@ -1,4 +1,4 @@
-"""Environments of MuJoCo Playground, and other people's own `MjxEnv`s."""
+"""Environments of MuJoCo Playground, and custom `MjxEnv`s."""
 
 import contextlib
 import copy
@@ -59,10 +59,10 @@ def make_playground_physics(name: str, implementation: str, suite: bool = False,
 
 
 def _with_weightless_targets(model: mujoco.MjModel) -> mujoco.MjModel:
-    """A copy for rendering, whose cameras that follow a center of mass are where the suite's are.
+    """A copy for rendering, in which cameras that follow a center of mass are where the suite's are.
 
     The suite's targets belong to the world and have no mass. Playground makes them bodies, whose mass affects only that
-    center: the fish was out of sight in one episode of eight.
+    center: the fish was outside the image in one episode of eight.
     """
     model = copy.copy(model)
     targets = model.body_mocapid >= 0
@@ -82,7 +82,7 @@ def _flat_names(config: Any) -> list[str]:
 
 @contextlib.contextmanager
 def _old_names_of_mujoco() -> Iterator[None]:
-    """Inside it, Playground 0.2's reacher loads: it compares versions as strings, so that 3.17 is before 3.3.
+    """Lets Playground 0.2's reacher load, which compares versions as strings, so that 3.17 is before 3.3.
 
     Remove when: a Playground release compares them as numbers, or no longer calls `MjSpec.find_body`.
     """
@@ -125,7 +125,7 @@ class PlaygroundPhysics:
 
     @property
     def facts(self) -> dict[str, str]:
-        """The engine and the class of the environment, for people."""
+        """The engine and the environment's class, human-readable."""
         engine = f"MJX ({self._env.mjx_model.impl.value})"
         return {"engine": engine, "environment": qualified_name(self._env.unwrapped)}
 

@@ -1,4 +1,4 @@
-"""Domain randomization: models that differ from episode to episode, by functions in the form of Brax and Playground."""
+"""Domain randomization: model parameters sampled per episode, by functions in the form of Brax and Playground."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -26,14 +26,14 @@ class Randomizer:
         """Traces the function to see which parameters it changes; without a function there are none.
 
         Raises:
-          ConfigError: the function returns something else than a model and its axes, or changes nothing.
+          ConfigError: the function returns something other than a model and its axes, or changes nothing.
         """
         self._physics = physics
         self._function = function
         if function is None:
             return
         model = physics.model
-        # A task's own colors are in the MuJoCo model alone; the function starts from the colors that are rendered.
+        # A task's own colors are only in the MuJoCo model; the function starts from the colors that are rendered.
         if getattr(model, "geom_rgba", None) is not None:
             model = model.replace(geom_rgba=jnp.asarray(physics.mj_model.geom_rgba[: len(model.geom_rgba)]))
         self._model = model
@@ -72,7 +72,7 @@ class Randomizer:
         return [name for name, (i, _) in self._changed.items() if jnp.issubdtype(self._leaves[i].dtype, jnp.floating)]
 
     def scaled(self, sampled: dict[str, Array], ranges: Mapping[str, Array | float]) -> dict[str, Array]:
-        """The parameters with their distances from the model's own multiplied.
+        """The sampled parameters, with their distances from the model's own values scaled.
 
         Args:
           sampled: as `sample` gives them.
@@ -109,7 +109,7 @@ class Randomizer:
         model = called(_FORM, trace, self._model, jax.ShapeDtypeStruct((1, 2), jnp.uint32))
         in_axes, computed = returned[0]
         if jax.tree.structure(model) != self._structure:
-            raise ConfigError("randomization_fn returns a model of another structure than the one it is given")
+            raise ConfigError("randomization_fn returns a model with another structure than the one it is given")
         try:
             shared = -1
             axes = jax.tree.map(

@@ -1,4 +1,4 @@
-"""Recorded motion played back: pictures of a model without compiling an engine. For tests and benchmarks."""
+"""Recorded motion, played back to render a model without compiling an engine. For tests and benchmarks."""
 
 from typing import Any
 

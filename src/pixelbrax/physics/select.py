@@ -1,4 +1,4 @@
-"""Selection between two states, some of whose arrays may belong to a whole batch."""
+"""Selection between two states, some of whose arrays may be shared by a whole batch."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from jaxtyping import Array, Bool
 
 
 def select_state(condition: Bool[Array, ""], if_true: Any, if_false: Any) -> Any:
-    """`jnp.where` on all arrays of two pytrees of one structure.
+    """`jnp.where` on all arrays of two pytrees with the same structure.
 
-    MJX's data select by their own method: Warp keeps the contacts of a whole batch in arrays without an axis for the
-    environments, and those of `if_false` are kept.
+    MJX's data has its own method for this: Warp keeps the contacts of a whole batch in arrays without a batch axis, and
+    those of `if_false` are kept.
     """
 
     def choose(a: Any, b: Any) -> Any:
@@ -21,7 +21,7 @@ def select_state(condition: Bool[Array, ""], if_true: Any, if_false: Any) -> Any
 
 
 def shares_arrays(tree: Any) -> bool:
-    """Whether a state has arrays that belong to a whole batch."""
+    """Whether a state has arrays that are shared by a whole batch."""
     leaves = jax.tree.leaves(tree, is_leaf=_is_mjx_data)
     return any(_is_mjx_data(leaf) and leaf.impl.value == "warp" for leaf in leaves)
 

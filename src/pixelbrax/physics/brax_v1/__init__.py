@@ -1,4 +1,4 @@
-"""Fetch and grasp, two tasks of Brax's paper (arXiv 2106.13281) that Brax no longer has, on its present engines."""
+"""Fetch and grasp, two tasks of the Brax paper (arXiv 2106.13281) that Brax no longer has, on its current engines."""
 
 from pixelbrax.physics.brax_v1.fetch import Fetch
 from pixelbrax.physics.brax_v1.grasp import Grasp

@@ -2,8 +2,8 @@
 
 From Brax v1 (arXiv 2106.13281, section 4, and its `fetch` environment), whose engine Brax no longer has. The body, the
 actions, the observation and the reward are the same. Two things differ:
-  - contacts, between the dog's lower legs and the ground as in Brax v1, follow the rules of the present engines. Parts
-    within a millimeter count as touching; Brax v1 looked for a change of velocity;
+  - contacts, between the dog's lower legs and the ground as in Brax v1, follow the rules of the current engines. Parts
+    within a millimeter count as touching; Brax v1 tested for a change of velocity;
   - the parts in the observation are in the order of the MJCF file.
 """
 
@@ -84,7 +84,7 @@ def fetch_reward(
     *,
     weights: Mapping[str, Any] = REWARD_WEIGHTS,
 ) -> dict[str, Float[Array, ""]]:
-    """The terms of a step's reward, times their weights, and whether the target was hit.
+    """The weighted terms of a step's reward, and whether the target was hit.
 
     Args:
       before: the torso's position before the step, meters.
@@ -106,7 +106,7 @@ def fetch_reward(
 
 
 def random_target(key: Array) -> Float[Array, "3"]:
-    """A position around the origin, meters."""
+    """A random position around the origin, (3,) meters."""
     distance_key, angle_key = jax.random.split(key)
     distance = TARGET_RADIUS + TARGET_DISTANCE * jax.random.uniform(distance_key)
     angle = 2 * np.pi * jax.random.uniform(angle_key)

@@ -2,12 +2,12 @@
 
 From Brax v1 (arXiv 2106.13281, section 4, and its `grasp` environment), whose engine Brax no longer has. The bodies,
 the actions, the observation and the reward are the same. Four things differ:
-  - the palm: Brax v1 set its position, in each step 15 % of the way to the position of the action and at most 0.3 m.
-    Here servos on three slides move it by the same law, so that it has a velocity and obstacles can stop it;
-  - the start: in Brax v1 hand, object and target were in one place, and the first step was a hit. Here the object lies
-    near the origin, the hand is above it, and the target is sampled;
+  - the palm: Brax v1 set its position directly, in each step 15 % of the way to the action's position and at most
+    0.3 m. Here servos on three slides move it by the same law, so that it has a velocity and obstacles can stop it;
+  - the start: in Brax v1 hand, object and target started in one place, and the first step was a hit. Here the object
+    lies near the origin, the hand is above it, and the target is sampled;
   - touching: Brax v1's reward counted the middle links, the palm and the target by mistake; here it counts the four
-    tips. Bodies within a millimeter count as touching; Brax v1 looked for a change of velocity;
+    tips. Bodies within a millimeter count as touching; Brax v1 tested for a change of velocity;
   - the bodies in the observation are in the order of the MJCF file.
 """
 
@@ -66,7 +66,7 @@ class Grasp(PursuitEnv):
         return State(pipeline_state, obs, jnp.zeros(()), jnp.zeros(()), metrics, info)
 
     def step(self, state: State, action: Array) -> State:
-        """Moves sixteen hinges and the palm to where the action says, each over its range, for `CONTROL_DT` seconds."""
+        """Drives sixteen hinges and the palm to the action, scaled to their ranges, for `CONTROL_DT` seconds."""
         before: Any = state.pipeline_state
         wanted = self._low + (self._high - self._low) * (action + 1) / 2
         away = wanted[-3:] - before.x.pos[self._palm]
@@ -127,7 +127,7 @@ def grasp_reward(
     *,
     weights: Mapping[str, Any] = REWARD_WEIGHTS,
 ) -> dict[str, Float[Array, ""]]:
-    """The terms of a step's reward, times their weights, and whether the object hit the target.
+    """The weighted terms of a step's reward, and whether the object hit the target.
 
     Args:
       palm: the palm's position, meters.
@@ -151,7 +151,7 @@ def grasp_reward(
 
 
 def random_target(key: Array) -> Float[Array, "3"]:
-    """A position around and above the origin, meters."""
+    """A random position around and above the origin, (3,) meters."""
     distance_key, angle_key, height_key = jax.random.split(key, 3)
     distance = TARGET_RADIUS + TARGET_DISTANCE * jax.random.uniform(distance_key)
     angle = 2 * np.pi * jax.random.uniform(angle_key)

@@ -1,4 +1,4 @@
-"""Shared by fetch and grasp: a target that is rendered but never touched, and moves elsewhere when it is hit."""
+"""Shared by fetch and grasp: a target that is rendered but not simulated, and moves elsewhere when it is hit."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ from pixelbrax.physics.brax import BraxPhysics, quiet_brax
 
 TARGET = "target"
 CONTROL_DT = 0.02
-"""Seconds that an action lasts."""
+"""Seconds per action."""
 _NEAR = 1e-3  # meters: bodies within it touch; position-based engines separate exact contacts
 
 
@@ -28,7 +28,7 @@ class PursuitEnv(PipelineEnv):
 
     The reward is a sum of terms, each times its weight per step in `reward_weights`; the metrics are the products.
 
-    The target's position is `info["target"]`. The engine's system is without it; `model`, for rendering, has it.
+    The target's position is `info["target"]`. The engine's system leaves it out; `model`, for rendering, has it.
     """
 
     def __init__(self, file: Path, backend: str, reward_weights: dict[str, float]):
