@@ -1,10 +1,10 @@
-"""Whether an accelerator shows what the CPU shows, and shows it again to the bit.
+"""Whether an accelerator renders what the CPU renders, and reproduces its own results bit for bit.
 
 Usage: python benchmarks/agreement.py [--task halfcheetah ...] [--num-envs 64] [--size 64] [--json F]
 
-Both take one step from the same states, some of which end an episode or begin one, and their pictures are compared:
-geoms pixel by pixel, colors where the geoms agree. Then the accelerator plays the same episodes twice. The first of the
-environments is also shown with distractors. At last the accelerator learns twice.
+Both take one step from the same states, some of which end an episode or begin one, and their images are compared:
+segmentation pixel by pixel, colors where it agrees. Then the accelerator plays the same episodes twice. The first task
+is also compared with distractors. Finally the accelerator trains twice.
 """
 
 import argparse
@@ -27,11 +27,11 @@ TASKS = ("halfcheetah", "ant", "walker2d", "humanoid")
 LOOKS = ((), ("dcs/hard",), ("pixelbrax/video",))
 WARM_UP, REPLAYED = 10, 40  # steps before the compared one; steps of the replay
 UPDATES = 3
-BACKEND = "spring"  # the engine whose step is the least of an excuse for a difference
+BACKEND = "spring"  # the engine whose steps should differ least
 
 
 def compare(task: str, distractors: tuple[str, ...], num_envs: int, size: int) -> dict[str, Any]:
-    """One row: shares of pixels that agree, and whether a replay does."""
+    """One row: shares of pixels that agree, and whether a replay is bit-identical."""
     env = pixelbrax.make(
         task, BACKEND, image_size=size, frame_stack=1, distractors=distractors, outputs=("pixels", "segmentation")
     )
@@ -49,7 +49,7 @@ def compare(task: str, distractors: tuple[str, ...], num_envs: int, size: int) -
     cpu, accelerator = jax.devices("cpu")[0], jax.devices()[0]
     key = jax.device_put(jax.random.key(0), cpu)
     state = jax.jit(jax.vmap(env.reset))(jax.random.split(key, num_envs))
-    # Some are soon to end an episode, and some to begin one.
+    # Some are about to end an episode, and some to begin one.
     soon = env.episode_length - WARM_UP - 1 + jnp.arange(num_envs) % 4
     state = replace(state, info=state.info | {"steps": jnp.where(jnp.arange(num_envs) % 2 == 0, soon, 0)})
     *_, state = play(state, key, WARM_UP)
@@ -71,7 +71,7 @@ def compare(task: str, distractors: tuple[str, ...], num_envs: int, size: int) -
 
 
 def learn_twice(num_envs: int, size: int) -> dict[str, Any]:
-    """Whether a program that learns comes to the same parameters again."""
+    """Whether training twice gives the same parameters."""
     preset = load_preset("ppo-gpu")
     seen, agent_config = preset.environment, replace(preset.agent, num_envs=num_envs, num_minibatches=4)
     _, agent = replace(preset, environment=replace(seen, image_size=size), agent=agent_config).build()
@@ -92,7 +92,7 @@ def _digest(tree: Any) -> str:
 
 
 def main() -> None:
-    """Prints a table, and writes it if asked, row by row."""
+    """Prints a table, and writes it row by row if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", "--env", nargs="+", default=list(TASKS))
     parser.add_argument("--num-envs", type=int, default=64)

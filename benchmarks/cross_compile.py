@@ -1,11 +1,11 @@
-"""What XLA makes of the programs on an NVIDIA GPU, without one: kernels, memory, traffic and instructions.
+"""What XLA compiles for an NVIDIA GPU, without having one: kernels, memory, traffic and instructions.
 
 Usage: python benchmarks/cross_compile.py [--render TASK ...] [--step TASK ...] [--update PRESET ...] [--json FILE]
 
-Needs `pip install 'jax[cuda13]'` in an environment of its own. Nothing is run, so it tells no speeds; and XLA, which
-tries libraries' algorithms on a card that is there, here takes them as they come. `--instructions` counts those of the
-kernels that draw, or of the largest. It wants `cuobjdump` (in Triton's wheel), and for as long as it runs stands in for
-the `ptxas` that is installed with JAX, to keep what that makes.
+Needs `pip install 'jax[cuda13]'` in a separate environment. Nothing is run, so no speed is measured; and XLA, which
+autotunes library algorithms on a card that is present, here takes its defaults. `--instructions` counts those of the
+kernels that render, or of the largest. It needs `cuobjdump` (in Triton's wheel), and while it runs it replaces the
+`ptxas` that is installed with JAX by a wrapper that keeps the output.
 """
 
 import argparse
@@ -50,7 +50,7 @@ _PTXAS_APART = "--xla_gpu_enable_libnvptxcompiler=false --xla_gpu_enable_libnvji
 
 
 def compiled(function: Callable[..., Any], card: str, *shapes: Any) -> Any:
-    """The function for these shapes, compiled for a card that need not be there."""
+    """The function for these shapes, compiled for a card that need not be present."""
     topology = topologies.get_topology_desc(platform="cuda", target_config=CARDS[card], topology="1x1x1")
     mesh = topologies.make_mesh(topology, (1,), ("device",))
     everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
@@ -59,7 +59,7 @@ def compiled(function: Callable[..., Any], card: str, *shapes: Any) -> Any:
 
 
 def pixel_kernels(program: Any, about: dict[str, Any]) -> list[str]:
-    """Of a renderer, the kernels that compute something for every pixel; a thread has four, by XLA's loops."""
+    """A renderer's kernels that compute something for every pixel; by XLA's loops, each thread has four pixels."""
     if about["program"] != "render":
         return []
     pixels = about["num_envs"] * about["size"] ** 2
@@ -69,7 +69,7 @@ def pixel_kernels(program: Any, about: dict[str, Any]) -> list[str]:
 
 @contextlib.contextmanager
 def machine_code() -> Iterator[Path]:
-    """A folder that gets the machine code of all kernels compiled meanwhile."""
+    """A folder that receives the machine code of all kernels compiled in this context."""
     spec = find_spec("nvidia")
     homes = [Path(home) for home in (spec.submodule_search_locations or [])] if spec else []
     found = [path for home in homes for path in home.glob("*/bin/ptxas")]
@@ -77,7 +77,7 @@ def machine_code() -> Iterator[Path]:
         raise SystemExit("--instructions needs NVIDIA's ptxas (pip install 'jax[cuda13]') and cuobjdump on the PATH")
     ptxas, folder = found[0], Path(tempfile.mkdtemp())
     original = ptxas.with_name("ptxas.original")
-    if not original.exists():  # else a run was killed
+    if not original.exists():  # it exists if a run was killed
         ptxas.rename(original)
     # XLA calls it as `ptxas SOURCE -o RESULT ...`, and for its version.
     ptxas.write_text(f'#!/bin/bash\n"{original}" "$@" || exit\n[ ! -f "$3" ] || cp "$3" "{folder}"\n')
@@ -149,7 +149,7 @@ def programs(args: argparse.Namespace) -> Iterator[tuple[dict[str, Any], Callabl
 
 
 def main() -> None:
-    """Compiles them, and prints and writes a row for each."""
+    """Compiles the programs, and prints and writes a row for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--render", nargs="*", default=[], metavar="TASK")
     parser.add_argument("--step", nargs="*", default=[], metavar="TASK")
@@ -163,7 +163,7 @@ def main() -> None:
     flags = [_NO_TRIALS, *([_PTXAS_APART] if args.instructions else [])]
     os.environ |= {"XLA_FLAGS": " ".join([os.environ.get("XLA_FLAGS", ""), *flags]), "CUDA_VISIBLE_DEVICES": "-1"}
     jax.config.update("jax_platforms", "cpu")
-    jax.default_backend = lambda: "gpu"  # what few choices the library makes outside of XLA
+    jax.default_backend = lambda: "gpu"  # for the few choices that the library makes outside of XLA
     rows = []
     with machine_code() if args.instructions else contextlib.nullcontext() as folder:
         for about, function, shapes in programs(args):

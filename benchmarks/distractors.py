@@ -1,10 +1,10 @@
-"""Steps a second with each distractor, as a share of those without any, measured in turns in one run.
+"""Throughput with each distractor, relative to none, measured alternately in one run.
 
 Usage: python benchmarks/distractors.py [--task halfcheetah] [--num-envs 256] [--size 64] [--only PATTERN ...]
        [--json F]
 
-Each preset is measured between two measurements of the plain environment, and divided by their mean. Of several that
-run one program with other numbers one is measured. With --only, the file's other rows stay as they are.
+Each preset is measured between two measurements of the plain environment, and divided by their mean. Of presets that
+run the same program with other constants, one is measured. With --only, the file's other rows are kept.
 """
 
 import argparse
@@ -24,12 +24,12 @@ from pixelbrax.distractors import list_distractors
 from pixelbrax.training import provenance
 
 STEPS, ROUNDS = 20, 5
-# Presets that run the same program as another, with other numbers.
+# Presets that run the same program as another, with other constants.
 _SAME = ("-medium", "-easy", "_easy", "/easy", "/medium", "-static", "dmcgb/distracting_*", "dmcr/1*")
 
 
 def measured_names(patterns: list[str]) -> list[str]:
-    """The presets that are measured: those asked for, or of several with one program one."""
+    """The presets to measure: those that match a pattern, or one per program."""
     if patterns:
         return [name for pattern in patterns for name in fnmatch.filter(list_distractors(), pattern)]
     return [name for name in list_distractors() if not any(fnmatch.fnmatch(name, f"*{same}") for same in _SAME)]
@@ -56,7 +56,7 @@ class _Subject:
         self.rate()
 
     def rate(self) -> float:
-        """Steps a second of one call."""
+        """Steps per second of one call."""
         start = time.perf_counter()
         self.state, checksums = self.program(self.state, jax.random.key(1))
         jax.block_until_ready(checksums)
@@ -64,7 +64,7 @@ class _Subject:
 
 
 def main() -> None:
-    """Prints a table, and writes it if asked."""
+    """Prints a table, and writes it if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", "--env", default="halfcheetah")
     parser.add_argument("--num-envs", type=int, default=256)
@@ -78,7 +78,7 @@ def main() -> None:
     rows = {}
     if args.only and args.json and args.json.exists():
         rows = {row["distractor"]: row for row in json.loads(args.json.read_text())["rows"]}
-    print(f"{'distractor':<28} {'steps/s':>9} {'of none':>8} {'compile s':>10}")
+    print(f"{'distractor':<28} {'steps/s':>9} {'relative':>8} {'compile s':>10}")
     for name in measured_names(args.only):
         subject = _Subject(args.task, args.size, args.num_envs, (name,))
         pairs = []

@@ -1,16 +1,16 @@
-"""Steps a second of environments with pixels, by number of environments: Figure 2 of arXiv 2502.00021, in one run.
+"""Steps per second of environments with pixels, by number of environments: Figure 2 of arXiv 2502.00021, in one run.
 
 Usage: python benchmarks/figure2.py --python PATH [--num-envs 1 10 100 1000] [--seconds 4] [--json FILE]
 
-Beside ours stands the DeepMind Control Suite with MuJoCo's engine and its renderer on the CPU: dm_control alone, one
-environment after the other, and through Gymnasium's vectorised environments, as the paper had it. They live in an
-interpreter of their own, named by --python, and need libOSMesa or libEGL:
+The baseline is the DeepMind Control Suite with MuJoCo's engine and renderer on the CPU: dm_control alone, one
+environment after another, and through Gymnasium's vectorized environments, as in the paper. Both run in a separate
+interpreter, given by --python, and need libOSMesa or libEGL:
 
   pip install dm_control==1.0.50 mujoco==3.17.0 gymnasium==1.4.0 shimmy==2.0.1 imageio packaging
 
-All draw 64x64 color images from the task's own camera. The suite has no ant: its quadruped stands in. A step is one
-decision of the task's own length (simulated seconds differ). Gymnasium gets a process for each environment up to
-`PROCESSES` (more than that does not fit into an ordinary machine's memory), beyond that none is measured.
+All render 64x64 color images from the task's own camera. The suite has no ant; its quadruped is used instead. A step is
+one control step of the task (simulated seconds differ). Gymnasium runs one process per environment, up to `PROCESSES`
+(more do not fit into an ordinary machine's memory); beyond that it is not measured.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-# Nothing more up here: this file also runs in the interpreter of the peers.
+# No other imports here: this file also runs in the peers' interpreter.
 
 TASKS = {
     "halfcheetah": ("cheetah", "run"),
@@ -44,7 +44,7 @@ def _steps_per_second(step: Any, num_envs: int, seconds: float) -> float:
 
 
 def dm_control(task: str, num_envs: int, seconds: float) -> float:
-    """One environment after the other, each with its picture."""
+    """One environment after another, each with its image."""
     import numpy as np
 
     suite = importlib.import_module("dm_control.suite")
@@ -62,7 +62,7 @@ def dm_control(task: str, num_envs: int, seconds: float) -> float:
 
 
 def gymnasium(task: str, num_envs: int, seconds: float) -> float:
-    """A process for each environment, through Shimmy's wrapper of dm_control."""
+    """One process per environment, through Shimmy's wrapper of dm_control."""
     gym: Any = importlib.import_module("gymnasium")
 
     def one() -> Any:
@@ -88,7 +88,7 @@ PEERS = {"dm_control": dm_control, "gymnasium": gymnasium}
 
 
 def _peer(python: str, peer: str, task: str, num_envs: int, seconds: float) -> dict[str, Any]:
-    """One number of a peer's, or the reason why there is none."""
+    """One measurement of a peer, or the reason why there is none."""
     if peer == "dm_control" and num_envs > 1:
         return {"reason": "as with one: it steps one after the other"}
     if num_envs > PROCESSES:
@@ -105,7 +105,7 @@ def _peer(python: str, peer: str, task: str, num_envs: int, seconds: float) -> d
 
 
 def main() -> None:
-    """Prints a table, and writes it with versions and machine if asked."""
+    """Prints a table, and writes it with versions and machine if requested."""
     if sys.argv[1:2] == ["--worker"]:
         peer, task, num_envs, seconds = sys.argv[2:]
         print(PEERS[peer](task, int(num_envs), float(seconds)))

@@ -1,23 +1,23 @@
-"""Everything that is to be known of a GPU, in order of worth, within a budget of time.
+"""All GPU benchmarks, the most valuable first, within a time budget.
 
 Usage: python benchmarks/gpu.py --budget-seconds N --out FOLDER [--archive FILE] [--tiny] [--only STEP ...]
 
-Each step is a process of its own that writes its file as it goes, and is stopped where the budget ends: what is cut off
-still counts, and is in the archive, which is made anew after every step. `--tiny` rehearses on a CPU in a few minutes.
+Each step is a separate process that writes its file as it goes, and is stopped where its budget ends: partial results
+are kept, and are in the archive, which is rewritten after every step. `--tiny` rehearses on a CPU in a few minutes.
 
-A machine that is lent for ten minutes at a time takes it in parts, each with a budget of 570 seconds:
+On a machine that is lent for ten minutes at a time, run it in parts, each with a budget of 570 seconds:
 
   --only agreement render
   --only render-shadows render-outputs render-samples peers environment environment-others
   --only distractors train-video train-split train-split-reproducible
 
-What was brought home is kept, say of an H100, with
+To keep the results, here of an H100:
 
   tar xf results.tar.gz -C /tmp/r
   for f in /tmp/r/*.json; do cp $f benchmarks/results/h100-$(basename $f); done
   python benchmarks/learning.py /tmp/r/runs/* --json benchmarks/results/h100-learning.json
 
-and then `benchmarks/tables.py` says which markers the README lacks, and fills them.
+Then `benchmarks/tables.py` says which markers the README lacks, and fills them.
 """
 
 import argparse
@@ -34,7 +34,7 @@ HERE = Path(__file__).parent
 
 
 class Step(NamedTuple):
-    """A command and the most it may take, as a share of the budget; "{out}" stands for the folder."""
+    """A command and its time limit, as a share of the budget; "{out}" stands for the folder."""
 
     name: str
     command: str
@@ -125,7 +125,7 @@ STEPS = (
         "",
         0.15,
     ),
-    Step(  # what it costs to have the same bits again, should `agreement` find that learning has others
+    Step(  # the cost of bit-reproducible training, in case `agreement` finds that it is not
         "train-split-reproducible",
         "-m pixelbrax bench train --preset ppo-gpu --seconds 5 --json {out}/train-split-reproducible.json",
         "",
@@ -147,7 +147,7 @@ STEPS = (
 
 
 def machine() -> dict[str, str]:
-    """The GPU and its driver, as the driver tells them."""
+    """The GPU and its driver, as the driver reports them."""
     try:
         query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
         text = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()
@@ -157,7 +157,7 @@ def machine() -> dict[str, str]:
 
 
 def run(step: Step, out: Path, tiny: bool, seconds: float) -> dict[str, object]:
-    """Runs a step for at most so many seconds; what it prints goes to a file of its name."""
+    """Runs a step for at most `seconds`; its output goes to a log file with its name."""
     command = (step.tiny if tiny else step.command).format(out=out).split()
     flags = " ".join([os.environ.get("XLA_FLAGS", ""), step.xla_flags]).strip()
     start = time.monotonic()
@@ -182,7 +182,7 @@ def run(step: Step, out: Path, tiny: bool, seconds: float) -> dict[str, object]:
 
 
 def archive(out: Path, file: Path) -> None:
-    """Packs all results but checkpoints and videos, to be carried home as one file."""
+    """Packs all results except checkpoints and videos into one file."""
     with tarfile.open(file.with_suffix(".part"), "w:gz") as tar:
         for path in sorted(out.rglob("*")):
             if path.is_file() and "checkpoint" not in path.parts and path.suffix != ".mp4":

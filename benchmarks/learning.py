@@ -1,8 +1,8 @@
-"""Gathers runs into one JSON file: what was trained, on what, for how long, and the returns.
+"""Collects runs into one JSON file: their settings, training times and returns.
 
 Usage: python benchmarks/learning.py RUN [RUN ...] --json FILE [--add]
 
-With --add the file's rows stay, but for those of runs of the same name.
+With --add the file's rows are kept, except those of runs with the same name.
 """
 
 import argparse

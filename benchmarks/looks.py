@@ -1,4 +1,4 @@
-"""Every distractor on every task, cheaply: one renderer a task, and of each distractor only its own small programs."""
+"""Renders every distractor on every task cheaply: one compiled renderer per task, and small programs per distractor."""
 
 from dataclasses import replace
 
@@ -18,10 +18,10 @@ Seen = tuple[Scene, GeomPose, Camera]
 
 
 class Stagehand:
-    """A task's recorded motion, shown under one distractor after the other: what `recorded_frames` gives, sooner."""
+    """A task's recorded motion, rendered under one distractor after another: `recorded_frames`, but faster."""
 
     def __init__(self, task: str, num_frames: int, image_size: int):
-        """Records it.
+        """Records the motion.
 
         Args:
           task: a name of `pixelbrax.list_tasks()`.
@@ -43,7 +43,7 @@ class Stagehand:
         self._draw = jax.jit(self._drawn, static_argnums=(1, 2))
 
     def frames(self, distractors: DistractorLike, keys: Array) -> UInt8[np.ndarray, "episode frame height width 3"]:
-        """The episodes of these keys."""
+        """One episode per PRNG key."""
         distraction = Distraction(resolve(distractors, self._task), self._context)
         several = distraction.composed
 

@@ -1,20 +1,20 @@
-"""Frames a second of other renderers beside ours: same poses, cameras and machine, every pixel consumed.
+"""Frames per second of other renderers beside ours: same poses, cameras and machine, every pixel consumed.
 
 Usage: python benchmarks/peers.py [--task halfcheetah humanoid] [--num-envs 256] [--size 64] [--seconds 5] [--json FILE]
            [--peer NAME ...] [--python PEER=PATH ...] [--pictures DIR] [--limit 300]
 
-Every renderer runs in a process of its own, warmed up first; then they take turns, ours before and after all others in
+Every renderer runs in its own process and is warmed up first; then they take turns, ours before and after all others in
 each round, and ratios are taken within a round. One that is missing, crashes or hangs is listed with the reason.
 
-Columns: batch, frames drawn at once; cores, busy ones; differs, mean difference of the colors (0..255) from ours, which
-is to be expected from shadows, reflections, a missing sky and other lights (look at --pictures).
+Columns: batch, frames rendered at once; cores, the number kept busy; differs, mean difference of the colors (0..255)
+from ours, as expected from shadows, reflections, a missing sky and other lights (see --pictures).
 
-The peers are no dependencies of PixelBrax. They can live in virtual environments of their own, named by --python:
+The peers are not dependencies of PixelBrax. They can live in separate virtual environments, given by --python:
 
   pip install mujoco-warp==3.17.0 warp-lang==1.18.0   # the version of PixelBrax's MuJoCo, and the Warp that MJX names
-  pip install --no-deps jaxrenderer==0.3.2            # beside jax and jaxtyping; newer JAX than it asks for works
+  pip install --no-deps jaxrenderer==0.3.2            # beside jax and jaxtyping; newer JAX than it requires works
 
-MuJoCo's OpenGL renderer needs libEGL or libOSMesa: MUJOCO_GL chooses, else the first that works is taken.
+MuJoCo's OpenGL renderer needs libEGL or libOSMesa: MUJOCO_GL chooses, else the first that works is used.
 """
 
 import argparse
@@ -37,27 +37,27 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
 
-# Nothing more up here: this file also runs in interpreters that hold a peer and not PixelBrax.
+# No other imports here: this file also runs in interpreters that have a peer and not PixelBrax.
 import numpy as np
 
 ROUNDS = 3
-PICTURES = 4  # frames kept of every renderer, to see that all draw the same
+PICTURES = 4  # frames kept from every renderer, to check that all render the same
 PLANE, SPHERE, CAPSULE, SKYBOX = 0, 2, 3, 2  # MuJoCo's numbers of types of geoms and of textures
 JAXRENDERER_CPU_BATCH = 8  # it keeps every triangle at every pixel of a row, so larger batches only take memory
 
 
 @dataclass(frozen=True)
 class Drawer:
-    """A renderer ready to draw."""
+    """A renderer that is ready to render."""
 
-    draw: Callable[[], int]  # draws the next `batch` frames and returns a checksum of all their pixels
+    draw: Callable[[], int]  # renders the next `batch` frames and returns a checksum of all their pixels
     batch: int
     pictures: Callable[[], np.ndarray]  # (PICTURES, size, size, 3) uint8, upright, of the first states
     device: str
 
 
 def write_states(name: str, folder: Path, num_envs: int) -> None:
-    """Writes what all renderers draw: the model, and poses and cameras of states reached by random actions."""
+    """Writes what all renderers render: the model, and poses and cameras of states reached by random actions."""
     import jax
     import mujoco
 
@@ -90,7 +90,7 @@ def write_states(name: str, folder: Path, num_envs: int) -> None:
 
 
 def _mujoco_scene(folder: Path) -> tuple[Any, Any, dict[str, np.ndarray], float]:
-    """MuJoCo's model, its data with lights where qpos0 puts them, the states, and their one field of view."""
+    """MuJoCo's model, its data with lights where qpos0 puts them, the states, and their common field of view."""
     import mujoco
 
     states = dict(np.load(folder / "states.npz"))
@@ -103,7 +103,7 @@ def _mujoco_scene(folder: Path) -> tuple[Any, Any, dict[str, np.ndarray], float]
 
 
 def _jax_drawer(image: Callable[[Any], Any], states: dict[str, np.ndarray], cpu_batch: int | None) -> Drawer:
-    """A drawer made of a JAX function from one state to one (size, size, 3) uint8 image."""
+    """A drawer for a JAX function from one state to one (size, size, 3) uint8 image."""
     import jax
     import jax.numpy as jnp
 
@@ -137,7 +137,7 @@ def prepare_ours(name: str, folder: Path, size: int) -> Drawer:
 
 
 def _opengl_backend() -> str:
-    """The first of MuJoCo's headless OpenGL backends that gives a context."""
+    """The first of MuJoCo's headless OpenGL backends that provides a context."""
     backends = os.environ.get("MUJOCO_GL", "egl osmesa").split()
     # MuJoCo chooses once, when it is imported: each candidate needs a process of its own.
     command = [sys.executable, "-c", "import mujoco; mujoco.GLContext(64, 64).make_current()"]
@@ -149,7 +149,7 @@ def _opengl_backend() -> str:
 
 
 def prepare_opengl(name: str, folder: Path, size: int, plain: bool) -> Drawer:
-    """MuJoCo's OpenGL renderer, one frame at a time, as it works; `plain` turns off what costs it most."""
+    """MuJoCo's OpenGL renderer, which works frame by frame; `plain` turns off its most expensive features."""
     backend = os.environ["MUJOCO_GL"] = _opengl_backend()
     import mujoco
 
@@ -275,7 +275,7 @@ def _jaxrenderer_mesh(jr: Any, look: dict[str, Any], geom: int) -> Any:
     return jr.create_capsule(size[0], half, jr.UpAxis.Z, color.reshape(1, 1, 3), jnp.full((1, 1), 2.0))
 
 
-# What the table calls each renderer, how it is made ready, and the packages whose versions are recorded.
+# Each renderer's name in the table, the function that prepares it, and the packages whose versions are recorded.
 PEERS: dict[str, tuple[str, Callable[[str, Path, int], Drawer], str]] = {
     "ours": ("PixelBrax", prepare_ours, "pixelbrax jax jaxlib"),
     "opengl": ("MuJoCo OpenGL, default flags", functools.partial(prepare_opengl, plain=False), "mujoco PyOpenGL"),
@@ -286,8 +286,8 @@ PEERS: dict[str, tuple[str, Callable[[str, Path, int], Drawer], str]] = {
 
 
 def serve(peer: str, name: str, folder: Path, size: int, num_envs: int) -> None:
-    """A renderer's process: gets ready, says so, then measures for as many seconds as each line of input asks for."""
-    # Libraries print what they like; answers have a pipe to themselves.
+    """A renderer's process: prepares, reports, then measures for as many seconds as each line of input requests."""
+    # Libraries may print anything; answers have a separate pipe.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     _, prepare, packages = PEERS[peer]
@@ -318,7 +318,7 @@ class PeerFailedError(Exception):
 
 
 class Worker:
-    """A renderer's process seen from outside."""
+    """A handle of a renderer's process."""
 
     def __init__(self, peer: str, name: str, folder: Path, args: argparse.Namespace):
         self.limit, self.log = args.limit, folder / f"{peer}.log"
@@ -348,7 +348,7 @@ class Worker:
         return answer
 
     def measure(self, seconds: float) -> dict[str, float]:
-        """Frames a second and cores kept busy."""
+        """Frames per second and cores kept busy."""
         with contextlib.suppress(BrokenPipeError):  # then no answer comes, and that says why
             self.stdin.write(f"{seconds}\n".encode())
         return self.answer()
@@ -360,7 +360,7 @@ class Worker:
 
 
 def take_turns(name: str, rows: dict[str, dict[str, Any]], args: argparse.Namespace, folder: Path) -> dict[str, list]:
-    """Starts the renderers and has them measure in turns; notes in `rows` what they say of themselves or why not."""
+    """Starts the renderers and has them measure in turns; notes in `rows` what they report or why they fail."""
     workers: dict[str, Worker] = {}
     slices: dict[str, list[dict[str, float]]] = {peer: [] for peer in rows}
     try:
@@ -386,7 +386,7 @@ def take_turns(name: str, rows: dict[str, dict[str, Any]], args: argparse.Namesp
 
 
 def compare(name: str, args: argparse.Namespace) -> list[dict[str, Any]]:
-    """One row a renderer, all about one environment."""
+    """One row per renderer, all for one environment."""
     rows: dict[str, dict[str, Any]] = {peer: {"env": name, "renderer": peer} for peer in ["ours", *args.peer]}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -395,7 +395,7 @@ def compare(name: str, args: argparse.Namespace) -> list[dict[str, Any]]:
     ours = [measured["rate"] for measured in slices["ours"]]
     for peer, image in images.items():
         rates = [measured["rate"] for measured in slices[peer]]
-        # Ours before and after a round is what counts beside the round; beside ours, ours is 1.
+        # A round is compared with ours before and after it; ours relative to itself is 1.
         ratios = [1.0] if peer == "ours" else [2 * r / (a + b) for r, a, b in zip(rates, ours, ours[1:], strict=False)]
         rows[peer] |= {
             "frames_per_second": round(statistics.median(rates), 1),
@@ -412,17 +412,17 @@ def compare(name: str, args: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Prints a table, and writes it with versions and machine if asked."""
+    """Prints a table, and writes it with versions and machine if requested."""
     others = [peer for peer in PEERS if peer != "ours"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", "--env", nargs="+", default=["halfcheetah", "humanoid"])
     parser.add_argument("--num-envs", type=int, default=256)
     parser.add_argument("--size", type=int, default=64)
-    parser.add_argument("--seconds", type=float, default=5.0, help=f"each is measured, in {ROUNDS} slices")
+    parser.add_argument("--seconds", type=float, default=5.0, help=f"seconds per renderer, in {ROUNDS} slices")
     parser.add_argument("--peer", nargs="+", default=others, choices=others)
     parser.add_argument("--python", nargs="+", default=[], metavar="PEER=PATH", help="a peer's own interpreter")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a silent peer is given up")
-    parser.add_argument("--pictures", type=Path, help="where to write what each of them drew")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a silent peer is abandoned")
+    parser.add_argument("--pictures", type=Path, help="folder for the images of each renderer")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()

@@ -32,7 +32,7 @@ SHOWN = (
 
 
 def contact_sheet() -> None:
-    """Moments of every task under random actions, on its own engine; two tasks a row. Compiling takes half an hour."""
+    """Moments of every task under random actions, two tasks a row. Compiling takes half an hour."""
     strips = [_titled(name, moments(name)) for name in pixelbrax.list_tasks()]
     if len(strips) % 2:
         strips.append(np.zeros_like(strips[0]))
@@ -58,7 +58,7 @@ def distractor_sheet(
 
 
 def distractor_videos(task: str, names: Sequence[str], folder: Path) -> None:
-    """Three seconds of three episodes under each preset that moves, a file each."""
+    """Three seconds of three episodes under each preset that moves, one file each."""
     hand, keys = Stagehand(task, 3 * FRAMES_A_SECOND, 64), jax.random.split(jax.random.key(0), 3)
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
@@ -70,12 +70,12 @@ def distractor_videos(task: str, names: Sequence[str], folder: Path) -> None:
 
 
 def moments(task: str) -> np.ndarray:
-    """Of an undisturbed episode, side by side: (side, moments * side, 3) uint8."""
+    """Moments of an episode without distractors, side by side: (side, moments * side, 3) uint8."""
     env = pixelbrax.make(task, outputs=(), samples=4)
     every = max(round(APART / env.dt), 1)
 
     def act(carry: tuple[State, jax.Array], key: jax.Array) -> tuple[tuple[State, jax.Array], None]:
-        state, action = carry  # actions change smoothly, or else they would cancel each other
+        state, action = carry  # actions change smoothly, else they would cancel each other
         action = jnp.clip(0.9 * action + 0.3 * jax.random.normal(key, action.shape), -1.0, 1.0)
         return (env.step(state, action), action), None
 
@@ -99,14 +99,14 @@ def _strip(frames: np.ndarray | jax.Array) -> np.ndarray:
 
 
 def _titled(title: str, strip: np.ndarray, margin: int = 0) -> np.ndarray:
-    """With a title in its corner, or in a margin on its left."""
+    """A strip with a title in its corner, or in a margin on its left."""
     image = Image.fromarray(np.pad(strip, [(0, 0), (margin, 0), (0, 0)]))
     ImageDraw.Draw(image).text((3, strip.shape[0] // 2 - 6 if margin else 1), title, fill=(255, 255, 255))
     return np.asarray(image)
 
 
 def animation(run: Path) -> None:
-    """Four seconds of a run's policy once it has got going."""
+    """Four seconds of a run's policy, without its start."""
     training_run = TrainingRun(RunDir.open(run).load_config())
     actor = policy_actor(training_run.policy, training_run.restore(RunDir.open(run)).variables)
     video = record_episode(training_run.env, actor, jax.random.key(1), size=240, seconds=7.0)
@@ -114,7 +114,7 @@ def animation(run: Path) -> None:
 
 
 def learning_curves() -> None:
-    """The runs with videos over the image, from the rows of metrics.csv in results/curves."""
+    """The learning curves of the runs with video distractors, from the rows of metrics.csv in results/curves."""
     groups = {}
     for algorithm in ("ppo", "dcpg", "ppg"):
         files = sorted(CURVES.glob(f"{algorithm}-video-s*.csv"))
@@ -124,13 +124,13 @@ def learning_curves() -> None:
 
 
 def main() -> None:
-    """Makes what is asked for, by default the sheets."""
+    """Makes what is requested, by default the sheets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--curves", action="store_true", help="the learning curves")
     parser.add_argument("--run", type=Path, help="the animation of this run")
     parser.add_argument("--distractors-of", nargs="+", metavar="TASK", help="sheets of all presets on these tasks")
     parser.add_argument("--videos-of", metavar="TASK", help="a video of each preset on this task")
-    parser.add_argument("--out", type=Path, default=Path("."), help="folder for those")
+    parser.add_argument("--out", type=Path, default=Path("."), help="folder for these sheets and videos")
     args = parser.parse_args()
     if args.distractors_of:
         for task in args.distractors_of:

@@ -1,14 +1,14 @@
-"""What fresh initial states cost in a step, by three ways to get them, against a reset that is free.
+"""The overhead of sampling fresh initial states in a step, by three methods, relative to a free reset.
 
 Usage: python benchmarks/resets.py [--task halfcheetah ...] [--num-envs 256] [--size 64] [--seconds 5] [--json FILE]
 
-  every step    a full reset of every environment in every step, mostly dropped (`Physics.cheap_reset`)
-  conditional   a full reset of those environments alone that need one, a few at a time (`pixelbrax.xla.batched_cond`)
-  pool          one of 64 states drawn beforehand
-  free          always the same state: what the others are measured against
+  every step    a full reset of every environment in every step, mostly discarded (`Physics.cheap_reset`)
+  conditional   a full reset of only those environments that need one, a few at a time (`pixelbrax.xla.batched_cond`)
+  pool          one of 64 states sampled in advance
+  free          always the same state: the baseline
 
-Episodes of 1,000 steps are of all ages, so that about a thousandth of the batch begins anew in each step. Where a reset
-of the batch takes more than ten steps, "every step" is not run: its time is a free step's and one reset's.
+Episodes of 1,000 steps have random ages, so that about a thousandth of the batch is reset in each step. Where a reset
+of the batch takes longer than ten steps, "every step" is not run: its time is that of a free step plus a reset.
 """
 
 import argparse
@@ -30,11 +30,11 @@ from pixelbrax.tasks import get_task
 from pixelbrax.training import provenance
 
 POOL, STEPS, ROUNDS = 64, 20, 5
-_TOO_LONG = 10  # steps that a reset may take to be measured in every step
+_TOO_LONG = 10  # in steps: a longer reset is not measured in every step
 
 
 def _pooled(physics: Any, size: int) -> Any:
-    """The engine with resets out of so many states drawn beforehand."""
+    """The engine with resets that pick one of `size` states sampled in advance."""
     pool = jax.jit(jax.vmap(physics.reset))(jax.random.split(jax.random.key(2), size))
     other = copy.copy(physics)
     other.cheap_reset = True
@@ -54,7 +54,7 @@ def _with_cheap_reset(physics: Any, cheap: bool) -> Any:
 
 
 def _program(physics: Any, camera: Any, size: int, num_envs: int) -> tuple[Any, Any]:
-    """A compiled call of `STEPS` steps, and states to begin with."""
+    """A compiled call of `STEPS` steps, and initial states."""
     env = PixelEnv(physics, camera, image_size=size)
 
     def step(state: Any, key: jax.Array) -> tuple[Any, jax.Array]:
@@ -70,7 +70,7 @@ def _program(physics: Any, camera: Any, size: int, num_envs: int) -> tuple[Any, 
 
 
 def measure(name: str, size: int, num_envs: int, seconds: float) -> list[dict[str, Any]]:
-    """All ways on one task, in turns; the cost is the median over rounds of the ratio within a round."""
+    """All methods on one task, in turns; the cost is the median over rounds of the ratio within a round."""
     task = get_task(name)
     physics: Any = task.load_physics()
     ways = {
@@ -113,7 +113,7 @@ def measure(name: str, size: int, num_envs: int, seconds: float) -> list[dict[st
 
 
 def _seconds(call: Callable[[], Any]) -> float:
-    """Of a second call."""
+    """Seconds of a second call, after compilation."""
     jax.block_until_ready(call())
     start = time.perf_counter()
     jax.block_until_ready(call())
@@ -121,7 +121,7 @@ def _seconds(call: Callable[[], Any]) -> float:
 
 
 def main() -> None:
-    """Prints a table, and writes it with versions and machine if asked."""
+    """Prints a table, and writes it with versions and machine if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", "--env", nargs="+", default=["halfcheetah", "humanoid", "fetch", "dmc/cheetah_run"])
     parser.add_argument("--num-envs", type=int, default=256)

@@ -1,10 +1,10 @@
-"""Where the physics of `dmc/*` parts from the DeepMind Control Suite's: settings, and positions after the same actions.
+"""How far the physics of `dmc/*` diverges from the DeepMind Control Suite's: settings, and positions after equal actions.
 
 Usage: python benchmarks/suite_physics.py --python PATH [--task TASK ...] [--json FILE]
 
-The suite lives in an interpreter of its own, named by --python (pip install dm_control==1.0.50 mujoco==3.17.0). From
-its initial states and with its actions, ours is simulated twice: by MuJoCo Playground's numbers, and with
-physics="suite". `docs/tasks.md` has the table; one task stands for all of its model.
+The suite runs in a separate interpreter, given by --python (pip install dm_control==1.0.50 mujoco==3.17.0). From its
+initial states and with its actions, ours is simulated twice: with MuJoCo Playground's constants, and with
+physics="suite". `docs/tasks.md` has the table; one task represents all with its model.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-# Nothing more up here: this file also runs in the interpreter of the suite.
+# No other imports here: this file also runs in the suite's interpreter.
 
 TASKS = {
     "acrobot_swingup": ("acrobot", "swingup"),
@@ -60,7 +60,7 @@ def reference(file: Path) -> None:
 
 
 def settings(opt: Any, control_dt: float) -> dict[str, float]:
-    """What Playground's port may change: seconds, counts, and MuJoCo's numbers of integrator, cone and flags."""
+    """Settings that Playground's port may change: seconds, counts, MuJoCo's integrator and cone, and a flag."""
     eulerdamp = 1 << 15  # mjDSBL_EULERDAMP
     return {
         "control_dt": control_dt,

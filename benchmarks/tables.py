@@ -23,7 +23,7 @@ def _table(heading: list[str], rows: list[list[str]]) -> str:
 
 
 def _source(provenance: dict[str, str], file: str, *further: dict[str, str]) -> str:
-    """The provenance line of a table; `further` runs on the same machine may be of other commits."""
+    """The provenance line of a table; `further` runs on the same machine may be from other commits."""
     commits = dict.fromkeys(facts["commit"][:9] for facts in (provenance, *further))
     return (
         f"Measured on {provenance['machine']}, {provenance['device']}, Python {provenance['python']}, "
@@ -101,7 +101,7 @@ def learning_summary() -> str:
 
 
 def speed_summary() -> str:
-    """Frames a second of the renderer beside others, and steps a second of whole environments."""
+    """Frames per second of the renderer beside others, and steps per second of whole environments."""
     peers = {(row["env"], row["renderer"]): row for row in _read("cpu-peers.json")["rows"]}
     steps = {row["env"]: row["steps_per_second"] for row in _read("cpu-environment.json")["rows"]}
     rows = []
@@ -138,12 +138,12 @@ def _together(pattern: str) -> tuple[list[dict], str]:
 
 
 def _varied(rows: list[dict], names: dict[str, str]) -> dict[str, str]:
-    """Those settings, by key and heading, in which the rows differ."""
+    """The settings in which the rows differ, by key, with their headings."""
     return {key: heading for key, heading in names.items() if len({str(row.get(key)) for row in rows}) > 1}
 
 
 def rendering(machine: str = "cpu") -> str:
-    """Frames a second of the renderer, for all measured sizes, outputs, shadows and samples."""
+    """Frames per second of the renderer, for all measured sizes, outputs, shadows and samples."""
     found, source = _together(f"{machine}-render*.json")
     names = {"size": "pixels", "num_envs": "images at once", "outputs": "outputs", "shadows": "shadows"}
     varied = _varied(found, names | {"samples": "samples"})
@@ -157,7 +157,7 @@ def rendering(machine: str = "cpu") -> str:
 
 
 def environment(machine: str = "cpu") -> str:
-    """Steps a second of whole environments, and the shares of physics and rendering."""
+    """Steps per second of whole environments, and the shares of physics and rendering."""
     found, source = _together(f"{machine}-environment*.json")
     varied = _varied(found, {"num_envs": "environments"})
     rows = []
@@ -174,7 +174,7 @@ def environment(machine: str = "cpu") -> str:
 
 
 def figure2() -> str:
-    """Steps a second by number of environments, beside the DeepMind Control Suite."""
+    """Steps per second by number of environments, beside the DeepMind Control Suite."""
     data = _read("cpu-figure2.json")
     systems = {"ours": "ours", "dm_control": "dm_control, one by one", "gymnasium": "dm_control, Gymnasium's vector"}
     numbers = sorted({row["num_envs"] for row in data["rows"]})
@@ -237,7 +237,7 @@ def peers(machine: str = "cpu") -> str:
 
 
 def compiled() -> str:
-    """XLA's program for the renderer on a GPU, and the upper bound of its speed by the card's data sheet."""
+    """XLA's program for the renderer on a GPU, and the upper bound on its speed from the card's data sheet."""
     data = _read("h200-compiled-render.json")
     lanes, clock, bandwidth = 132 * 128, 1.98e9, 4.8e12  # NVIDIA's data sheet of the H200
     rows = []
@@ -295,7 +295,7 @@ DOCUMENTS: dict[str, dict[str, Callable[[], str]]] = {
 
 
 def main() -> int:
-    """Rewrites the documents between their markers."""
+    """Rewrites the tables between the documents' markers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check

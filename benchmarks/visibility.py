@@ -1,9 +1,9 @@
-"""How often the first image of an episode shows what a task is about: its target, its object and the body.
+"""How often the first image of an episode shows the task's target, object and body.
 
 Usage: python benchmarks/visibility.py [--task TASK ...] [--sizes 32,48,64,84] [--resets 512] [--json F]
 
-Something is visible if at least one pixel shows it. A target is missed if it lies outside of the image, behind the
-body, or between the centers of the pixels. `docs/tasks.md` has the table.
+Something is visible if at least one pixel shows it. A target is missed if it lies outside the image, behind the body,
+or between pixel centers. `docs/tasks.md` has the table.
 """
 
 import argparse
@@ -25,7 +25,7 @@ LOOKED_AT = (Role.TARGET, Role.OBJECT, Role.BODY)
 
 
 def things(task: str) -> dict[str, tuple[int, ...]]:
-    """What there is to see, by name: the drawn geoms (and sites, behind them) of target, object and body."""
+    """The visible geoms (and sites, after them) of target, object and body, by name."""
     env = pixelbrax.make(task, outputs=())
     roles = geom_roles(env.physics.mj_model)
     shown = {role: tuple(i for i in env.scene.visible if roles[i] == role) for role in LOOKED_AT}
@@ -33,12 +33,12 @@ def things(task: str) -> dict[str, tuple[int, ...]]:
 
 
 def tasks_with_targets() -> list[str]:
-    """All tasks in whose images there is something to find."""
+    """All tasks that have a target or an object besides the body."""
     return [name for name in pixelbrax.list_tasks() if len(things(name)) > 1]
 
 
 def visible_pixels(task: str, sizes: tuple[int, ...], resets: int) -> dict[int, dict[str, np.ndarray]]:
-    """By image size and thing, the number of pixels that show it in each of so many first images."""
+    """By image size and thing, the number of pixels that show it in the first image of each of `resets` episodes."""
     env, looked_at = pixelbrax.make(task, outputs=()), things(task)
     states = jax.jit(jax.vmap(env.reset))(jax.random.split(jax.random.key(0), resets))
     counts = {}
