@@ -1,4 +1,4 @@
-"""Collects a data set of pixels, states, actions and rewards, and reads it back as stacked frames.
+"""Collects a dataset of pixels, states, actions and rewards, and reads it back as stacked frames.
 
 Usage: python examples/collect_dataset.py FOLDER [RUN]      (without a run: random actions in the pendulum task)
 
@@ -19,6 +19,6 @@ if __name__ == "__main__":
         env, policy = pixelbrax.make("inverted_pendulum", image_size=32), "random"
     dataset = pixelbrax.rollout(policy, env, episodes=6, seed=0, steps=40, num_envs=4, path=folder)
     print(dataset)
-    for part in pixelbrax.load_dataset(folder):  # one shard after the other
+    for part in pixelbrax.load_dataset(folder):  # one shard after another
         frames = part.stacked(env.images.frame_stack)  # frames are stored once
         print(f"frames {frames.shape} {frames.dtype}, actions {part.actions.shape}, lengths {part.lengths}")

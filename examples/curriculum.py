@@ -1,7 +1,7 @@
-"""Distractors that grow stronger while an agent acts: nothing is compiled again.
+"""Distractors that grow stronger while an agent acts, without recompilation.
 
-Anything that is in `env.default_params` can change this way: strengths and levels of distractors, ranges of the
-randomization, weights of the reward, episode length; for all environments or for each its own.
+Everything in `env.default_params` can change this way: distractor strengths and levels, randomization ranges, reward
+weights, episode length; for all environments or for each separately.
 """
 
 import jax
@@ -35,7 +35,7 @@ for phase in range(NUM_PHASES):
     states, reward = act(states, jax.random.key(phase))
     print(f"strength {strength:.2f}: reward {float(reward):.2f}, programs compiled {act._cache_size()}")
 
-# Each environment its own: the levels of the distractors, one for each.
+# Parameters per environment: each gets its own level of the distractors.
 params = env.complete_params()
 params = jax.tree.map(lambda x: jnp.broadcast_to(x, (NUM_ENVS, *x.shape)), params)
 params.distractors[0]["first"] = jnp.arange(NUM_ENVS)

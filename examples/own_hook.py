@@ -1,4 +1,4 @@
-"""Trains with a hook of your own: a curriculum that strengthens distractors as the return grows, and stops at the end.
+"""Trains with your own hook: a curriculum that strengthens distractors as the return grows, and stops at the end.
 
 Usage: python examples/own_hook.py [NUM_STEPS]
 """
@@ -12,7 +12,7 @@ import pixelbrax
 class Curriculum(pixelbrax.ActingHook):
     """Raises the strength of the distractors by a quarter whenever the return reaches a target.
 
-    Strengths are environment parameters, so nothing is compiled again. Evaluations keep the full strength.
+    Strengths are environment parameters, so nothing is recompiled. Evaluations keep the full strength.
     """
 
     def __init__(self, target):
@@ -30,11 +30,11 @@ class Curriculum(pixelbrax.ActingHook):
         print(f"after {interval.updates} updates: strength {self.strength}", flush=True)
 
     def state_of(self, run):
-        """What checkpoints keep of the hook, so that a resumed run is the same."""
+        """The hook's state for checkpoints, so that a resumed run is the same."""
         return self.strength
 
     def set_state_of(self, run, state):
-        """What a checkpoint kept."""
+        """Restores the hook's state from a checkpoint."""
         self.strength = state
 
 

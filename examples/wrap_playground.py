@@ -11,7 +11,7 @@ import pixelbrax
 
 
 def randomize(model, keys):
-    """As in Playground: a model per key, and the axis of each of its arrays that differs."""
+    """As in Playground: one model per key, and the batch axis of each array that differs."""
 
     @jax.vmap
     def sample(key):
