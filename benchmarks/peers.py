@@ -139,7 +139,7 @@ def prepare_ours(name: str, folder: Path, size: int) -> Drawer:
 def _opengl_backend() -> str:
     """The first of MuJoCo's headless OpenGL backends that provides a context."""
     backends = os.environ.get("MUJOCO_GL", "egl osmesa").split()
-    # MuJoCo chooses once, when it is imported: each candidate needs a process of its own.
+    # MuJoCo chooses once, when it is imported: each candidate needs its own process.
     command = [sys.executable, "-c", "import mujoco; mujoco.GLContext(64, 64).make_current()"]
     for backend in backends:
         environment = os.environ | {"MUJOCO_GL": backend}
@@ -161,7 +161,7 @@ def prepare_opengl(name: str, folder: Path, size: int, plain: bool) -> Drawer:
     if plain:
         for flag in ("SHADOW", "REFLECTION", "SKYBOX"):
             renderer.scene.flags[getattr(mujoco.mjtRndFlag, f"mjRND_{flag}")] = False
-    # A free camera, because not every model has one of its own.
+    # A free camera, because not every model has a camera.
     camera = mujoco.MjvCamera()
     camera.distance = 1.0
     forward = -states["cam_mat"][:, :, 2]

@@ -1,4 +1,4 @@
-"""How far the physics of `dmc/*` diverges from the DeepMind Control Suite's: settings, and positions after equal actions.
+"""How the physics of `dmc/*` diverges from the DeepMind Control Suite's: settings, and positions after equal actions.
 
 Usage: python benchmarks/suite_physics.py --python PATH [--task TASK ...] [--json FILE]
 

@@ -109,7 +109,7 @@ class Randomizer:
         model = called(_FORM, trace, self._model, jax.ShapeDtypeStruct((1, 2), jnp.uint32))
         in_axes, computed = returned[0]
         if jax.tree.structure(model) != self._structure:
-            raise ConfigError("randomization_fn returns a model with another structure than the one it is given")
+            raise ConfigError("randomization_fn returns a model whose structure differs from the one it is given")
         try:
             shared = -1
             axes = jax.tree.map(

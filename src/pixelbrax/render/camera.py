@@ -78,7 +78,7 @@ def look_at(
       up: world direction that points up in the image; its length must not be 0.
 
     Raises:
-      ConfigError: a value is invalid; traced values are not checked.
+      ConfigError: a value is invalid; those of traced arrays are not checked.
     """
     given = check_array("look_at's pos", pos, (3,)), check_array("look_at's target", target, (3,))
     if given[0] is not None and given[1] is not None and np.linalg.norm(given[0] - given[1]) < MIN_LENGTH:
@@ -129,7 +129,7 @@ def orbit(
       fovy: vertical field of view, degrees, above 0 and below 180; 45 is MuJoCo's default for free cameras.
 
     Raises:
-      ConfigError: a value is invalid; traced values are not checked.
+      ConfigError: a value is invalid; those of traced arrays are not checked.
     """
     check_array("orbit's lookat", lookat, (3,))
     length = check_array("orbit's distance", distance, ())

@@ -10,7 +10,7 @@ from pixelbrax.errors import ConfigError
 
 
 def check_array(name: str, x: Any, shape: tuple[int, ...]) -> np.ndarray | None:
-    """Checks that an array is finite and has a shape.
+    """Checks that an array has finite values and a given shape.
 
     Args:
       name: the argument, for the message.
@@ -23,7 +23,7 @@ def check_array(name: str, x: Any, shape: tuple[int, ...]) -> np.ndarray | None:
     Raises:
       ConfigError: it has another shape, does not consist of numbers, or is not finite.
     """
-    rule = f"it must be an array of shape {shape}" if shape else "it must be a number"
+    rule = f"it must be an array of numbers of shape {shape}" if shape else "it must be a number"
     known = _is_known(x)
     try:
         array = np.asarray(x) if known else jnp.asarray(x)

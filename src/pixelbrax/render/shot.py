@@ -1,4 +1,4 @@
-"""The two values that rendering functions share: `Shot`, all that is fixed for an image, and `Hit`, its rays' hits."""
+"""Shared by all rendering functions: `Shot`, all that is fixed for an image, and `Hit`, where its rays hit geoms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

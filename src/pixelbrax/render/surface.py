@@ -29,9 +29,9 @@ def hit_surface(shot: Shot, rays: Rays, geom_index: GeomIndex, depth: Pixels, re
     """The surface at the nearest hits.
 
     If `refined`, depth gets its derivatives (and the digits that `nearest_hit` drops) from one Newton step on the
-    geom's implicit function F, whose gradient is the unit normal n: t - F(t d) / (n . d). With F differentiated with
-    respect to everything it depends on, this is the implicit function theorem. It holds inside each geom's silhouette
-    and ignores the motion of the silhouette itself (see `soft`).
+    geom's implicit function F, whose gradient is the unit normal n: t - F(t d) / (n . d). F is
+    differentiated with respect to everything it depends on: this is the implicit function theorem. It holds inside each
+    geom's silhouette and ignores the motion of the silhouette itself (see `soft`).
     """
     depth = jnp.where(geom_index < 0, 0.0, jax.lax.stop_gradient(depth))
     if refined:

@@ -14,7 +14,7 @@ MIN_SQUARED_SINE = 1e-7
 MIN_HALF_AXIS = 1e-6
 # The slope of a surface along a ray that the Newton step divides by.
 MIN_SLOPE = 1e-6
-# Squared lengths of gradients and of positions across an axis that are normalized.
+# Squared lengths of gradients and of positions across an axis, before normalization.
 MIN_SQUARED_GRADIENT = 1e-30
 
 # Shadows: squared length, across a capsule's or cylinder's axis, of the vector to the light.

@@ -43,7 +43,7 @@ class Parts:
     def of(cls, x: Any) -> "Parts":
         """Splits an array."""
         known = isinstance(x, np.ndarray)
-        take = np.asarray if known else jnp.asarray  # an element of a NumPy array is no array
+        take = np.asarray if known else jnp.asarray  # an element of a NumPy array is not an array
         return cls(x.shape, x.dtype, lambda place: take(x[_index(x.shape, place)]))
 
     @property

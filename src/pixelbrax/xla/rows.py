@@ -73,7 +73,7 @@ def select_row(
     Args:
       index: (pixel,) row, or any number where there is none.
       labels: of each row; of rows with equal labels only the first one's value is used.
-      values: of each row: (n,), or n arrays (pixel,), which are not gathered from.
+      values: of each row: (n,), or n arrays (pixel,), for which no gather is used.
       members: the rows to select from, if not all; pixels of others get an arbitrary value.
       unrolled: see above.
     """

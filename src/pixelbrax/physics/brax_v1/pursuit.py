@@ -43,7 +43,7 @@ class PursuitEnv(PipelineEnv):
 
     def link(self, name: str) -> int:
         """Index of a body among the links."""
-        return self.model.body(name).id - 1  # the world is no link
+        return self.model.body(name).id - 1  # the world is not a link
 
     def touching(self, pipeline_state: Any) -> Float[Array, " nbody"]:
         """1 for each link that touches something, and 0 for the others; the last entry is the world's."""

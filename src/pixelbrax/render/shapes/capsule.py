@@ -1,4 +1,4 @@
-"""Capsules: a cylinder's side between two hemispheres, at one distance from a segment."""
+"""Capsules: all points at one distance from a segment, that is, a cylinder's side between two hemispheres."""
 
 from typing import Any
 
