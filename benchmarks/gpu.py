@@ -125,7 +125,7 @@ STEPS = (
         "",
         0.15,
     ),
-    Step(  # the cost of bit-reproducible training, in case `agreement` finds that it is not
+    Step(  # the cost of reproducible training, in case `agreement` finds other bits
         "train-split-reproducible",
         "-m pixelbrax bench train --preset ppo-gpu --seconds 5 --json {out}/train-split-reproducible.json",
         "",

@@ -318,7 +318,7 @@ class PeerFailedError(Exception):
 
 
 class Worker:
-    """A handle of a renderer's process."""
+    """A handle to a renderer's process."""
 
     def __init__(self, peer: str, name: str, folder: Path, args: argparse.Namespace):
         self.limit, self.log = args.limit, folder / f"{peer}.log"

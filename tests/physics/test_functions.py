@@ -171,7 +171,7 @@ def _drawn(key):
         (5, "randomization_fn is 5: it must be a function"),
         (lambda model, keys: model, "randomization_fn returns a dict: it must return model, in_axes"),
         (lambda model, keys: None, "randomization_fn returns a NoneType"),
-        (lambda model, keys: ({"mass": 1.0}, None), "a model of another structure"),
+        (lambda model, keys: ({"mass": 1.0}, None), "a model whose structure differs"),
         (lambda model, keys: (model, {"mass": None, "friction": None}), "randomization_fn changes nothing"),
         (lambda model, keys: (model, {"mass": "0", "friction": None}), "in_axes has '0' for 'mass'"),
         (lambda model, keys: (model, {"mass": 0, "friction": None}), r"'mass' of shape \(3,\) for one key"),
