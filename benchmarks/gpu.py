@@ -17,7 +17,7 @@ To keep the results, here of an H100:
   for f in /tmp/r/*.json; do cp $f benchmarks/results/h100-$(basename $f); done
   python benchmarks/learning.py /tmp/r/runs/* --json benchmarks/results/h100-learning.json
 
-Then `benchmarks/tables.py` says which markers the README lacks, and fills them.
+Then `benchmarks/tables.py` fills the tables of docs/results.md, or names the first marker that is missing there.
 """
 
 import argparse
@@ -191,7 +191,7 @@ def archive(out: Path, file: Path) -> None:
 
 
 def main() -> int:
-    """Runs the steps; the exit code is that of the first that failed by itself."""
+    """Runs the steps; the exit code is 1 if one of them failed by itself."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--budget-seconds", type=float, required=True)
     parser.add_argument("--out", type=Path, required=True)

@@ -58,7 +58,7 @@ def distractor_sheet(
 
 
 def distractor_videos(task: str, names: Sequence[str], folder: Path) -> None:
-    """Three seconds of three episodes under each preset that moves, one file each."""
+    """Three seconds of three episodes under each preset, one file each."""
     hand, keys = Stagehand(task, 3 * FRAMES_A_SECOND, 64), jax.random.split(jax.random.key(0), 3)
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
@@ -106,7 +106,7 @@ def _titled(title: str, strip: np.ndarray, margin: int = 0) -> np.ndarray:
 
 
 def animation(run: Path) -> None:
-    """Four seconds of a run's policy, without its start."""
+    """The last two thirds of seven seconds of a run's policy."""
     training_run = TrainingRun(RunDir.open(run).load_config())
     actor = policy_actor(training_run.policy, training_run.restore(RunDir.open(run)).variables)
     video = record_episode(training_run.env, actor, jax.random.key(1), size=240, seconds=7.0)

@@ -321,6 +321,7 @@ def test_interrupts_are_not_lost_in_jax_garbage_collection():
         time.sleep(0.01)
 
     reached = False
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     try:
         with interruptible():
             _xla_gc_callback()
@@ -330,6 +331,8 @@ def test_interrupts_are_not_lost_in_jax_garbage_collection():
         assert reached
     else:
         raise AssertionError("the interrupt was lost")
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 _PROCESS = """

@@ -7,7 +7,7 @@ What this does: while an engine is traced, `jax.scipy.linalg`'s functions that B
 over columns. For the small matrices of a body these are no slower than LAPACK.
 
 Seen with: jaxlib 0.10, with the same solves as MJX's on two CPU devices with two threads. Affected are the versions
-from 0.10.0 to, at the latest, the one before 0.11.2 (jax-ml/jax 859992407d reverted it).
+from 0.10.0 to, at the latest, the one before 0.11.2 (commit 859992407d of jax-ml/jax reverted the splitting).
 Tested by: `tests/xla/test_linear.py`, against LAPACK in float64, and that batched programs call no LAPACK.
 Remove when: `jax>=0.11.2` is required (pyproject.toml).
 """
