@@ -57,9 +57,9 @@ def _traced_step(env, state, action):
         ({"skip_unsupported": "yes"}, "skip_unsupported is 'yes': it must be True or False"),
         ({"camera": 0.5}, "camera is 0.5: it must be a name or number of a camera of the model, a CameraSpec"),
         ({"camera": True}, "camera is True: it must be a name or number"),
-        ({"camera": ["a", "b"]}, "for several, a dict of such by names of your own"),
+        ({"camera": ["a", "b"]}, "for several, a dict of these by name"),
         ({"camera": {"side": None}}, "camera 'side' is None"),
-        ({"camera": {0: CAMERA}}, "camera has the name 0: names of cameras must be words"),
+        ({"camera": {0: CAMERA}}, "camera has the name 0: camera names must be non-empty strings"),
         ({"camera": Camera(jnp.zeros((4, 3)), jnp.zeros((4, 3, 3)), jnp.zeros(4))}, "the camera's pos has shape"),
         ({"img_size": 64}, "PixelEnv has no setting 'img_size': did you mean image_size"),
         ({"frame_stacks": 2}, "did you mean frame_stack"),
@@ -154,13 +154,16 @@ def test_old_keys_of_uint32_start_the_same_episodes():
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        (jax.eval_shape(probe_env(image_size=16).reset, KEY), r"the state is of another environment: .* \(16, 16, 9\)"),
-        (jax.eval_shape(probe_env(image_size=8, outputs=()).reset, KEY), "it has the images none"),
+        (
+            jax.eval_shape(probe_env(image_size=16).reset, KEY),
+            r"the state is from another environment: .* \(16, 16, 9\)",
+        ),
+        (jax.eval_shape(probe_env(image_size=8, outputs=()).reset, KEY), "its images are none"),
         (
             jax.eval_shape(probe_env(image_size=8, distractors="dcs/camera-easy").reset, KEY),
             "with distractors, and this",
         ),
-        (replace(STATE, info=STATE.info | {"model": {"m": 0}}), "with a randomization_fn, and this is one without"),
+        (replace(STATE, info=STATE.info | {"model": {"m": 0}}), "with a randomization_fn, and this one is without"),
         (STATES, r"a batch of shape \(3,\): .* jax.vmap\(env.step\)"),
         (STATE.obs, "it must be a State, as env.reset returns it"),
         (None, "state is None"),
