@@ -38,7 +38,7 @@ def _with(method, function, base=_Counting):
 
 WRONG = [
     ("prepare", lambda context: None, "Mine.prepare gives a NoneType: it must give a Distractor"),
-    ("init", lambda key, context: "no", "Mine.init gives what is no pytree of arrays"),
+    ("init", lambda key, context: "no", "Mine.init gives something that is no pytree of arrays"),
     (
         "step",
         lambda state, key, context: {"n": jnp.zeros(2, jnp.int32)},
@@ -76,7 +76,7 @@ WRONG = [
     (
         "apply_frame",
         lambda state, seen, context: seen if seen.rgb.mean() > 0 else None,
-        "Mine.apply_frame must know an array's numbers",
+        "Mine.apply_frame needs the values of an array",
     ),
     (
         "apply_frame",
