@@ -45,7 +45,11 @@ WRONG = [
         "whose ['n'] is (2,) int32: it must be () int32",
     ),
     ("step", lambda state, key, context: {"n": state["n"] + 0.5}, "Mine.step gives a state whose ['n'] is () float32"),
-    ("step", lambda state, key, context: state | {"m": 1}, "Mine.step gives a state with ['m'], which init has not"),
+    (
+        "step",
+        lambda state, key, context: state | {"m": 1},
+        "Mine.step gives a state with ['m'], which init does not have",
+    ),
     ("step", lambda state, key, context: None, "Mine.step gives a state without ['n'], which init has"),
     ("remember", lambda state, seen, context: {}, "Mine.remember gives a state without ['n']"),
     (
