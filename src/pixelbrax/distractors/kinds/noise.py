@@ -64,8 +64,7 @@ class GaussianNoise(_Noise):
 
 @dataclass(frozen=True)
 class PoissonNoise(_Noise):
-    """Shot noise: as if a white pixel counted so many photons, with a normal approximation of their Poisson
-    distribution.
+    """Shot noise: as if a white pixel counted so many photons; a normal distribution approximates the Poisson.
 
     Attributes:
       photons: of a white pixel; the fewer, the noisier. Infinitely many change nothing.
