@@ -93,5 +93,5 @@ def test_a_preset_has_videos_or_none_of_a_source():
 
 @pytest.mark.parametrize("members", [Hue(), None, "kage/hue", (Hue,), [3]])
 def test_members_of_a_preset_are_distractors(members):
-    with pytest.raises(ConfigError, match=r"members gives|distractors\[0\] is"):
+    with pytest.raises(ConfigError, match=r"members returns|distractors\[0\] is"):
         Preset("my/own", "", lambda setting: members).build("train")

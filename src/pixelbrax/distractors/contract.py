@@ -28,7 +28,7 @@ def checked(distractor: Distractor, context: SceneContext) -> Distractor:
     name = type(distractor).__name__
     prepared: Any = distractor.prepare(context)
     if not isinstance(prepared, Distractor):
-        raise ConfigError(f"{name}.prepare gives a {type(prepared).__name__}: it must give a Distractor")
+        raise ConfigError(f"{name}.prepare returns a {type(prepared).__name__}: it must return a Distractor")
     key, params = jax.eval_shape(lambda: (jax.random.key(0), prepared.params))
 
     def of(params: Any) -> Distractor:  # as a compiled program has it: settings that are data are traced
@@ -87,7 +87,7 @@ def _traced(distractor: Distractor, method: str, call: Callable[..., Any], *args
         ) from e
     except Exception as e:
         if "not a valid JAX type" in str(e):
-            raise ConfigError(f"{name} gives something that is no pytree of arrays") from e
+            raise ConfigError(f"{name} returns something that is no pytree of arrays") from e
         e.add_note(f"This is {name}, traced as in a compiled program.")
         raise
 
@@ -96,7 +96,7 @@ def _check_type(method: str, given: Any, kind: type, part: str = "") -> None:
     if not isinstance(given, kind):
         where = f" a {kind.__name__} as {part}" if part else f" a {kind.__name__}"
         what = "an array" if isinstance(given, jax.ShapeDtypeStruct) else f"a {type(given).__name__}"
-        raise ConfigError(f"{method} gives {what}: it must give{where}")
+        raise ConfigError(f"{method} returns {what}: it must return{where}")
 
 
 def _check_same(method: str, what: str, given: Any, origin: str, expected: Any) -> None:
@@ -104,14 +104,14 @@ def _check_same(method: str, what: str, given: Any, origin: str, expected: Any) 
     leaves, before = _leaves(given), _leaves(expected)
     for path, leaf in leaves.items():
         if path not in before:
-            raise ConfigError(f"{method} gives {what} with {path or 'an array'}, which {origin} does not have")
+            raise ConfigError(f"{method} returns {what} with {path or 'an array'}, which {origin} does not have")
         if _spec(leaf) != _spec(before[path]):
             where = f" whose {path.lstrip('.')} is" if path else " that is"
             raise ConfigError(
-                f"{method} gives {what}{where} {_spec(leaf)}: it must be {_spec(before[path])}, as in {origin}"
+                f"{method} returns {what}{where} {_spec(leaf)}: it must be {_spec(before[path])}, as in {origin}"
             )
     if lost := [path for path in before if path not in leaves]:
-        raise ConfigError(f"{method} gives {what} without {lost[0].lstrip('.') or 'an array'}, which {origin} has")
+        raise ConfigError(f"{method} returns {what} without {lost[0].lstrip('.') or 'an array'}, which {origin} has")
 
 
 def _leaves(tree: Any) -> dict[str, Array]:

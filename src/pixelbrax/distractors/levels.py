@@ -28,7 +28,7 @@ class LevelState(NamedTuple):
 class Levels(Composed):
     """Distractors whose initial states are sampled from a level's number: equal levels begin alike, in every run.
 
-    Every episode takes one of the levels `first`, ..., `first + count - 1`. Random walks from there differ between
+    Every episode samples one of the levels `first`, ..., `first + count - 1`. Random walks from there differ between
     episodes.
 
     Attributes:
@@ -68,7 +68,7 @@ class Levels(Composed):
             bounds.check_array(f"Levels: {name}", params[name])
         if not isinstance(params["first"], jax.core.Tracer):
             check_order(
-                "Levels: count", params["count"], "number of levels behind the first", _NUM_LEVELS - params["first"]
+                "Levels: count", params["count"], "number of levels from the first on", _NUM_LEVELS - params["first"]
             )
         super().check_params(params["members"])
 

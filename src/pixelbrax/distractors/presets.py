@@ -96,7 +96,7 @@ class Preset:
         setting = Setting(split, PROCEDURAL if source is None else source, task)
         members = self.members(setting)
         if not isinstance(members, list | tuple):
-            raise ConfigError(f"{self.name}: members gives {members!r}: it must give a list of distractors")
+            raise ConfigError(f"{self.name}: members returns {members!r}: it must return a list of distractors")
         if source is not None and not setting.has_videos:
             raise ConfigError(f"{self.name} has no videos: leave out ':{source}'")
         first, count = (FIRST_TEST_LEVEL, self.test_levels) if split == "test" else (0, self.train_levels)

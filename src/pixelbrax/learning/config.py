@@ -116,7 +116,7 @@ class OnPolicyConfig(AgentConfig):
         if self.num_envs % self.num_minibatches:
             raise ConfigError(
                 f"num_minibatches {self.num_minibatches} does not divide num_envs {self.num_envs}: "
-                f"{self.num_envs - self.num_envs % self.num_minibatches or self.num_minibatches} environments would do"
+                f"use {self.num_envs - self.num_envs % self.num_minibatches or self.num_minibatches} environments"
             )
 
 
