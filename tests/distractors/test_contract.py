@@ -89,7 +89,7 @@ WRONG = [
     (
         "apply_frame",
         lambda state, seen, context: RenderedFrame(np.asarray(seen.rgb), None),  # pyright: ignore
-        "Mine.apply_frame must know",
+        "Mine.apply_frame needs",
     ),  # pyright: ignore
     (
         "apply_scene",
