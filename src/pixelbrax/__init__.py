@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __version__ = metadata.version("pixelbrax")
 
-# Names by the room that defines them; a room is loaded, and with it JAX and the engines, when one is first asked for.
+# Names by the room that defines them; a room is loaded, and with it JAX and the engines, when first needed.
 _NAMES = {
     "envs": ("PixelEnv", "State", "make", "wrap"),
     "tasks": ("CameraSpec", "Sizes", "Task", "register"),

@@ -1,4 +1,4 @@
-"""Where files are kept that can be made or fetched again."""
+"""Folders of cached files, which can be rebuilt or downloaded again."""
 
 import os
 from pathlib import Path

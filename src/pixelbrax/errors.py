@@ -13,7 +13,7 @@ class ConfigError(ValueError):
 
 
 class TrainingError(RuntimeError):
-    """A training run that cannot go on; the message says at which update, and from where it can be taken up."""
+    """A training run that cannot continue; the message says at which update, and where to resume."""
 
 
 MAX_SEED = 2**31 - 1
@@ -92,7 +92,7 @@ def check_flag(name: str, value: Any) -> bool:
 
 
 def check_choice(name: str, value: Any, known: Sequence[str]) -> str:
-    """One of the words that are known.
+    """One of the known words.
 
     Raises:
       ConfigError: it is another; the message suggests the nearest.
@@ -106,7 +106,7 @@ def check_keywords(what: str, given: Iterable[str], known: Sequence[str]) -> Non
     """Refuses keyword arguments that do not exist.
 
     Args:
-      what: has taken them, such as "make".
+      what: name of the function that took them, such as "make".
       given: their names.
       known: the names that exist.
 
@@ -121,7 +121,7 @@ def check_keywords(what: str, given: Iterable[str], known: Sequence[str]) -> Non
 
 
 def nearest(name: str, known: Sequence[str], listing: str = "") -> str:
-    """What to say of a name that is not known: those most like it, or which there are.
+    """The error message's part about an unknown name: the closest names, or all of them.
 
     Args:
       name: the unknown one.
@@ -136,7 +136,7 @@ def nearest(name: str, known: Sequence[str], listing: str = "") -> str:
 
 
 def listed(names: Sequence[str], most: int = 10) -> str:
-    """Names on one line, of many the first, with the number of the others."""
+    """Names on one line; of many, the first and the number of the others."""
     if len(names) <= most + 1:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most} more"
@@ -166,7 +166,7 @@ def check_pair(name: str, value: Any, rule: str) -> tuple[Any, Any]:
       rule: what it must be, for the message.
 
     Raises:
-      ConfigError: it is none, or has more or fewer.
+      ConfigError: it is not a sequence of two.
     """
     try:
         pair = () if isinstance(value, str) else tuple(value)

@@ -1,11 +1,11 @@
-"""Packages of other people: their tasks, distractors, algorithms and hooks, which importing them registers.
+"""Plugins: packages that register tasks, distractors, algorithms and hooks when they are imported.
 
 An installed package is found by the entry-point group `pixelbrax.plugins`, whose entries name modules to import:
 
     [project.entry-points."pixelbrax.plugins"]
     my_tasks = "my_package.tasks"
 
-Any other is named: `pixelbrax COMMAND --import my_module`, or `pixelbrax.load_plugins("my_module")`.
+Any other module is named: `pixelbrax COMMAND --import my_module`, or `pixelbrax.load_plugins("my_module")`.
 """
 
 import importlib
@@ -26,7 +26,7 @@ def load_plugins(*modules: str) -> list[str]:
     """Imports the installed plugins, and modules by their names.
 
     Args:
-      *modules: names of modules or packages; they are also searched in the working directory.
+      *modules: names of modules or packages; the working directory is searched, too.
 
     Returns:
       Names of everything loaded so far: of the modules, and of the entry points.
@@ -77,7 +77,7 @@ def _discover() -> None:
 
 
 def _reason(error: Exception) -> str:
-    """The error in one line, with the place outside of Python's own import machinery."""
+    """The error in one line, with its location outside of Python's import machinery."""
     text = (str(error).strip().splitlines() or [""])[0]
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "importlib" not in f.filename]
     place = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if len(frames) > 1 else ""

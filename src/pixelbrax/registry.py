@@ -1,4 +1,4 @@
-"""Things known by their names: tasks, distractors, and so on."""
+"""Registries of named things: tasks, distractors, and so on."""
 
 from typing import Generic, Protocol, TypeVar
 
@@ -11,7 +11,7 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """Under which it is registered."""
+        """The name under which it is registered."""
         ...
 
 
@@ -22,10 +22,10 @@ class Registry(Generic[T]):
     """Things of one kind, in the order in which they were added."""
 
     def __init__(self, kind: str, listing: str = ""):
-        """An empty one.
+        """An empty registry.
 
         Args:
-          kind: what messages call such a thing.
+          kind: the noun for such a thing in messages.
           listing: the command that shows all of them.
         """
         self._kind = kind
@@ -33,10 +33,10 @@ class Registry(Generic[T]):
         self._known: dict[str, T] = {}
 
     def add(self, thing: T) -> None:
-        """Makes it known under its name.
+        """Registers a thing under its name.
 
         Raises:
-          ConfigError: another has that name.
+          ConfigError: its name is taken.
         """
         if thing.name in self._known:
             raise ConfigError(f"there is a registered {self._kind} {thing.name!r} already: choose another name")
@@ -48,7 +48,7 @@ class Registry(Generic[T]):
         return list(self._known)
 
     def values(self) -> list[T]:
-        """What is there so far, without loading plugins."""
+        """Everything registered so far, without loading plugins."""
         return list(self._known.values())
 
     def get(self, name: str) -> T:

@@ -86,7 +86,7 @@ def test_gradients_are_clipped_by_their_global_norm():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"num_minibatches": 7}, "num_minibatches 7 does not divide num_envs 16: 14 environments would do"),
+        ({"num_minibatches": 7}, "num_minibatches 7 does not divide num_envs 16: use 14 environments"),
         ({"num_envs": 0}, "num_envs is 0"),
         ({"learning_rate": 0.0}, "learning_rate is 0.0: it must be positive"),
         ({"discount": 1.5}, "discount is 1.5: it must be at most 1"),

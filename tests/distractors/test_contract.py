@@ -37,26 +37,34 @@ def _with(method, function, base=_Counting):
 
 
 WRONG = [
-    ("prepare", lambda context: None, "Mine.prepare gives a NoneType: it must give a Distractor"),
-    ("init", lambda key, context: "no", "Mine.init gives what is no pytree of arrays"),
+    ("prepare", lambda context: None, "Mine.prepare returns a NoneType: it must return a Distractor"),
+    ("init", lambda key, context: "no", "Mine.init returns something that is no pytree of arrays"),
     (
         "step",
         lambda state, key, context: {"n": jnp.zeros(2, jnp.int32)},
         "whose ['n'] is (2,) int32: it must be () int32",
     ),
-    ("step", lambda state, key, context: {"n": state["n"] + 0.5}, "Mine.step gives a state whose ['n'] is () float32"),
-    ("step", lambda state, key, context: state | {"m": 1}, "Mine.step gives a state with ['m'], which init has not"),
-    ("step", lambda state, key, context: None, "Mine.step gives a state without ['n'], which init has"),
-    ("remember", lambda state, seen, context: {}, "Mine.remember gives a state without ['n']"),
+    (
+        "step",
+        lambda state, key, context: {"n": state["n"] + 0.5},
+        "Mine.step returns a state whose ['n'] is () float32",
+    ),
+    (
+        "step",
+        lambda state, key, context: state | {"m": 1},
+        "Mine.step returns a state with ['m'], which init does not have",
+    ),
+    ("step", lambda state, key, context: None, "Mine.step returns a state without ['n'], which init has"),
+    ("remember", lambda state, seen, context: {}, "Mine.remember returns a state without ['n']"),
     (
         "apply_frame",
         lambda state, seen, context: None,
-        "Mine.apply_frame gives a NoneType: it must give a RenderedFrame",
+        "Mine.apply_frame returns a NoneType: it must return a RenderedFrame",
     ),
     (
         "apply_frame",
         lambda state, seen, context: seen.rgb,
-        "Mine.apply_frame gives an array: it must give a RenderedFrame",
+        "Mine.apply_frame returns an array: it must return a RenderedFrame",
     ),
     (
         "apply_frame",
@@ -76,22 +84,22 @@ WRONG = [
     (
         "apply_frame",
         lambda state, seen, context: seen if seen.rgb.mean() > 0 else None,
-        "Mine.apply_frame must know an array's numbers",
+        "Mine.apply_frame needs the values of an array",
     ),
     (
         "apply_frame",
         lambda state, seen, context: RenderedFrame(np.asarray(seen.rgb), None),  # pyright: ignore
-        "Mine.apply_frame must know",
+        "Mine.apply_frame needs",
     ),  # pyright: ignore
     (
         "apply_scene",
         lambda state, view, context: view.scene,
-        "Mine.apply_scene gives a Scene: it must give a SceneView",
+        "Mine.apply_scene returns a Scene: it must return a SceneView",
     ),
     (
         "apply_scene",
         lambda state, view, context: view._replace(camera=view.camera.pos),
-        "Mine.apply_scene gives an array: it must give a Camera as camera",
+        "Mine.apply_scene returns an array: it must return a Camera as camera",
     ),
     (
         "apply_scene",
@@ -116,7 +124,7 @@ def test_what_a_method_must_give(method, function, told):
 def test_the_wrong_one_is_found_within_others():
     wrong = _with("apply_frame", lambda state, seen, context: None)
     for around in ([_Counting(), wrong], [BackgroundOnly(wrong)], [Levels((wrong,))]):
-        with pytest.raises(ConfigError, match=r"Mine\.apply_frame gives a NoneType"):
+        with pytest.raises(ConfigError, match=r"Mine\.apply_frame returns a NoneType"):
             Distraction(around, _context())
     with pytest.raises(ConfigError, match=r"Mine\.apply_frame"):
         probe_env(distractors=wrong)

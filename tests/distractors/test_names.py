@@ -38,9 +38,7 @@ def test_paths_may_have_the_signs_of_names(rest, source, split):
 def test_a_file_that_is_called_like_a_split_needs_one_behind(tmp_path):
     path = tmp_path / "bank@test"
     path.write_bytes(b"")
-    with pytest.raises(
-        ConfigError, match=r"bank@test: name its split behind it, .*bank@test@train or .*bank@test@test"
-    ):
+    with pytest.raises(ConfigError, match=r"bank@test: append its split, .*bank@test@train or .*bank@test@test"):
         distractor(f"pixelbrax/video:{path}")
     assert _video(f"pixelbrax/video:{path}@test") == (str(path), "test")
 
@@ -52,8 +50,8 @@ def test_a_file_that_is_called_like_a_split_needs_one_behind(tmp_path):
         (None, "distractors is None: it must be"),
         ({"dcs/hard": 0.5}, "distractors is {'dcs/hard': 0.5}: it must be"),
         ({"dcs/hard"}, "distractors is {'dcs/hard'}: it must be"),
-        (Hue, "distractors is the class Hue: give an object of it, such as Hue()"),
-        ([Hue], "distractors[0] is the class Hue: give an object of it"),
+        (Hue, "distractors is the class Hue: give an instance, such as Hue()"),
+        ([Hue], "distractors[0] is the class Hue: give an instance"),
         (["kage/hue", ["dcs/hard"]], "distractors[1] is ['dcs/hard']: it must be a preset name or a Distractor"),
         ([None], "distractors[0] is None: it must be"),
         ("", "a distractor is called ''"),
@@ -63,14 +61,14 @@ def test_a_file_that_is_called_like_a_split_needs_one_behind(tmp_path):
         (" dcs/hard", "unknown distractor ' dcs/hard': did you mean dcs/hard"),
         (
             "dcs/hard kage/hue",
-            "'dcs/hard kage/hue' is several names: give each by itself, as in ('dcs/hard', 'kage/hue')",
+            "'dcs/hard kage/hue' is several names: give each separately, as in ('dcs/hard', 'kage/hue')",
         ),
         (("dcs/hard kage/hue@test",), "is several names"),
         ("kage/hue@tset", "'kage/hue@tset': there is no split 'tset': did you mean test?"),
         ("kage/hue@", "'kage/hue@': there is no split ''"),
         ("kage/hue@test@test", "there is no split 'test@test'"),
-        ("pixelbrax/video:", "name a source behind the ':', or leave that out"),
-        ("pixelbrax/video:@test", "name a source behind the ':', or leave that out"),
+        ("pixelbrax/video:", "name a source after the ':', or leave that out"),
+        ("pixelbrax/video:@test", "name a source after the ':', or leave that out"),
         ("kage/hue:davis-2017", "kage/hue has no videos: leave out ':davis-2017'"),
         ("kage/hue:procedural@test", "kage/hue has no videos: leave out ':procedural'"),
     ],
@@ -95,5 +93,5 @@ def test_a_preset_has_videos_or_none_of_a_source():
 
 @pytest.mark.parametrize("members", [Hue(), None, "kage/hue", (Hue,), [3]])
 def test_members_of_a_preset_are_distractors(members):
-    with pytest.raises(ConfigError, match=r"members gives|distractors\[0\] is"):
+    with pytest.raises(ConfigError, match=r"members returns|distractors\[0\] is"):
         Preset("my/own", "", lambda setting: members).build("train")

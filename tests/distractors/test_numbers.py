@@ -104,7 +104,7 @@ def test_no_number_is_odd(kind, name):
         (lambda: Levels((), 0, 0), "Levels: count is 0"),
         (lambda: Levels((), 2**31 - 2, 2), "Levels: count is 2: it must be at least 1 and at most 1"),
         (lambda: Composed(("kage/hue",)), "Composed: distractors[0] is 'kage/hue': it must be a Distractor"),  # pyright: ignore
-        (lambda: Composed((Hue,)), "distractors[0] is the class Hue: give an object of it, such as Hue()"),  # pyright: ignore
+        (lambda: Composed((Hue,)), "distractors[0] is the class Hue: give an instance, such as Hue()"),  # pyright: ignore
         (lambda: Composed([Hue()]), "Composed: distractors is"),  # pyright: ignore
         (lambda: BackgroundOnly("kage/hue"), "BackgroundOnly: distractor is 'kage/hue'"),  # pyright: ignore
         (lambda: BackgroundOnly(MaterialColors(0.1)), "BackgroundOnly: MaterialColors changes the scene"),

@@ -87,7 +87,7 @@ def test_no_clip_is_in_both_splits(tmp_path, divided, how):
         order = {"copied": [0, 1, 2, 3], "backwards": [3, 2, 1, 0], "a part": [2, 3]}[how]
         for to, number in enumerate(order):
             shutil.copy(kept / f"{number}.png", again / f"{to}.png")
-    with pytest.raises(ConfigError, match=r"bear and .*camel show the same frames, and one is to train on"):
+    with pytest.raises(ConfigError, match=r"bear and .*camel show the same frames, but one is for training"):
         banks_of_folder(tmp_path, 8, 8)
     assert main(["videos", "build", str(tmp_path), "-o", str(tmp_path / "bank.npz"), "--size", "8"]) == 2
     assert not (tmp_path / "bank.npz").exists()
@@ -155,7 +155,7 @@ def test_what_cannot_be_read_is_named(tmp_path):
         banks_of_folder(tmp_path, 8, 8)
     with pytest.raises(ConfigError, match=r"0\.png is no folder"):
         banks_of_folder(tmp_path / "one" / "0.png", 8, 8)
-    with pytest.raises(ConfigError, match=r"put the pictures of each clip into a folder of its own"):
+    with pytest.raises(ConfigError, match=r"put the images of each clip into its own folder"):
         banks_of_folder(tmp_path / "one", 8, 8)
 
 
@@ -201,7 +201,7 @@ def test_videos_that_are_cut_off_are_named(tmp_path):
     assert len(read_clip(tmp_path / "a.mkv", 8, 8)) == 30
     whole = (tmp_path / "a.mkv").read_bytes()
     (tmp_path / "a.mkv").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ConfigError, match=r"a\.mkv says that it has some 30 frames, and only 1\d can be read"):
+    with pytest.raises(ConfigError, match=r"a\.mkv declares about 30 frames, but only 1\d can be read"):
         read_clip(tmp_path / "a.mkv", 8, 8)
 
 
@@ -331,7 +331,7 @@ def test_what_is_kept_and_damaged_is_made_again(server, tmp_path, damage):
         raw[len(raw) // 2] ^= 255
         damage = bytes(raw)
     kept.write_bytes(damage)
-    with pytest.warns(UserWarning, match=r"davis-2017-16x16\.npz is damaged, and is made again of"):
+    with pytest.warns(UserWarning, match=r"davis-2017-16x16\.npz is damaged, and is rebuilt from"):
         again = davis.davis_bank("train", 16, 16, tmp_path)
     np.testing.assert_array_equal(again.frames, good.frames)
     np.testing.assert_array_equal(davis.davis_bank("train", 16, 16, tmp_path).frames, good.frames)
@@ -365,7 +365,7 @@ def test_a_partial_file_of_other_bytes_is_begun_anew(server, tmp_path, size):
 def test_a_full_disk_names_the_folder_or_the_file(server, tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=10))
-    with pytest.raises(ConfigError, match=rf"{tmp_path.name} has 0 MB free, and .* are still to come: make room"):
+    with pytest.raises(ConfigError, match=rf"{tmp_path.name} has 0 MB free, and .* are still missing: make room"):
         _fetch(server, tmp_path)
     monkeypatch.undo()
 
@@ -392,7 +392,7 @@ def test_a_download_that_breaks_off_goes_on(server, tmp_path, resumes):
 
 
 def test_other_bytes_are_not_used(server, tmp_path):
-    with pytest.raises(ConfigError, match="is not the archive that is expected"):
+    with pytest.raises(ConfigError, match="is not the expected archive"):
         _fetch(server, tmp_path, sha256="0" * 64)
     assert list(tmp_path.iterdir()) == []
 

@@ -52,8 +52,8 @@ def test_files_of_any_ending_and_paths_are_models(tmp_path):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (3, "cannot make an environment of 3: it must be a task's name, an MJCF file, a mujoco.MjSpec or"),
-        (None, "cannot make an environment of None"),
+        (3, "cannot make an environment from 3: it must be a task's name, an MJCF file, a mujoco.MjSpec or"),
+        (None, "cannot make an environment from None"),
         (ProbePhysics(), r"pixelbrax\.wrap takes environments"),
         ("<mujoco><worldbody/></mujoco>", r"for XML text give mujoco\.MjSpec\.from_string\(text\)"),
         ("\n  <mujoco/>", r"for XML text give"),

@@ -237,7 +237,7 @@ def test_gradients_flow_through_physics(strict):
         ({"image_size": (64, 513)}, "at most 512"),
         ({"frame_stack": 0}, "frame_stack is 0"),
         ({"outputs": ("rgb",)}, "unknown output 'rgb': an environment gives pixels, depth, segmentation"),
-        ({"outputs": (), "distractors": "kage/hue"}, "distractors change images, and outputs has none"),
+        ({"outputs": (), "distractors": "kage/hue"}, "distractors change images, but outputs is empty"),
         ({"autoreset": "never"}, "autoreset is 'never': it must be one of next_step"),
         ({"camera": "track"}, "the model has no camera 'track': it has none"),
         ({"camera": {}}, "camera is empty"),

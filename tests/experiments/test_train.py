@@ -147,7 +147,7 @@ def test_several_seeds_are_a_group(env, tmp_path):
         (("ant",), {"name": "a/b"}, "it must be the name of one folder"),
         (("ant",), {"resume": "r", "seed": 3}, "leave out 'seed'"),
         (("ant",), {"resume": "nowhere"}, "nowhere is not a run"),
-        ((3,), {}, "cannot make an environment of 3"),
+        ((3,), {}, "cannot make an environment from 3"),
         ((probe_env(outputs=()),), {"image_size": 32}, "image_size is a setting of the environment"),
         ((probe_env(autoreset="disabled"),), {}, "autoreset"),
     ],

@@ -1,8 +1,8 @@
 """Delayed-critic policy gradient (Moon et al. 2022, arXiv 2210.09960), with its dynamics head as an option (DDCPG).
 
-One network for policy and value. The policy phase holds the value where it was; returns train it only in the auxiliary
-phase, from many rollouts at once, while the policy is held in turn. So the value's errors on a few fresh samples do not
-reach the encoder.
+One network for policy and value. The policy phase penalizes changes of the value; returns train it only in the
+auxiliary phase, from many rollouts at once, which in turn penalizes changes of the policy. So value errors on a few
+fresh samples do not reach the encoder.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from pixelbrax.learning import (
 )
 from pixelbrax.networks import ActionDistribution, ActorCritic, Dynamics, NetworkConfig, Observation, PolicyValue
 
-# Shares of the two kinds of wrong transitions in the dynamics head's loss.
+# Weights of the two kinds of false transitions in the dynamics head's loss.
 _WRONG_ACTION, _WRONG_NEXT = 0.5, 1.0
 
 
@@ -39,7 +39,7 @@ class DCPGConfig(PhasicConfig):
     """Settings of DCPG."""
 
     value_coef: float = 1.0
-    """Weight of the value's distance from the rollout's values, which holds it during the policy phase."""
+    """Weight of the squared change of the value since the rollout, in the policy phase."""
     dynamics_coef: float = 0.0
     """Weight of the dynamics head's loss in the auxiliary phase; > 0 makes the algorithm DDCPG (paper: 1)."""
 
@@ -57,7 +57,7 @@ class DCPGConfig(PhasicConfig):
 class DCPG(PhasicAgent):
     """Pure `init(key)` and `update(state)`; compile them. An update is one rollout of the policy phase.
 
-    The update that ends a policy phase goes through the auxiliary phase too.
+    The update that ends a policy phase also runs the auxiliary phase.
     """
 
     num_policy_keys = 1
@@ -122,7 +122,7 @@ class DCPG(PhasicAgent):
     def _policy_loss(
         self, params: PyTree, statistics: PyTree, batch: Minibatch, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """The clipped surrogate, the entropy bonus, and the distance of the value from that during the rollout."""
+        """The clipped surrogate, the entropy bonus, and the squared change of the value since the rollout."""
         config = self.config
         output = self.outputs(params, statistics, batch.observation)
         policy_loss, metrics = clipped_surrogate(output.policy, batch, config.clip)
@@ -135,7 +135,7 @@ class DCPG(PhasicAgent):
     def auxiliary_loss(
         self, params: PyTree, statistics: PyTree, batch: AuxiliaryMinibatch, before: ActionDistribution, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """Returns for the value, divergence of the policy, and the dynamics head."""
+        """The value's error against returns, the policy's KL divergence, and the dynamics head's loss."""
         output = self.outputs(params, statistics, batch.observation)
         value_loss = value_error(output, batch.target, batch.valid)
         clone_kl = valid_mean(before.kl(output.policy), batch.valid)

@@ -1,8 +1,8 @@
 """Phasic policy gradient (Cobbe et al. 2020, arXiv 2009.04416): two networks, and a phase that distills the value.
 
 Algorithm 1 of the paper, line by line: a policy phase of `policy_iterations` updates trains the policy network by PPO
-and the value network by regression; then the auxiliary phase teaches the policy network to predict values as well,
-by a head that serves nothing else, while its policy is held where it was.
+and the value network by regression; then the auxiliary phase teaches the policy network to predict values as well, by
+an auxiliary value head, while a KL penalty preserves its policy.
 """
 
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class PPGConfig(PhasicConfig):
 class PPG(PhasicAgent):
     """Pure `init(key)` and `update(state)`; compile them. An update is one rollout of the policy phase.
 
-    The update that ends a policy phase goes through the auxiliary phase too.
+    The update that ends a policy phase also runs the auxiliary phase.
     """
 
     num_policy_keys = 2
@@ -85,7 +85,7 @@ class PPG(PhasicAgent):
 
     @override
     def outputs(self, params: PyTree, statistics: PyTree, observation: Observation) -> PolicyValue:
-        """The policy of the one network with the value of the other."""
+        """The policy of the policy network with the value of the value network."""
         acted, valued = (self._apply(name, params, statistics, observation) for name in ("policy", "value"))
         return acted._replace(value=valued.value)
 

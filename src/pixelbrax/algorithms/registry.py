@@ -13,12 +13,12 @@ from pixelbrax.registry import Registry
 
 
 class Algorithm(NamedTuple):
-    """An algorithm under the name by which files and the command line know it.
+    """An algorithm and its name in TOML files and on the command line.
 
     Attributes:
-      name: lowercase letters, digits and hyphens; the TOML table of its settings is called so.
-      config: a frozen dataclass of its settings, a subclass of `AgentConfig` of its own.
-      make: makes an agent of (environment, network settings, settings, number of updates in the run). Settings in
+      name: lowercase letters, digits and hyphens; also the name of its TOML table.
+      config: a frozen dataclass of its settings, its own subclass of `AgentConfig`.
+      make: makes an agent from (environment, network settings, settings, number of updates in the run). Settings in
         `config.SWEEPABLE` may be traced.
     """
 
@@ -31,10 +31,10 @@ _REGISTRY: Registry[Algorithm] = Registry("algorithm")
 
 
 def register(algorithm: Algorithm) -> None:
-    """Makes an algorithm known: to `pixelbrax train --algorithm NAME`, TOML files and everything else.
+    """Registers an algorithm, for `pixelbrax train --algorithm NAME`, TOML files and everything else.
 
     Raises:
-      ConfigError: the name or the settings are taken, or cannot be used.
+      ConfigError: the name or the class of settings is taken, or cannot be used.
     """
     name, config = algorithm.name, algorithm.config
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name):

@@ -1,4 +1,4 @@
-"""Filters that spare what matters: they change the image around the body and behind it, and nothing on it."""
+"""Filters of the background: they change every pixel but those of the body, of objects and of targets."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -17,10 +17,10 @@ _SPARED = (Role.BODY, Role.OBJECT, Role.TARGET)
 
 @dataclass(frozen=True)
 class BackgroundOnly(Distractor):
-    """Another distractor of frames, everywhere but on pixels of the body, of objects and of targets.
+    """Applies a distractor of frames to every pixel but those of the body, of objects and of targets.
 
     Attributes:
-      distractor: which; one that remembers frames remembers its own.
+      distractor: what to apply; if it remembers frames, it remembers its own unmasked ones.
     """
 
     distractor: Distractor
@@ -31,7 +31,7 @@ class BackgroundOnly(Distractor):
         if self.distractor.changes_scenes:
             raise ConfigError(
                 f"BackgroundOnly: {type(self.distractor).__name__} changes the scene: "
-                "only a distractor that changes nothing but frames can leave out the pixels of the body"
+                "only a distractor that changes frames alone can spare the pixels of the body"
             )
 
     @property
@@ -52,7 +52,7 @@ class BackgroundOnly(Distractor):
     @property
     @override
     def params(self) -> PyTree:
-        """Those of the other distractor."""
+        """The parameters of the wrapped distractor."""
         return self.distractor.params
 
     @override

@@ -1,7 +1,8 @@
-"""What a distractor is: a frozen dataclass that changes the scene before it is rendered, or the frame after.
+"""The base of distractors: frozen dataclasses that change the scene before rendering, or the frame after it.
 
 Its state is sampled for every episode of every environment, and may change within one. All its functions are pure.
-Random numbers come from an environment's visual key alone, so the same distractors can be laid over any trajectory.
+Random numbers come from an environment's visual key alone, so the same trajectory can be observed under different
+distractors.
 """
 
 import copy
@@ -23,11 +24,11 @@ from pixelbrax.render import Camera, Scene
 
 @dataclass(frozen=True, eq=False)
 class SceneContext:
-    """What distractors know of an environment; it never changes.
+    """What distractors know about an environment; constant.
 
     Attributes:
-      scene: undisturbed.
-      roles: of each of the scene's geoms.
+      scene: the scene without distractors.
+      roles: the role of each of the scene's geoms.
       height, width: of the observation, pixels.
     """
 
@@ -48,9 +49,9 @@ class SceneContext:
     def shows(
         self, segmentation: Int32[Array, "height width"], roles: tuple[Role, ...], sky: bool = False
     ) -> Bool[Array, "height width"]:
-        """Which pixels show geoms of these roles, or the sky; exact."""
+        """Which pixels show geoms of these roles, or the sky."""
         result = segmentation < 0 if sky else jnp.zeros(segmentation.shape, bool)
-        # Neighbors share roles: a few comparisons take the place of a table.
+        # Consecutive geoms share roles: a few range comparisons replace a lookup table.
         edges = np.flatnonzero(np.diff(np.concatenate([[0], self.geoms(roles), [0]])))
         for first, end in zip(edges[::2], edges[1::2], strict=True):
             result |= (segmentation >= int(first)) & (segmentation < int(end))
@@ -62,7 +63,7 @@ class SceneView(NamedTuple):
 
     Attributes:
       scene: with its lights.
-      camera: from where it is seen.
+      camera: the camera that renders it.
       distance: () meters from the camera to the point it looks at.
     """
 
@@ -75,8 +76,8 @@ class RenderedFrame(NamedTuple):
     """A frame after rendering.
 
     Attributes:
-      rgb: (3, height, width) float32, 0..1; the last distractor's are clipped to that, and NaN becomes black.
-      segmentation: (height, width) int32 geom ids, -1 for the sky; only if some distractor needs it, else None.
+      rgb: (3, height, width) float32, 0..1; the last distractor's result is clipped to 0..1, and NaN becomes black.
+      segmentation: (height, width) int32 geom ids, -1 for the sky; None unless a distractor needs it.
     """
 
     rgb: Float[Array, "3 height width"]
@@ -85,10 +86,10 @@ class RenderedFrame(NamedTuple):
 
 @dataclass(frozen=True)
 class Distractor:
-    """The identity. Subclasses override what they need; `context` never changes, `state` is one environment's.
+    """The identity; subclasses override what they need. `context` is constant, `state` belongs to one environment.
 
     `step` and `remember` return a state with the structure, shapes and dtypes of `init`'s; `apply_scene` and
-    `apply_frame` return what they were given, with other values. This is checked where a distractor is put to use.
+    `apply_frame` return their input with other values. Environments check this before anything is compiled.
 
     Fields made by `data_field` are data: `params` holds them, and inside a compiled program they are traced arrays.
     Python must not branch on them, except by `is_off`.
@@ -120,9 +121,10 @@ class Distractor:
 
     @property
     def params(self) -> PyTree:
-        """The settings that are data, by name: () float32 or int32 of the host.
+        """The settings that are data, by name: () float32 or int32 NumPy arrays.
 
-        A setting whose code is left out because it is 0 is not in it. Structure and shapes depend on the settings only.
+        A setting that is 0, so that its code is left out, is not in it. Structure and shapes depend on the settings
+        only.
         """
         return {
             name: as_data(getattr(self, name), bounds)
@@ -131,7 +133,7 @@ class Distractor:
         }
 
     def with_params(self, params: PyTree) -> Self:
-        """The same with other values in `params`, which may be traced."""
+        """A copy with these values of `params`, which may be traced."""
         other = copy.copy(self)
         for name, value in params.items():
             object.__setattr__(other, name, value)
@@ -143,10 +145,10 @@ class Distractor:
         return {name: x * strength if bounds[name].is_strength else x for name, x in params.items()}
 
     def check_params(self, params: PyTree) -> None:
-        """Refuses values that the settings could not have; traced arrays pass.
+        """Refuses values that the settings do not allow; traced arrays pass.
 
         Args:
-          params: of the structure of `params`, perhaps with leading axes.
+          params: structured like the property `params`, perhaps with leading axes.
 
         Raises:
           ConfigError: the message has the class, the setting, its value and the rule.
@@ -156,7 +158,7 @@ class Distractor:
             bounds[name].check_array(f"{type(self).__name__}: {name}", value)
 
     def prepare(self, context: SceneContext) -> "Distractor":
-        """The same with everything loaded that it needs; called once, outside of compiled programs."""
+        """A copy with everything loaded that it needs; called once, outside of compiled programs."""
         return self
 
     def init(self, key: Array, context: SceneContext) -> PyTree:
@@ -176,7 +178,7 @@ class Distractor:
         return frame
 
     def remember(self, state: PyTree, frame: RenderedFrame, context: SceneContext) -> PyTree:
-        """The state with what later frames need of this one: the frame that `apply_frame` was given."""
+        """The state after a frame, for distractors that need earlier frames; `frame` is `apply_frame`'s input."""
         return state
 
     @property
@@ -191,7 +193,7 @@ class Distractor:
 
 
 def wander(value: Array, key: Array, std: Array | float, low: Array | float, high: Array | float) -> Array:
-    """One step of a random walk between two walls: value + N(0, std), clipped."""
+    """One step of a random walk between two bounds: value + N(0, std), clipped."""
     return jnp.clip(value + std * jax.random.normal(key, value.shape), low, high)
 
 
@@ -205,7 +207,7 @@ def check_whole(distractor: Distractor, name: str, least: int, most: int) -> Non
 
 
 def check_roles(distractor: Distractor, roles: Any) -> None:
-    """Refuses roles of geoms that are none.
+    """Refuses anything but a tuple of roles.
 
     Raises:
       ConfigError: it is no tuple of roles, or an empty one.
@@ -218,12 +220,12 @@ def check_roles(distractor: Distractor, roles: Any) -> None:
 
 
 def no_distractor(value: Any, rule: str) -> str:
-    """What to say of something that stands where a distractor should.
+    """The error message's part about a value that is no distractor.
 
     Args:
-      value: what stands there.
-      rule: what must stand there.
+      value: what was given.
+      rule: what it must be.
     """
     if isinstance(value, type) and issubclass(value, Distractor):
-        return f"the class {value.__name__}: give an object of it, such as {value.__name__}()"
+        return f"the class {value.__name__}: give an instance, such as {value.__name__}()"
     return f"{reprlib.repr(value)}: it must be {rule}"

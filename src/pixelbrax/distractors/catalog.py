@@ -1,4 +1,4 @@
-"""The presets: those of the literature with their published numbers, and some of our own."""
+"""The presets: those of the literature with their published constants, and some new ones."""
 
 import math
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ def dcs_color(intensity: float, dynamic: bool = True) -> Distractor:
 
 
 def dcs_background(setting: Setting, clips: int | None, speed: float = 1.0) -> Distractor:
-    """Video behind the scene; the floor lets it through as far as the suite's floors do."""
+    """Video behind the scene; it shows through the floor as much as in the suite."""
     task = setting.task.removeprefix("dmc/")
     if task.startswith("reacher"):
         floor = 1.0
@@ -61,7 +61,7 @@ def dcs_background(setting: Setting, clips: int | None, speed: float = 1.0) -> D
 
 
 def dcs(intensity: float, clips: int | None = None, dynamic: bool = True, speed: float = 1.0) -> Members:
-    """Colors, camera and background at any intensity 0..1; `speed` is that of a dynamic background."""
+    """Colors, camera and background at any intensity 0..1; `speed` applies to a dynamic background."""
     return lambda setting: [
         dcs_color(intensity, dynamic),
         CameraOrbit.of_intensity(intensity, dynamic),
@@ -70,7 +70,7 @@ def dcs(intensity: float, clips: int | None = None, dynamic: bool = True, speed:
 
 
 def dcs_background_only(clips: int | None, speed: float) -> Members:
-    """The background alone."""
+    """The background only."""
     return lambda setting: [dcs_background(setting, clips, speed)]
 
 
@@ -83,35 +83,35 @@ for _level, _beta in DCS_INTENSITY.items():
             f"colors, camera and background at intensity {_beta}, {_kind}",
             dcs(_beta, _clips, _dynamic),
         )
-        _add(f"dcs/color-{_level}{_suffix}", f"its colors alone, {_kind}", [dcs_color(_beta, _dynamic)])
+        _add(f"dcs/color-{_level}{_suffix}", f"its colors only, {_kind}", [dcs_color(_beta, _dynamic)])
         _add(
             f"dcs/camera-{_level}{_suffix}",
-            f"its camera alone, {_kind}",
+            f"its camera only, {_kind}",
             [CameraOrbit.of_intensity(_beta, _dynamic)],
         )
         _add(
             f"dcs/background-{_level}{_suffix}",
-            f"its background alone, {_kind}",
+            f"its background only, {_kind}",
             dcs_background_only(_clips, 1.0 if _dynamic else 0.0),
         )
 
 # --- DMControl Generalization Benchmark (Hansen and Wang 2021) --------------------------------------------------------
 _add(
     "dmcgb/color_easy",
-    "100 sets of colors of body, floor and sky near the task's own",
+    "100 sets of colors of body, floor and sky, close to the task's own",
     [MaterialColors(0.2), FloorColors(0.2), SkyColors(0.2)],
     train_levels=100,
     test_levels=100,
 )
 _add(
     "dmcgb/color_hard",
-    "100 sets of any colors of body, floor and sky",
+    "100 sets of random colors of body, floor and sky",
     [MaterialColors(1.0), FloorColors(1.0), SkyColors(1.0)],
     train_levels=100,
     test_levels=100,
 )
-_add("dmcgb/video_easy", "a video for a sky", lambda s: [s.video(sky=1.0, clips=10, ping_pong=False)])
-_add("dmcgb/video_hard", "a video for sky and floor", lambda s: [s.video(sky=1.0, floor=1.0, ping_pong=False)])
+_add("dmcgb/video_easy", "a video in place of the sky", lambda s: [s.video(sky=1.0, clips=10, ping_pong=False)])
+_add("dmcgb/video_hard", "a video in place of sky and floor", lambda s: [s.video(sky=1.0, floor=1.0, ping_pong=False)])
 for _beta in (0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5):
     _add(f"dmcgb/distracting_{_beta:g}", f"the Distracting Control Suite at intensity {_beta:g}", dcs(_beta))
 
@@ -135,7 +135,7 @@ _REMASTERED: dict[str, Members] = {
     "light": lambda s: [Ambience(), LightPosition(0.0, 2.0, both_ways=True)],
 }
 for _toggle, _members in _REMASTERED.items():
-    _add(f"dmcr/{_toggle}", f"another {_toggle} in every level", _members)
+    _add(f"dmcr/{_toggle}", f"a different {_toggle} in every level", _members)
 for _count in (1, 100, MANY):
     _add(
         f"dmcr/{_count if _count < MANY else 'all'}",
@@ -145,38 +145,38 @@ for _count in (1, 100, MANY):
     )
 
 # --- RL-ViGen (Yuan et al. 2023) --------------------------------------------------------------------------------------
-_add("vigen/light-position-easy", "lights 3 to 5 meters off on each axis", [LightPosition(3.0, 5.0)])
-_add("vigen/light-position-hard", "lights 9 to 11 meters off on each axis", [LightPosition(9.0, 11.0)])
-_add("vigen/light-color-easy", "lights' colors within 0.2", [LightColor(0.2)])
-_add("vigen/light-color-hard", "lights' colors within 1", [LightColor(1.0)])
-_add("vigen/moving-light-easy", "lights that move by 0.01 meters a frame", [MovingLight(0.01, 5.0)])
-_add("vigen/moving-light-hard", "lights that move by 0.05 meters a frame", [MovingLight(0.05, 10.0)])
-_add("vigen/camera-easy", "another place of the camera, near", [CameraOrbit(math.radians(10), 0.0, 0.1, 0.1)])
-_add("vigen/camera-hard", "another place of the camera, far", [CameraOrbit(math.radians(30), 0.0, 0.2, 0.4)])
+_add("vigen/light-position-easy", "lights shifted by 3 to 5 meters on each axis", [LightPosition(3.0, 5.0)])
+_add("vigen/light-position-hard", "lights shifted by 9 to 11 meters on each axis", [LightPosition(9.0, 11.0)])
+_add("vigen/light-color-easy", "light colors within 0.2 of their own", [LightColor(0.2)])
+_add("vigen/light-color-hard", "light colors within 1 of their own", [LightColor(1.0)])
+_add("vigen/moving-light-easy", "lights that move by 0.01 meters per frame", [MovingLight(0.01, 5.0)])
+_add("vigen/moving-light-hard", "lights that move by 0.05 meters per frame", [MovingLight(0.05, 10.0)])
+_add("vigen/camera-easy", "another camera position, near", [CameraOrbit(math.radians(10), 0.0, 0.1, 0.1)])
+_add("vigen/camera-hard", "another camera position, far", [CameraOrbit(math.radians(30), 0.0, 0.2, 0.4)])
 _add(
     "vigen/object-color-easy",
-    "colors of body and objects near their own",
+    "colors of body and objects, close to their own",
     [MaterialColors(0.2, roles=(Role.BODY, Role.OBJECT))],
 )
 _add("vigen/object-color-hard", "any colors of body and objects", [MaterialColors(1.0, roles=(Role.BODY, Role.OBJECT))])
 _add("vigen/texture-easy", "the floor in other colors", [FloorColors(0.4)])
-_add("vigen/texture-hard", "pictures on the floor", lambda s: [s.video(sky=0.0, floor=1.0, speed=0.0)])
+_add("vigen/texture-hard", "images on the floor", lambda s: [s.video(sky=0.0, floor=1.0, speed=0.0)])
 
 # --- KAGE-Bench (Cherepanov et al. 2026): one axis at a time ----------------------------------------------------------
 _add("kage/brightness", "brighter or darker by up to 0.4", [Brightness(0.4)])
-_add("kage/contrast", "contrast times or by up to 2.7", [Contrast(1.0)])
-_add("kage/saturation", "saturation times or by up to 4.5", [Saturation(1.5)])
-_add("kage/hue", "any turn of hues", [Hue(math.pi)])
-_add("kage/gamma", "gamma times or by up to 2.2", [Gamma(0.8)])
+_add("kage/contrast", "contrast multiplied or divided by up to 2.7", [Contrast(1.0)])
+_add("kage/saturation", "saturation multiplied or divided by up to 4.5", [Saturation(1.5)])
+_add("kage/hue", "any rotation of hue", [Hue(math.pi)])
+_add("kage/gamma", "gamma multiplied or divided by up to 2.2", [Gamma(0.8)])
 _add("kage/gaussian-noise", "noise of standard deviation 0.1", [GaussianNoise(0.1)])
 _add("kage/poisson-noise", "noise of 30 photons in white", [PoissonNoise(30.0)])
-_add("kage/jitter", "shaken by up to 2 pixels", [Jitter(2)])
+_add("kage/jitter", "shifted by up to 2 pixels", [Jitter(2)])
 _add("kage/pixelate", "blocks of 4 by 4 pixels", [Pixelate(4)])
 _add("kage/vignette", "up to 0.9 darker in the corners", [Vignette(0.9)])
 _add("kage/blur", "blurred by up to 1.5 pixels", [Blur(1.5)])
 _add("kage/sharpen", "sharpened by up to 2", [Sharpen(2.0)])
 _add("kage/radial-light", "a spot of light or darkness", [RadialLight(0.6, 0.4)])
-_add("kage/background", "a still picture behind the scene", lambda s: [s.video(sky=1.0, speed=0.0)])
+_add("kage/background", "a still image behind the scene", lambda s: [s.video(sky=1.0, speed=0.0)])
 
 # --- New here -----------------------------------------------------------------------------------------------------
 _add("new/occluders", "discs and boxes that fly between camera and body", [Occluders()])

@@ -1,4 +1,4 @@
-"""Distractors one after the other, as one."""
+"""Several distractors in sequence, as one."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -14,9 +14,9 @@ from pixelbrax.errors import ConfigError
 
 @dataclass(frozen=True)
 class Composed(Distractor):
-    """Applies distractors in order; each has a PRNG key of its own, even if there are two of a kind.
+    """Applies distractors in order; each has its own PRNG key, even if two are equal.
 
-    Its state is the tuple of theirs.
+    Its state is the tuple of their states.
 
     Attributes:
       distractors: in order.
@@ -64,7 +64,7 @@ class Composed(Distractor):
     @property
     @override
     def params(self) -> PyTree:
-        """The tuple of theirs."""
+        """The tuple of their parameters."""
         return tuple(d.params for d in self.distractors)
 
     @override
@@ -83,7 +83,7 @@ class Composed(Distractor):
 
     @override
     def prepare(self, context: SceneContext) -> "Composed":
-        """Those that change nothing are left out."""
+        """Prepares each distractor, and leaves out those that change nothing."""
         return replace(self, distractors=tuple(checked(d, context) for d in self.distractors if not d.is_identity))
 
     @override

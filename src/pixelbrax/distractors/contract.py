@@ -1,7 +1,7 @@
-"""What the methods of a distractor must give, checked by their shapes before anything is compiled.
+"""Checks of what a distractor's methods return, by abstract evaluation before anything is compiled.
 
-What a distractor gives goes into programs that cannot complain: a state of another shape breaks a loop far away, and an
-image of another size or dtype shows as garbage.
+Without them, a state of another shape would break a scan far away, and an image of another size or dtype would show as
+garbage.
 """
 
 from collections.abc import Callable
@@ -17,18 +17,18 @@ from pixelbrax.render import Camera
 
 
 def checked(distractor: Distractor, context: SceneContext) -> Distractor:
-    """Prepares a distractor for a context, and checks what its methods give there.
+    """Prepares a distractor for a context, and checks what its methods return there.
 
     They are traced, one after the other, as a compiled program would call them.
 
     Raises:
-      ConfigError: a method gives something of another type, structure, shape or dtype than it must; the message names
+      ConfigError: a method returns a wrong type, structure, shape or dtype; the message names
         the distractor's class and the method.
     """
     name = type(distractor).__name__
     prepared: Any = distractor.prepare(context)
     if not isinstance(prepared, Distractor):
-        raise ConfigError(f"{name}.prepare gives a {type(prepared).__name__}: it must give a Distractor")
+        raise ConfigError(f"{name}.prepare returns a {type(prepared).__name__}: it must return a Distractor")
     key, params = jax.eval_shape(lambda: (jax.random.key(0), prepared.params))
 
     def of(params: Any) -> Distractor:  # as a compiled program has it: settings that are data are traced
@@ -74,7 +74,7 @@ def _float(shape: tuple[int, ...]) -> Any:
 
 
 def _traced(distractor: Distractor, method: str, call: Callable[..., Any], *args: Any) -> Any:
-    """The shapes of what a method gives; an error of its own says in which class and method it arose."""
+    """The shapes of what a method returns; errors raised in it name the class and the method."""
     name = f"{type(distractor).__name__}.{method}"
     try:
         return jax.eval_shape(call, *args)
@@ -82,12 +82,12 @@ def _traced(distractor: Distractor, method: str, call: Callable[..., Any], *args
         raise
     except jax.errors.JAXTypeError as e:
         raise ConfigError(
-            f"{name} must know an array's numbers, which are only there when the compiled program runs: use jnp.where "
+            f"{name} needs the values of an array, which are unknown until the compiled program runs: use jnp.where "
             "or jax.lax.cond in place of `if`, and jax.numpy in place of numpy"
         ) from e
     except Exception as e:
         if "not a valid JAX type" in str(e):
-            raise ConfigError(f"{name} gives what is no pytree of arrays") from e
+            raise ConfigError(f"{name} returns something that is no pytree of arrays") from e
         e.add_note(f"This is {name}, traced as in a compiled program.")
         raise
 
@@ -96,22 +96,22 @@ def _check_type(method: str, given: Any, kind: type, part: str = "") -> None:
     if not isinstance(given, kind):
         where = f" a {kind.__name__} as {part}" if part else f" a {kind.__name__}"
         what = "an array" if isinstance(given, jax.ShapeDtypeStruct) else f"a {type(given).__name__}"
-        raise ConfigError(f"{method} gives {what}: it must give{where}")
+        raise ConfigError(f"{method} returns {what}: it must return{where}")
 
 
 def _check_same(method: str, what: str, given: Any, origin: str, expected: Any) -> None:
-    """Refuses leaves of other names, shapes or dtypes; what is static may differ."""
+    """Refuses leaves of other names, shapes or dtypes; static fields may differ."""
     leaves, before = _leaves(given), _leaves(expected)
     for path, leaf in leaves.items():
         if path not in before:
-            raise ConfigError(f"{method} gives {what} with {path or 'an array'}, which {origin} has not")
+            raise ConfigError(f"{method} returns {what} with {path or 'an array'}, which {origin} does not have")
         if _spec(leaf) != _spec(before[path]):
             where = f" whose {path.lstrip('.')} is" if path else " that is"
             raise ConfigError(
-                f"{method} gives {what}{where} {_spec(leaf)}: it must be {_spec(before[path])}, as in {origin}"
+                f"{method} returns {what}{where} {_spec(leaf)}: it must be {_spec(before[path])}, as in {origin}"
             )
     if lost := [path for path in before if path not in leaves]:
-        raise ConfigError(f"{method} gives {what} without {lost[0].lstrip('.') or 'an array'}, which {origin} has")
+        raise ConfigError(f"{method} returns {what} without {lost[0].lstrip('.') or 'an array'}, which {origin} has")
 
 
 def _leaves(tree: Any) -> dict[str, Array]:

@@ -1,4 +1,4 @@
-"""Distractors at work in an environment, with a random stream of their own."""
+"""The distractors of an environment, with their own random stream."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from pixelbrax.distractors.composed import Composed
 
 
 class DistractorState(NamedTuple):
-    """The distractors of one environment in one episode.
+    """The state of an environment's distractors in one episode.
 
     Attributes:
       key: PRNG key for the rest of this episode.
@@ -31,7 +31,7 @@ class Distraction:
     """Distractors prepared for an environment. In all methods `params` is like `composed.params`, its default."""
 
     def __init__(self, distractors: Sequence[Distractor], context: SceneContext):
-        """Prepares them; identities are left out."""
+        """Prepares the distractors, and leaves out those that change nothing."""
         self.context = context
         self.composed = Composed(tuple(distractors)).prepare(context)
 
@@ -54,7 +54,7 @@ class Distraction:
         return state._replace(count=count, states=states)
 
     def apply_scene(self, state: DistractorState, view: SceneView, params: PyTree = None) -> SceneView:
-        """The scene and camera that are rendered instead."""
+        """The scene and camera, changed."""
         return self._at(params).apply_scene(state.states, view, self.context)
 
     def apply_frame(
@@ -64,7 +64,7 @@ class Distraction:
         segmentation: Int32[Array, "height width"] | None,
         params: PyTree = None,
     ) -> tuple[DistractorState, UInt32[Array, "height width"]]:
-        """The frame that is observed instead, packed likewise, and the state that remembers it.
+        """The state that remembers the frame, and the changed frame, packed likewise.
 
         Args:
           state: of this episode.

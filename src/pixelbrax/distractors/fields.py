@@ -14,12 +14,12 @@ _KEY = "pixelbrax"
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a setting that is data may be.
+    """Allowed values and role of a setting that is data.
 
     Attributes:
       least, most: the smallest and largest number allowed.
       is_strength: `Distractor.scaled` multiplies it.
-      is_optional: the code that it drives is left out of the program where it is 0; then `params` does not have it.
+      is_optional: where it is 0, the code that it drives is left out of the program, and `params` does not have it.
       is_whole: int32, not float32.
     """
 
@@ -76,7 +76,7 @@ def data_fields(distractor: Any) -> dict[str, Bounds]:
 
 
 def is_off(value: Any) -> bool:
-    """Whether a setting is 0 and no data: code that it drives is left out of the program."""
+    """Whether a setting is 0 and not an array: then the code that it drives is left out of the program."""
     return not isinstance(value, jax.Array) and not np.any(value)
 
 
@@ -102,5 +102,5 @@ def check_order(name: str, value: Any, other: str, most: Any) -> None:
 
 
 def as_data(value: Any, bounds: Bounds) -> np.ndarray:
-    """A setting as an array of the host."""
+    """A setting as a NumPy array."""
     return np.asarray(value, bounds.dtype)

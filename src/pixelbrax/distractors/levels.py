@@ -1,4 +1,4 @@
-"""Numbered levels, as in Procgen: the initial state of an episode's distractors follows from one whole number."""
+"""Seeded levels, as in Procgen: the initial state of an episode's distractors follows from one integer."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -13,12 +13,12 @@ from pixelbrax.distractors.fields import Bounds, as_data, check_order
 from pixelbrax.errors import check_count
 
 _SEED = 2502_00021
-_NUM_LEVELS = 2**31 - 1  # the number behind the last is an int32 too
+_NUM_LEVELS = 2**31 - 1  # the number after the last level is an int32 too
 _BOUNDS = {name: Bounds(least, _NUM_LEVELS - 1, is_whole=True) for name, least in (("first", 0), ("count", 1))}
 
 
 class LevelState(NamedTuple):
-    """The level's number, and the states of what it is made of."""
+    """The level's number, and the states of its distractors."""
 
     level: Int32[Array, ""]
     members: PyTree
@@ -28,11 +28,12 @@ class LevelState(NamedTuple):
 class Levels(Composed):
     """Distractors whose initial states are sampled from a level's number: equal levels begin alike, in every run.
 
-    Every episode takes one of the levels `first`, ..., `first + count - 1`. What walks from there is the episode's own.
+    Every episode samples one of the levels `first`, ..., `first + count - 1`. Random walks from there differ between
+    episodes.
 
     Attributes:
       first: number of the first level.
-      count: of levels.
+      count: number of levels.
     """
 
     first: int = 0
@@ -46,7 +47,7 @@ class Levels(Composed):
     @property
     @override
     def params(self) -> PyTree:
-        """The numbers "first" and "count", () int32, and "members", the tuple of theirs."""
+        """The numbers "first" and "count", () int32, and "members", the tuple of the members' parameters."""
         levels = {name: as_data(getattr(self, name), bounds) for name, bounds in _BOUNDS.items()}
         return levels | {"members": super().params}
 
@@ -67,7 +68,7 @@ class Levels(Composed):
             bounds.check_array(f"Levels: {name}", params[name])
         if not isinstance(params["first"], jax.core.Tracer):
             check_order(
-                "Levels: count", params["count"], "number of levels behind the first", _NUM_LEVELS - params["first"]
+                "Levels: count", params["count"], "number of levels from the first on", _NUM_LEVELS - params["first"]
             )
         super().check_params(params["members"])
 

@@ -1,12 +1,12 @@
-"""Named distractors, and what their names mean.
+"""Named distractors, and the syntax of their names.
 
 A name is `suite/preset`, then `:source` for other videos than the built-in ones, then `@test` for the held-out split:
 "dcs/hard", "pixelbrax/video:davis-2017", "dcs/hard:davis-2017@test". Without "@test" it is the training split. Each
 episode samples a numbered level, as in Procgen, for its initial state. Levels and clips of the splits are disjoint.
 
-The source begins behind the first ":", and the split is what stands behind the last "@" if that is "train" or "test".
-So a path may have both signs: "pixelbrax/video:C:/a@b/bank.npz@test" is the split "test" of "C:/a@b/bank.npz". Only a
-file whose own name ends in "@train" or "@test" needs its split behind it, "...:bank@test@train".
+The source begins after the first ":"; the split is the text after the last "@" if that is "train" or "test". So a path
+may contain both characters: "pixelbrax/video:C:/a@b/bank.npz@test" is the split "test" of "C:/a@b/bank.npz". Only a
+file whose own name ends in "@train" or "@test" needs an explicit split, "...:bank@test@train".
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from pixelbrax.distractors.videos.sources import PROCEDURAL, SPLITS, Split, file
 from pixelbrax.errors import ConfigError, check_count, nearest
 from pixelbrax.registry import Registry
 
-# Levels to train on begin at 0, levels to test on here.
+# Training levels begin at 0, test levels here.
 FIRST_TEST_LEVEL = 1_000_000_000
 MANY = 1_000_000
 
@@ -30,8 +30,8 @@ class Setting:
     Attributes:
       split: "train" or "test".
       source: of its videos.
-      task: name of the task, on which the share of the floor may depend.
-      has_videos: whether anybody has asked for the source.
+      task: name of the task, on which the video's opacity on the floor may depend.
+      has_videos: whether `source` has been read, so that the preset has videos.
     """
 
     def __init__(self, split: Split, source: str, task: str):
@@ -42,12 +42,12 @@ class Setting:
 
     @property
     def source(self) -> str:
-        """Of its videos: "procedural", "davis-2017" or a file."""
+        """Source of its videos: "procedural", "davis-2017" or a file."""
         self.has_videos = True
         return self._source
 
     def video(self, **settings) -> Video:
-        """A video of this setting."""
+        """A video distractor of this source and split."""
         return Video(self.source, self.split, **settings)
 
 
@@ -59,13 +59,13 @@ class Preset:
     """A named set of distractors.
 
     Attributes:
-      name: "suite/preset"; without spaces, ":" and "@", which names of distractors have behind it.
+      name: "suite/preset", without spaces, ":" and "@", which separate source and split.
       description: one line, with the source of its numbers.
-      members: what it is made of.
-      train_levels, test_levels: how many levels there are to train and to test on.
+      members: function from a `Setting` to a list of distractors.
+      train_levels, test_levels: numbers of training and test levels.
 
     Raises:
-      ConfigError: the name cannot be a name, `members` is no function, or there are too many levels.
+      ConfigError: the name is invalid, `members` is no function, or there are too many levels.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Preset:
 
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name or any(c in ":@" or c.isspace() for c in self.name):
-            raise ConfigError(f"a preset cannot be called {self.name!r}: take a word without spaces, ':' and '@'")
+            raise ConfigError(f"a preset cannot be called {self.name!r}: use a word without spaces, ':' and '@'")
         if not callable(self.members):
             raise ConfigError(f"{self.name}: members is {self.members!r}: it must be a function of a Setting")
         check_count(f"{self.name}: train_levels", self.train_levels, most=FIRST_TEST_LEVEL)
@@ -96,7 +96,7 @@ class Preset:
         setting = Setting(split, PROCEDURAL if source is None else source, task)
         members = self.members(setting)
         if not isinstance(members, list | tuple):
-            raise ConfigError(f"{self.name}: members gives {members!r}: it must give a list of distractors")
+            raise ConfigError(f"{self.name}: members returns {members!r}: it must return a list of distractors")
         if source is not None and not setting.has_videos:
             raise ConfigError(f"{self.name} has no videos: leave out ':{source}'")
         first, count = (FIRST_TEST_LEVEL, self.test_levels) if split == "test" else (0, self.train_levels)
@@ -107,10 +107,10 @@ _REGISTRY: Registry[Preset] = Registry("distractor", "pixelbrax list --distracto
 
 
 def register_preset(preset: Preset) -> None:
-    """Makes a preset known under its name.
+    """Registers a preset.
 
     Raises:
-      ConfigError: another has that name.
+      ConfigError: its name is taken.
     """
     _REGISTRY.add(preset)
 
@@ -133,12 +133,12 @@ def distractor(name: str, task: str = "") -> Levels:
     """The distractors that a name such as "dcs/hard:davis-2017@test" stands for; see this module.
 
     Raises:
-      ConfigError: there is no such preset or split, a source is named for a preset without videos, or it is not
-        clear what is the source and what the split.
+      ConfigError: there is no such preset or split, a source is named for a preset without videos, or source and split
+        are ambiguous.
     """
     preset, source, split = _parts(name)
     if any(c.isspace() for c in preset.strip()) and all(word in list_distractors() for word in preset.split()):
-        raise ConfigError(f"{name!r} is several names: give each by itself, as in {tuple(preset.split())}")
+        raise ConfigError(f"{name!r} is several names: give each separately, as in {tuple(preset.split())}")
     return get_preset(preset).build(split, source, task)
 
 
@@ -156,9 +156,9 @@ def _parts(name: str) -> tuple[str, str | None, Split]:
     if not at or split not in SPLITS:
         source, split = rest, "train"
     elif file_of_source(rest) is not None:
-        raise ConfigError(f"{name!r}: there is a file {rest}: name its split behind it, {rest}@train or {rest}@test")
+        raise ConfigError(f"{name!r}: there is a file {rest}: append its split, {rest}@train or {rest}@test")
     if not source:
-        raise ConfigError(f"{name!r}: name a source behind the ':', or leave that out")
+        raise ConfigError(f"{name!r}: name a source after the ':', or leave that out")
     return preset, source, _split(name, split)
 
 
@@ -173,7 +173,7 @@ DistractorLike = str | Distractor | Sequence[str | Distractor]
 
 
 def resolve(distractors: DistractorLike, task: str = "") -> tuple[Distractor, ...]:
-    """The distractors meant, names looked up.
+    """The distractors, with names looked up.
 
     Args:
       distractors: one or several.

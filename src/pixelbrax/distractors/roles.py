@@ -1,4 +1,4 @@
-"""What each geom of a scene is to the task: floor, scenery, the body itself, an object, a target."""
+"""Roles of geoms in a task: floor, scenery, body, object, target."""
 
 from enum import IntEnum
 
@@ -6,32 +6,32 @@ import mujoco
 import numpy as np
 
 _NAMES_OF_TARGETS = ("target", "goal")
-# Plain integers: MuJoCo's enumerations are never `in` the NumPy integers of a model, nor these in a tuple of them.
+# Plain integers: MuJoCo's enum values and a model's NumPy integers never compare equal by `in`.
 _JOINTS = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
 _SITES = (int(mujoco.mjtTrn.mjTRN_SITE), int(mujoco.mjtTrn.mjTRN_SLIDERCRANK))
 _TENDON, _BODY = int(mujoco.mjtTrn.mjTRN_TENDON), int(mujoco.mjtTrn.mjTRN_BODY)
 
 
 class Role(IntEnum):
-    """What a geom is to the task."""
+    """Role of a geom in the task."""
 
     FLOOR = 0
-    """A plane that stands still."""
+    """A static plane."""
     SCENERY = 1
-    """Anything else that stands still."""
+    """Anything else that is static."""
     BODY = 2
-    """What the actions move, and what hangs on it."""
+    """What the actions move, and everything attached to it."""
     OBJECT = 3
-    """What moves without an actuator of its own, such as a ball."""
+    """What moves without its own actuator, such as a ball."""
     TARGET = 4
-    """Where to go or carry: mocap bodies, and whatever has "target" or "goal" in its or its body's name."""
+    """The goal: mocap bodies, and whatever has "target" or "goal" in its or its body's name."""
 
 
 ALL_ROLES = tuple(Role)
 
 
 def geom_roles(model: mujoco.MjModel) -> tuple[Role, ...]:
-    """Roles of all geoms, and behind them of all sites, of a model."""
+    """Roles of all geoms of a model, followed by those of all sites."""
     driven = _driven_trees(model)
     of_body = [_body_role(model, body, driven) for body in range(model.nbody)]
     roles = []
@@ -49,7 +49,7 @@ def geom_roles(model: mujoco.MjModel) -> tuple[Role, ...]:
 
 
 def main_body(model: mujoco.MjModel) -> int:
-    """Root of the first tree of bodies that actions move; of the first that moves at all if there is none."""
+    """Root of the first tree of bodies with an actuator; without one, of the first that moves."""
     driven = _driven_trees(model)
     moving = [body for body in range(1, model.nbody) if model.body_weldid[body]]
     return next((body for body in moving if body in driven), int(model.body_rootid[moving[0]]) if moving else 0)

@@ -1,7 +1,7 @@
-"""Benchmarks of generalization: locked pairs of what an agent trained on and what it is tested on.
+"""Generalization benchmarks: locked pairs of train and test settings.
 
-A suite never changes: what its pairs mean is in its fingerprint, and a test keeps frames of every pair. Anything new
-is a new version.
+A suite never changes: its fingerprint covers every constant, and a test keeps frames of every pair. A change needs a
+new version.
 """
 
 import hashlib
@@ -16,12 +16,12 @@ from pixelbrax.errors import ConfigError
 
 @dataclass(frozen=True)
 class Pair:
-    """One question: does what was learned there hold here?
+    """A train and a test setting: does the policy of the one generalize to the other?
 
     Attributes:
       task: its name.
       train: distractors that the agent trained with.
-      test: those that it is tested with.
+      test: distractors that it is tested with.
     """
 
     task: str
@@ -40,8 +40,8 @@ class Suite:
 
     Attributes:
       name: with its version.
-      image_size, frame_stack: of the observations that its fingerprint and kept frames speak of.
-      pairs: what is asked.
+      image_size, frame_stack: of the observations that its fingerprint and the test's frames refer to.
+      pairs: the train and test settings.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Suite:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of all settings of all pairs, down to every number of every distractor."""
+        """SHA-256 of all settings of all pairs, down to every constant of every distractor."""
         settings = {
             "image_size": self.image_size,
             "frame_stack": self.frame_stack,

@@ -1,4 +1,4 @@
-"""Batches of environments: mapped over, on one device or several, and reset in part."""
+"""Batches of environments: vectorization over one device or several, and partial resets."""
 
 from collections.abc import Callable
 
@@ -13,19 +13,19 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.physics import select_state, shares_arrays
 
 DEVICE_AXIS = "device"
-"""The only axis of a mesh of devices."""
+"""The only axis of the device mesh."""
 
 
 def is_sharded() -> bool:
-    """Whether the program under construction is laid out over the devices of a mesh (`jax.set_mesh`)."""
+    """Whether the program being traced is sharded over a device mesh (`jax.set_mesh`)."""
     return DEVICE_AXIS in jax.sharding.get_abstract_mesh().auto_axes
 
 
 def each_env(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
     """`jax.vmap(function)`; where a mesh is set, each device maps over its own environments.
 
-    Without this, XLA's partitioner would have to see through all that the engine and the renderer do, such as their
-    loops over chunks of a batch, and it gathers what it does not see through.
+    Without this, XLA would have to partition the engine and the renderer, such as their loops over chunks of a batch,
+    and it gathers whatever it cannot partition.
     """
 
     def mapped(*args: PyTree) -> PyTree:
@@ -47,7 +47,7 @@ def reset_where(env: PixelEnv, states: State, mask: Bool[Array, " env"], keys: A
       env: the environment.
       states: of all environments, batched along the first axis.
       mask: (env,) bool, which of them to reset.
-      keys: (env,) PRNG keys; those of the others are not used.
+      keys: (env,) PRNG keys; those of environments that are not reset are ignored.
 
     Raises:
       ConfigError: the states are not one batch, or mask or keys do not fit it.
@@ -57,10 +57,10 @@ def reset_where(env: PixelEnv, states: State, mask: Bool[Array, " env"], keys: A
         raise ConfigError(f"reset_where's states have batch shape {batch}: they must be those of jax.vmap(env.reset)")
     if jnp.shape(mask) != batch or jnp.result_type(mask) != jnp.bool_:
         given = f"{jnp.shape(mask)} {jnp.result_type(mask)}"
-        raise ConfigError(f"reset_where's mask is {given}: it must be {batch} bool, one for each environment")
+        raise ConfigError(f"reset_where's mask is {given}: it must be {batch} bool, one per environment")
     if jnp.shape(keys)[:1] != batch:
         raise ConfigError(f"reset_where's keys have shape {jnp.shape(keys)}: there must be {batch[0]}, one each")
     if shares_arrays(states.physics):
-        raise ConfigError("reset_where cannot reset a part of a batch on MJX's warp, whose states share arrays")
+        raise ConfigError("reset_where cannot reset part of a batch on MJX's warp, whose states share arrays")
     fresh = each_env(env.reset)(keys, states.params)
     return each_env(select_state)(jnp.asarray(mask), fresh, states)

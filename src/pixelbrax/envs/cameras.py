@@ -1,4 +1,4 @@
-"""From where an environment is seen: a task's camera, one of the model's, or any other."""
+"""Cameras of an environment: a task's, one of the model's, or your own."""
 
 import math
 from collections.abc import Callable
@@ -15,18 +15,18 @@ from pixelbrax.render import VISIBLE_GROUPS, Camera, ModelCamera, check_camera, 
 from pixelbrax.tasks import CameraSpec
 
 _FRAMED = (Role.BODY, Role.OBJECT, Role.TARGET)
-_MARGIN = 1.15  # how much more than the bodies is in the image; at 45 degrees so much as in MuJoCo's viewer
-_NEAREST = 1e-3  # meters, of a body that is but a point
-_FAR = 8  # times its radius: a body that slides farther than this is tracked
+_MARGIN = 1.15  # framed radius relative to the bodies'; at 45 degrees as in MuJoCo's viewer
+_NEAREST = 1e-3  # meters; framed radius of a body that is a single point
+_FAR = 8  # a body that slides farther than this many times its radius is tracked
 _POSES = 64  # random poses: enough to frame all poses of a body with a fixed base
 
 
 @dataclass(frozen=True)
 class Tracking:
-    """A camera that keeps its orientation and its place relative to a body, as MuJoCo's cameras of mode track.
+    """A camera that keeps its orientation and its position relative to a body, as in MuJoCo's camera mode `track`.
 
     Attributes:
-      camera: where it is when that body is at the world's origin.
+      camera: its pose when the body is at the world's origin.
       body: id of the body.
     """
 
@@ -40,17 +40,17 @@ class Tracking:
 
 
 CameraLike = CameraSpec | Camera | Tracking | str | int
-"""A camera that follows a body, one that stands still, or a name or number of a camera of the model."""
+"""A camera that follows a body, a fixed camera, or the name or index of a camera of the model."""
 
 CameraFn = Callable[[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]], Camera]
 """World positions (meters) and rotation matrices of all bodies -> camera."""
 
 
 def camera_fn(model: mujoco.MjModel, camera: CameraLike) -> CameraFn:
-    """How a camera moves with the bodies of a model.
+    """The function from body poses to a camera.
 
     Raises:
-      ConfigError: the model has no such camera or body, or a number of the camera cannot be used.
+      ConfigError: the model has no such camera or body, or a value of the camera cannot be used.
     """
     if isinstance(camera, Tracking):
         return camera.at
@@ -66,8 +66,8 @@ def default_camera(model: mujoco.MjModel) -> CameraLike:
     """The model's first camera; if it has none, one that frames its bodies, however large the floor is.
 
     It has the azimuth, elevation and field of view of MuJoCo's viewer (MJCF's `visual/global`) and looks at whatever
-    moves: bodies, objects and targets, as they are in the first keyframe or the reference pose. It tracks the main
-    body if that can go anywhere; else it stands still, and frames all poses that the joints allow. If nothing moves, it
+    moves: bodies, objects and targets, as they are in the first keyframe or the reference pose. It tracks the main body
+    if that can travel far; otherwise it is fixed and frames all poses that the joints allow. If nothing moves, it
     frames what MuJoCo's viewer does.
     """
     return 0 if model.ncam else _framing(model)
@@ -99,14 +99,14 @@ def _framing(model: mujoco.MjModel) -> Camera | Tracking:
 
 
 def _enclosed(centers: Float[np.ndarray, "pose geom 3"], reach: Float[np.ndarray, " geom"]) -> tuple[np.ndarray, float]:
-    """Middle and radius of a sphere around geoms that reach so far from their centers."""
+    """Center and radius of a sphere around geoms of these centers and bounding radii."""
     reach = reach[:, None]
     middle = (np.min(centers - reach, axis=(0, 1)) + np.max(centers + reach, axis=(0, 1))) / 2
     return middle, float(np.max(np.linalg.norm(centers - middle, axis=-1, keepdims=True) + reach))
 
 
 def _roams(model: mujoco.MjModel, body: int, far: float) -> bool:
-    """Whether a body is free, or slides without limit or farther than that."""
+    """Whether a body is free, or slides without limit or farther than `far` (meters)."""
     joints = model.jnt_bodyid == body
     span = np.where(model.jnt_limited.astype(bool), np.ptp(model.jnt_range, axis=1), np.inf)
     slides = (model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE) & (span > far)
@@ -155,7 +155,7 @@ def _framing_two(spec: CameraSpec, body: int, also: int) -> CameraFn:
     def at(xpos: Float[Array, "nbody 3"], xmat: Float[Array, "nbody 3 3"]) -> Camera:
         del xmat
         one, other = xpos[body, :2], xpos[also, :2]
-        apart = jnp.sqrt(jnp.maximum(jnp.sum((other - one) ** 2), 1e-12))  # a gradient also where they meet
+        apart = jnp.sqrt(jnp.maximum(jnp.sum((other - one) ** 2), 1e-12))  # the gradient stays finite where they meet
         target = jnp.append((one + other) / 2, 0.0) + seen
         return look_at(target + (1.0 + 0.5 * apart / half_width) * away, target, spec.fovy)
 

@@ -1,4 +1,4 @@
-"""What `PixelEnv` is given, checked before anything is compiled."""
+"""Checks of the arguments of `PixelEnv`, before anything is compiled."""
 
 import functools
 import inspect
@@ -19,7 +19,7 @@ Init = TypeVar("Init", bound=Callable[..., None])
 
 
 def suggests_keywords(init: Init) -> Init:
-    """Lets an `__init__` refuse keywords that it does not have by a ConfigError, which suggests the nearest."""
+    """Makes an `__init__` raise ConfigError for unknown keywords; the message suggests the nearest."""
     names = list(inspect.signature(init).parameters)[1:]
 
     @functools.wraps(init)
@@ -31,15 +31,15 @@ def suggests_keywords(init: Init) -> Init:
 
 
 def check_key(name: str, key: Any, function: str) -> None:
-    """Refuses what is not one PRNG key.
+    """Refuses anything but a single PRNG key.
 
     Args:
       name: of the argument, for the message.
-      key: a typed key, or an old one of uint32.
-      function: that takes it.
+      key: a typed key, or a raw uint32 key.
+      function: name of the function that takes it.
 
     Raises:
-      ConfigError: it is none, or a batch of keys.
+      ConfigError: it is no PRNG key, or a batch of keys.
     """
     dtype = getattr(key, "dtype", None)
     axes = -1
@@ -57,22 +57,22 @@ def check_key(name: str, key: Any, function: str) -> None:
 
 
 def named_cameras(camera: Any) -> dict[str, CameraLike]:
-    """One camera or several by names, as several.
+    """Cameras by name, from one camera or a dict of several.
 
     Raises:
-      ConfigError: there is none, or it is of another kind.
+      ConfigError: there is no camera, or a name or camera has the wrong type.
     """
     cameras = dict(camera) if isinstance(camera, Mapping) else {"camera": camera}
     if not cameras:
         raise ConfigError("camera is empty: name at least one")
     for name, one in cameras.items():
         if not isinstance(name, str) or not name:
-            raise ConfigError(f"camera has the name {name!r}: names of cameras must be words")
+            raise ConfigError(f"camera has the name {name!r}: camera names must be non-empty strings")
         if isinstance(one, bool) or not isinstance(one, (*typing.get_args(CameraLike), np.integer)):
             which = f"camera {name!r}" if isinstance(camera, Mapping) else "camera"
             raise ConfigError(
-                f"{which} is {one!r:.80}: it must be a name or number of a camera of the model, a CameraSpec or a "
-                "Camera; for several, a dict of such by names of your own"
+                f"{which} is {one!r:.80}: it must be the name or index of a camera of the model, a CameraSpec or a "
+                "Camera; for several, a dict of these by name"
             )
     return cameras
 
@@ -88,7 +88,7 @@ def checked_sky(sky: Any) -> tuple[Rgb, Rgb]:
 
 
 def check_shapes(given: Mapping[str, Array], expected: Mapping[str, tuple[int, ...]]) -> None:
-    """Refuses observations that another environment made.
+    """Refuses observations of another environment.
 
     Raises:
       ConfigError: the images among them have other names or shapes.
@@ -96,7 +96,7 @@ def check_shapes(given: Mapping[str, Array], expected: Mapping[str, tuple[int, .
     shapes = {name: jnp.shape(image) for name, image in given.items() if name in expected}
     if shapes != expected:
         raise ConfigError(
-            f"the state is of another environment: it has the images {_written(shapes)}, and here they are "
+            f"the state is from another environment: its images are {_written(shapes)}, and this environment's are "
             f"{_written(expected)}"
         )
 

@@ -1,4 +1,4 @@
-"""Whether a batch of environments fits into a device's memory, before anything is compiled for it."""
+"""Checks that environments, networks and videos fit into device memory, before anything is compiled."""
 
 import math
 from typing import Any
@@ -12,12 +12,12 @@ _GB = 1e9
 
 
 def num_bytes(tree: Any) -> int:
-    """Of all arrays in a pytree, or of their shapes as `jax.eval_shape` gives them."""
+    """Bytes of all arrays in a pytree, or of the shapes that `jax.eval_shape` returns."""
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
 
 def device_memory(device: Any = None) -> int | None:
-    """Bytes that a `jax.Device` (by default the first) has in all; None if it does not say."""
+    """Total bytes of a `jax.Device` (by default the first); None if it does not report them."""
     device = device or jax.local_devices()[0]
     if stats := device.memory_stats():
         return stats.get("bytes_limit")
@@ -46,7 +46,7 @@ def check_networks(num_agents: int, bytes_per_agent: int, device: Any = None) ->
     """Refuses networks that cannot fit.
 
     Args:
-      num_agents: agents that a device has.
+      num_agents: agents on a device.
       bytes_per_agent: of an agent's parameters, gradients and optimizers.
       device: a `jax.Device`, by default the first.
 
@@ -57,7 +57,7 @@ def check_networks(num_agents: int, bytes_per_agent: int, device: Any = None) ->
     if available is not None and needed > available:
         each = f" ({bytes_per_agent / _GB:,.3f} GB for each of {num_agents:,} agents)" if num_agents > 1 else ""
         raise ConfigError(
-            f"the networks take at least {needed / _GB:,.1f} GB to be trained{each}, and the device has "
+            f"training the networks takes at least {needed / _GB:,.1f} GB{each}, and the device has "
             f"{available / _GB:,.1f} GB: take fewer features, narrower layers or fewer agents"
         )
 
@@ -67,7 +67,7 @@ def check_fits_device(num_envs: int, bytes_per_env: int, device: Any = None) -> 
 
     Args:
       num_envs: environments in the batch.
-      bytes_per_env: what each needs at least.
+      bytes_per_env: lower bound of what each needs.
       device: a `jax.Device`, by default the first.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Calls from outside of any compiled program: each method is compiled once for each environment."""
+"""Eager calls, outside of `jax.jit`: each method is compiled once for each environment."""
 
 import copy
 import functools
@@ -13,21 +13,21 @@ _PROGRAMS = "_programs"
 
 
 def is_staged() -> bool:
-    """Whether a larger program is being traced (by `jit`, `scan`, `eval_shape`, ...) that this becomes part of.
+    """Whether this call is being traced into a larger program (by `jit`, `scan`, `eval_shape`, ...).
 
-    `jax.vmap` and `jax.grad` alone stage nothing: what does not depend on their arguments has values.
+    `jax.vmap` and `jax.grad` alone stage nothing: values that do not depend on their arguments stay concrete.
     """
     return isinstance(jnp.zeros(()), jax.core.Tracer)
 
 
 def compiled_once(*static: str) -> Callable[[Method], Method]:
-    """Compiles a method of a `CompilesOnce` where it is called eagerly; a larger program gets it as it is written.
+    """Compiles a method of a `CompilesOnce` where it is called eagerly; a larger program traces it as usual.
 
-    Without that, an eager call runs one operation at a time, and compiles every loop and condition again. The method
+    Otherwise an eager call would run one operation at a time, and compile every loop and conditional again. The method
     must be a pure function of its arguments and of the object's attributes.
 
     Args:
-      *static: names of arguments for whose values it is compiled.
+      *static: names of the static arguments.
     """
 
     def decorate(method: Method) -> Method:
@@ -38,7 +38,7 @@ def compiled_once(*static: str) -> Callable[[Method], Method]:
             programs = vars(self).setdefault(_PROGRAMS, {})
             name = method.__name__
             if name not in programs:
-                # Of a twin: what JAX keeps of a program must not keep the object that owns it alive.
+                # Compiled for a copy: JAX's cache of programs must not keep the owner of this one alive.
                 programs[name] = jax.jit(functools.partial(method, copy.copy(self)), static_argnames=static)
             return programs[name](*args, **kwargs)
 
@@ -48,10 +48,10 @@ def compiled_once(*static: str) -> Callable[[Method], Method]:
 
 
 class CompilesOnce:
-    """Owns the programs of its `compiled_once` methods, which go with it."""
+    """Owns the programs of its `compiled_once` methods; they are freed with it."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        vars(self).pop(_PROGRAMS, None)  # they were compiled for the attributes as they were
+        vars(self).pop(_PROGRAMS, None)  # compiled for the old attributes
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:

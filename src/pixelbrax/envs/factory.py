@@ -1,4 +1,4 @@
-"""`make` and `wrap`: a task by name, one's own creature, or another library's environment, seen through a camera."""
+"""`make` and `wrap`: environments from a task's name, your own model, or another library's environment."""
 
 import os
 from collections.abc import Mapping
@@ -31,17 +31,18 @@ def make(
     physics: Mapping[str, Any] | Literal["suite"] | None = None,
     **settings: Unpack[MakeSettings],
 ) -> PixelEnv:
-    """A task by name, or a creature of your own, observed through a camera.
+    """An environment from a task's name or your own model, observed through a camera.
 
     Args:
-      source: one of `pixelbrax.list_tasks()`; or a path of an MJCF file, a `mujoco.MjSpec` or a `mujoco.MjModel`, which
-        MJX then simulates. Text ending in .xml, .mjcf or .urdf is a path, unless a task has that name.
-      backend: the engine, one of those that `pixelbrax list` shows; by default the task's own. Of MJCF models "jax" or
+      source: one of `pixelbrax.list_tasks()`; or the path of an MJCF file, a `mujoco.MjSpec` or a `mujoco.MjModel`,
+        which MJX then simulates. Text ending in .xml, .mjcf or .urdf is a path, unless a task has that name.
+      backend: the engine, one of those that `pixelbrax list` shows; by default the task's own. For MJCF models "jax" or
         "warp".
       camera: see `PixelEnv`; by default the task's own, or the model's first.
-      physics: settings of the engine's environment: of Brax's tasks those of its constructor, of Playground's those of
-        its configuration; of an MJCF model at least "reward_fn" (see `MjcfPhysics`). "suite", or {"suite": True} beside
-        others, simulates `dmc/*` by the DeepMind Control Suite's own numbers instead of Playground's (docs/tasks.md).
+      physics: settings of the engine's environment: for Brax's tasks its constructor's arguments, for Playground's its
+        configuration, for an MJCF model at least "reward_fn" (see `MjcfPhysics`). "suite", or {"suite": True} beside
+        others, simulates `dmc/*` with the DeepMind Control Suite's own constants instead of Playground's
+        (docs/tasks.md).
       **settings: image size, frame stack, action repeat and so on: see `PixelEnv`. For an MJCF model also those of
         `MjcfPhysics`.
 
@@ -64,8 +65,8 @@ def make(
         return env
     if not isinstance(source, str | os.PathLike | mujoco.MjSpec | mujoco.MjModel):
         raise ConfigError(
-            f"cannot make an environment of {source!r:.80}: it must be a task's name, an MJCF file, a mujoco.MjSpec or "
-            "a mujoco.MjModel; pixelbrax.wrap takes environments of Brax and MuJoCo Playground"
+            f"cannot make an environment from {source!r:.80}: it must be a task's name, an MJCF file, a mujoco.MjSpec "
+            "or a mujoco.MjModel; pixelbrax.wrap takes environments of Brax and MuJoCo Playground"
         )
     from pixelbrax.physics import MjcfPhysics, load_model  # MJX is loaded when it is needed
 
@@ -74,7 +75,7 @@ def make(
     check_keywords("the physics of an MJCF model", own, _MJCF_SETTINGS)
     if "reward_fn" not in own:
         raise ConfigError(
-            "a creature of your own needs reward_fn=...: a function of the data before, the action and the data after"
+            "an MJCF model needs reward_fn=...: a function of the data before, the action and the data after"
         )
     env = PixelEnv(MjcfPhysics(model, implementation=backend or "jax", **own), camera, **chosen)
     env.recipe = recipe
@@ -94,12 +95,12 @@ def _physics_settings(physics: Any) -> dict[str, Any]:
 
 
 def _is_model_file(source: str) -> bool:
-    """Whether text names a file and not a task; raises ConfigError if it is a model itself."""
+    """Whether text names a file and not a task; raises ConfigError if it is XML."""
     if source in task_names():
         return False
     if source.lstrip().startswith("<"):
         raise ConfigError(
-            f"cannot make an environment of {source.strip()[:30]!r}...: for XML text give "
+            f"cannot make an environment from {source.strip()[:30]!r}...: for XML text give "
             "mujoco.MjSpec.from_string(text)"
         )
     path = Path(source)
@@ -115,8 +116,8 @@ def wrap(
     It must not reset, time or vectorize itself, as environments of `brax.envs.create`, of Brax's training wrappers and
     of Playground's `wrap_for_brax_training` do: the result does all of that. Colors are those of its model. Floors of
     Brax's models are rendered without bounds, because their bodies run beyond them. On Brax's "spring" and "positional"
-    engines a model needs Brax's own `<custom>` numerics (`constraint_stiffness`, `spring_inertia_scale`, ...), else
-    its bodies may fly apart; a warning names them.
+    engines a model needs Brax's own `<custom>` numerics (`constraint_stiffness`, `spring_inertia_scale`, ...), else its
+    bodies may fly apart; a warning names the missing ones.
 
     Args:
       env: the environment, or a `Physics`.
@@ -124,11 +125,11 @@ def wrap(
       **settings: see `PixelEnv`.
 
     Raises:
-      ConfigError: it is neither, has no MuJoCo model to render, fails, or resets, times or vectorizes itself.
+      ConfigError: it is none of these, has no MuJoCo model to render, fails, or resets, times or vectorizes itself.
     """
     chosen: dict[str, Any] = dict(settings)
     check_keywords("wrap", chosen, (*_SETTINGS, "camera"))
-    # What is inside tells the engine: Playground puts its environments into Brax's wrappers.
+    # The unwrapped environment determines the library: Playground uses Brax's wrappers.
     packages = {kind.__module__.split(".")[0] for kind in type(getattr(env, "unwrapped", env)).__mro__}
     if "brax" in packages:
         from pixelbrax.physics import BraxPhysics

@@ -1,4 +1,4 @@
-"""What an agent sees of a state: frames of one or several cameras, stacked over time, in the layout asked for."""
+"""Image observations: frames of one or several cameras, stacked over time, in the requested layout."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,12 +37,12 @@ MIN_IMAGE_SIZE, MAX_IMAGE_SIZE = 8, 512
 Images = dict[str, Array]
 """The images of one observation, by their keys."""
 DistractorStates = dict[str, DistractorState]
-"""The distractors of each camera, by its name: equal up to the frames they remember. Empty without distractors."""
+"""Distractor states by camera name; they differ only in the frames they remember. Empty without distractors."""
 
 
 @dataclass(frozen=True)
 class ImageSettings:
-    """See `PixelEnv`, which takes the same."""
+    """Settings of images; `PixelEnv` documents them."""
 
     shape: tuple[int, int]
     """Height and width in pixels."""
@@ -64,10 +64,10 @@ class ImageSettings:
         shadows: bool,
         samples: int,
     ) -> "ImageSettings":
-        """The settings, if they can be used.
+        """The settings, checked.
 
         Raises:
-          ConfigError: one cannot; the message names it.
+          ConfigError: a setting cannot be used; the message names it.
         """
         if check_count("samples", samples) not in SAMPLES:
             raise ConfigError(f"samples is {samples}: it must be one of {', '.join(map(str, SAMPLES))}")
@@ -116,12 +116,12 @@ def _outputs(outputs: Any) -> tuple[ImageOutput, ...]:
 
 
 def _key(output: str, camera: str, cameras: Collection[str]) -> str:
-    """Of an image in an observation."""
+    """Key of an image in an observation."""
     return output if len(cameras) == 1 else f"{output}/{camera}"
 
 
 class _World(NamedTuple):
-    """A model and what follows from it."""
+    """A model with its scene, cameras and lights."""
 
     model: mujoco.MjModel
     scene: Scene
@@ -134,7 +134,7 @@ def _camera_fns(model: mujoco.MjModel, cameras: Mapping[str, CameraLike]) -> dic
 
 
 def camera_distances(model: mujoco.MjModel, cameras: dict[str, CameraFn]) -> dict[str, float]:
-    """From each camera to the body's center of mass, meters, as the model is made; what a camera can turn around."""
+    """Meters from each camera to the body's center of mass in the reference pose: the radius of a camera orbit."""
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     xpos, xmat = jnp.asarray(data.xpos, jnp.float32), jnp.asarray(data.xmat, jnp.float32).reshape(-1, 3, 3)
@@ -145,12 +145,12 @@ def camera_distances(model: mujoco.MjModel, cameras: dict[str, CameraFn]) -> dic
 
 
 class Snapshot(NamedTuple):
-    """What there is to render of one environment.
+    """The parts of an environment's state that rendering needs.
 
     Attributes:
       physics: the engine's state.
       model_params: model parameters that the `Randomizer` sampled for the episode, by name.
-      distractors: their states.
+      distractors: states of the distractors, by camera name.
       distractor_params: see `EnvParams.distractors`.
     """
 
@@ -172,7 +172,7 @@ class Observer:
         settings: ImageSettings,
         distraction: Distraction,
     ):
-        """The scene is the model's; if there is but one camera, its name is not in the observation's keys."""
+        """Takes the model's scene. With a single camera, the observation's keys omit its name."""
         self._randomizer = randomizer
         self._model = model
         self._scene = scene
@@ -194,11 +194,11 @@ class Observer:
         return bool(self._distraction)
 
     def init_distractors(self, key: Array, params: PyTree) -> DistractorStates:
-        """The distractors at an episode's first observation."""
+        """Distractor states at an episode's first observation."""
         return {name: self._distraction.init(key, params) for name in self._cameras} if self._distraction else {}
 
     def step_distractors(self, states: DistractorStates, first: Bool[Array, ""], params: PyTree) -> DistractorStates:
-        """The distractors at the next observation, which may be an episode's first."""
+        """Distractor states at the next observation, which may be an episode's first."""
         if not states:
             return states
         initial = self.init_distractors(next(iter(states.values())).next_key, params)
@@ -206,7 +206,7 @@ class Observer:
         return jax.tree.map(lambda a, b: jnp.where(first, a, b), initial, following)
 
     def observe(self, snapshot: Snapshot) -> tuple[Images, DistractorStates]:
-        """The newest images of every camera, not yet stacked, and the distractors that remember them."""
+        """The newest images of every camera, not yet stacked, and the distractor states that remember them."""
         result, kept = {}, {}
         if not self._outputs:
             return result, snapshot.distractors
@@ -245,14 +245,14 @@ class Observer:
 
     def render(self, snapshot: Snapshot, camera: str, height: int, width: int, outputs: tuple[Output, ...]) -> Frame:
         """An image of any size, with the distractors that change the scene and without those that change frames."""
-        # Whole numbers have no gradient; cut here, `jax.grad` through physics need not look into the renderer.
+        # Observed images have no gradient; stopped here, `jax.grad` through physics need not trace the renderer.
         scene, pose, seen_from = jax.lax.stop_gradient(self.render_inputs(snapshot, camera))
         shadows = self._settings.shadows or self._distraction.composed.needs_shadows
         samples = self._settings.samples
         return render(scene, pose, seen_from, height, width, outputs, shadows=shadows, samples=samples)
 
     def render_inputs(self, snapshot: Snapshot, camera: str) -> tuple[Scene, GeomPose, Camera]:
-        """What the renderer needs."""
+        """The renderer's arguments."""
         bodies = self._randomizer.apply(snapshot.model_params).body_pose(snapshot.physics)
         world = self._world(snapshot.model_params)
         scene, seen_from = world.scene, world.cameras[camera](*bodies)
@@ -281,6 +281,6 @@ class Observer:
 
 
 def _luminance(rgb: UInt8[Array, "height width 3"]) -> UInt8[Array, "height width 1"]:
-    """ITU-R BT.601 luma in whole numbers."""
+    """ITU-R BT.601 luma in integer arithmetic."""
     red, green, blue = (rgb[..., k : k + 1].astype(jnp.uint32) for k in range(3))
     return ((77 * red + 150 * green + 29 * blue + 128) >> 8).astype(jnp.uint8)

@@ -1,4 +1,4 @@
-"""Settings of an environment that are data: changing them compiles nothing again."""
+"""Settings of an environment that are data: changing them does not recompile anything."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,12 +24,12 @@ class EnvParams:
     missing in a dictionary has its default.
 
     Attributes:
-      episode_length: () int32, frames after which an episode is truncated, 1 to 2**30. Holds at once: an episode that
-        is already as long ends with the next step.
-      reward_weights: () float32 each, weights of the task's reward, by name. Hold at once.
+      episode_length: () int32, frames after which an episode is truncated, 1 to 2**30. Takes effect at once: an episode
+        that is already that long ends with the next step.
+      reward_weights: () float32 each, weights of the task's reward, by name. Take effect at once.
       randomization: () float32 each, at least 0, the range of each model parameter that `randomization_fn` samples, by
-        its name in the model: 0 keeps the model's own value, 1 is the function's range, and what is between is mixed
-        linearly. Holds from the next episode on. Integer parameters are always as sampled.
+        its name in the model: 0 keeps the model's own value, 1 is the function's range, linear in between. Takes effect
+        from the next episode on. Integer parameters are never scaled.
       distractors: a tuple of the parameters of each distractor, in order (see `Distractor.params`). Those of a preset
         are {"first", "count", "members"}: the first of its levels and how many there are, () int32, and a tuple of
         the settings of its members, by name. What is sampled at an episode's first observation (levels, clips, colors)
@@ -43,7 +43,7 @@ class EnvParams:
 
 
 class ParamsOf:
-    """The parameters that an environment has: their defaults, and what they may be."""
+    """An environment's parameters: their defaults and allowed values."""
 
     def __init__(
         self, episode_length: int, reward_weights: Mapping[str, float], randomized: list[str], distractors: Composed
@@ -70,10 +70,10 @@ class ParamsOf:
 
         Args:
           params: given.
-          batch: shape of the batch of environments; each array has it in front, or is the same for all of them.
+          batch: shape of the batch of environments; each array has it as leading axes, or is the same for all of them.
 
         Raises:
-          ConfigError: there is no such parameter, or one has another shape or a value that it cannot have.
+          ConfigError: a parameter is unknown, or has a wrong shape or a value that is not allowed.
         """
         if params is None:
             params = self.default
@@ -93,7 +93,7 @@ class ParamsOf:
         return replace(params, distractors=self._distractors.scaled(params.distractors, strength))
 
     def check_structure(self, params: Any) -> None:
-        """Refuses the parameters of a state that another environment made, or that are not complete.
+        """Refuses parameters that are incomplete or belong to another environment's state.
 
         Raises:
           ConfigError: they have other names or shapes.
@@ -102,7 +102,7 @@ class ParamsOf:
             jnp.shape(x) != y.shape for x, y in zip(jax.tree.leaves(params), jax.tree.leaves(self.default), strict=True)
         ):
             raise ConfigError(
-                "the state's params are not complete, or of another environment: set them by "
+                "the state's params are incomplete, or from another environment: set them by "
                 "env.with_params(state, params)"
             )
 
@@ -119,7 +119,7 @@ class ParamsOf:
 
 
 def _filled(name: str, given: Any, default: Any, batch: tuple[int, ...]) -> Any:
-    """`given`, as arrays of the dtypes of `default`, which has what is missing."""
+    """`given` as arrays of the dtypes of `default`, which fills in what is missing."""
     if given is None:
         return default
     if isinstance(default, EnvParams):

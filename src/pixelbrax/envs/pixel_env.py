@@ -43,14 +43,14 @@ from pixelbrax.tasks import Rgb
 from pixelbrax.xla import call_where, in_float32
 
 AUTORESETS: tuple[Autoreset, ...] = ("next_step", "same_step", "disabled")
-EPISODE_LENGTH = 1000  # frames, unless asked for otherwise
+EPISODE_LENGTH = 1000  # frames, by default
 
 
 class PixelEnv(CompilesOnce):
     """Pure `reset(key)` and `step(state, action)` that compose with `jax.jit`, `jax.vmap` and `jax.lax.scan`.
 
-    Called outside of these, each compiles once, and again only for arguments of other shapes. All is float32, even
-    where JAX computes in double precision.
+    Called outside of these, each compiles once, and again only for arguments of other shapes. Everything is float32,
+    even if JAX's double precision is enabled.
 
     Auto-reset, by Gymnasium's names:
       next_step: the step after an episode's end is the reset: it ignores the action, its reward is 0, and its
@@ -66,17 +66,16 @@ class PixelEnv(CompilesOnce):
 
     Settings (see `default_params` for those that can change without compiling again):
       physics: the engine's environment.
-      camera: from where it is seen: a name or number of a camera of the model, a `CameraSpec`, a `Camera` that stands
-        still, or a dict of several, under names of your own; by default the model's first, or one that frames its
-        bodies (see `default_camera`).
+      camera: the name or index of a camera of the model, a `CameraSpec`, a fixed `Camera`, or a dict of several by
+        name; by default the model's first, or one that frames its bodies (see `default_camera`).
       image_size: height and width of the observation in pixels, 8 to 512; one number for both.
       frame_stack: number of successive frames in one observation of pixels.
       action_repeat: physics steps ("frames") an action lasts. Only the last is rendered; rewards are summed.
       episode_length: frames after which an episode is truncated.
       grayscale: one luminance channel a frame instead of three colors.
       channels_first: channels before height and width, as in PyTorch.
-      outputs: the images that are observed, one or several of "pixels", "depth", "segmentation" and "mask"; with none
-        of them nothing is rendered, and only the engine's own observation vector is left.
+      outputs: the images that are observed, one or several of "pixels", "depth", "segmentation" and "mask"; with ()
+        nothing is rendered, and only the engine's own observation vector is left.
       shadows: render shadows.
       samples: rays in each pixel: 1, 4, 9 or 16.
       autoreset: "next_step", "same_step" or "disabled".
@@ -85,10 +84,10 @@ class PixelEnv(CompilesOnce):
       skip_unsupported: leave out geoms that cannot be rendered, such as meshes, instead of refusing the model.
       randomization_fn: (model, keys) -> (model, in_axes), as in Brax's and Playground's domain randomization: the
         engine's model (`physics.model`) for a batch of keys, with a leading axis where in_axes has 0. Parameters are
-        resampled every episode and affect both dynamics and rendering: sizes, places and colors of geoms, materials,
+        resampled every episode and affect both dynamics and rendering: sizes, positions and colors of geoms, materials,
         lights and cameras.
-      distractors: names such as "dcs/hard" (see `pixelbrax.distractors.presets`), distractors, or several of them that
-        apply in order.
+      distractors: a name such as "dcs/hard" (see `pixelbrax.distractors.presets`), a `Distractor`, or several of these,
+        applied in order.
     """
 
     @suggests_keywords
@@ -114,10 +113,10 @@ class PixelEnv(CompilesOnce):
         randomization_fn: RandomizationFn | None = None,
         distractors: DistractorLike = (),
     ):
-        """Checks the settings, and reads the scene of the model.
+        """Checks the settings, and reads the model's scene.
 
         Raises:
-          ConfigError: something cannot be used.
+          ConfigError: a setting or the model cannot be used.
         """
         if not isinstance(physics, Physics):
             raise ConfigError(
@@ -140,10 +139,10 @@ class PixelEnv(CompilesOnce):
 
     @in_float32
     def with_distractors(self, distractors: DistractorLike) -> "PixelEnv":
-        """This environment under other distractors, () for none; states of the one are none of the other.
+        """This environment with other distractors, () for none; the two do not accept each other's states.
 
         Raises:
-          ConfigError: one cannot be used, or the environment renders no images.
+          ConfigError: a distractor cannot be used, or the environment renders no images.
         """
         other = copy.copy(self)
         other._set_distractors(distractors)
@@ -151,9 +150,9 @@ class PixelEnv(CompilesOnce):
 
     def _set_distractors(self, distractors: DistractorLike) -> None:
         if distractors and not self.images.outputs:
-            raise ConfigError("distractors change images, and outputs has none: leave out the one or name the other")
+            raise ConfigError("distractors change images, but outputs is empty: leave them out, or name an output")
         model = self.physics.mj_model
-        self.recipe: Mapping[str, Any] | None = None  # the arguments of `pixelbrax.make`, if that made it
+        self.recipe: Mapping[str, Any] | None = None  # the arguments of `pixelbrax.make`, if it made this environment
         context = SceneContext.of(model, self.scene, *self.images.shape)
         distraction = Distraction(resolve(distractors), context)
         self.distractors = distraction.composed
@@ -190,16 +189,16 @@ class PixelEnv(CompilesOnce):
 
     @property
     def default_params(self) -> EnvParams:
-        """All settings that are data, with the values that the environment was made with; arrays of the host."""
+        """All settings that are data, with the values that the environment was made with; NumPy arrays."""
         return self._params.default
 
     def complete_params(self, params: EnvParams | None = None) -> EnvParams:
         """All parameters as arrays; what is None or missing has its default.
 
-        Programs of your own that take parameters compile once if all they are given comes from here.
+        Your own compiled functions of parameters compile only once if all their parameters come from here.
 
         Raises:
-          ConfigError: there is no such parameter, or one has another shape or a value that it cannot have.
+          ConfigError: a parameter is unknown, or has a wrong shape or a value that is not allowed.
         """
         return jax.tree.map(jnp.asarray, self._params.completed(params))
 
@@ -214,15 +213,15 @@ class PixelEnv(CompilesOnce):
 
     @in_float32
     def with_params(self, state: State, params: EnvParams) -> State:
-        """A state, or a batch of states, with other parameters; `EnvParams` says from when on they hold.
+        """A state, or a batch of states, with other parameters; `EnvParams` says when they take effect.
 
         Args:
           state: of this environment.
-          params: what is None or missing has its default. Each array has the batch's axes in front, or is the same for
+          params: what is None or missing has its default. Each array has the batch's leading axes, or is the same for
             all environments.
 
         Raises:
-          ConfigError: there is no such parameter, or one has another shape or a value that it cannot have.
+          ConfigError: a parameter is unknown, or has a wrong shape or a value that is not allowed.
         """
         return replace(state, params=self._params.completed(params, jnp.shape(state.reward)))
 
@@ -254,9 +253,9 @@ class PixelEnv(CompilesOnce):
 
     @in_float32
     def step(self, state: State, action: Float[Array, " action_size"]) -> State:
-        """The state after an action, or at the boundary of two episodes what `autoreset` says.
+        """The state after an action; after an episode's end, what `autoreset` says.
 
-        `jax.grad` goes through the physics (rewards, `obs["state"]`), but images have no gradient: they are bytes. For
+        `jax.grad` goes through the physics (rewards, `obs["state"]`), but images have no gradient: they are uint8. For
         a loss on pixels, render `render_inputs(state)` with the output "color" of `pixelbrax.render.render`.
 
         Raises:
@@ -294,8 +293,8 @@ class PixelEnv(CompilesOnce):
     def substeps(self, state: State, action: Float[Array, " action_size"]) -> PhysicsState:
         """The physics after each of the `action_repeat` frames of an action, for smooth videos.
 
-        `env.render(dataclasses.replace(state, physics=...), ...)` renders one of them. An episode that ends stays as it
-        is in the frames that are left. At the boundary of two episodes there is no reset.
+        `env.render(dataclasses.replace(state, physics=...), ...)` renders one of them. If the episode ends, the
+        remaining frames repeat its last state. There is no auto-reset here.
 
         Returns:
           The engine's states, along a first axis of length `action_repeat`.
@@ -308,7 +307,7 @@ class PixelEnv(CompilesOnce):
 
     @in_float32
     def render_inputs(self, state: State, camera: str | None = None) -> tuple[Scene, GeomPose, Camera]:
-        """The arguments of `pixelbrax.render.render` for a state, seen by the camera of that name or the first one.
+        """The arguments of `pixelbrax.render.render` for a state and a camera, by default the first.
 
         Raises:
           ConfigError: there is no camera of that name, or the state is a batch.
@@ -327,7 +326,7 @@ class PixelEnv(CompilesOnce):
 
     @in_float32
     def render(self, state: State, height: int, width: int) -> UInt8[Array, "height width 3"]:
-        """A color image of the task through its first camera, at any size, for people to look at.
+        """An RGB image of any size from the first camera, for people to look at.
 
         It shows distractors that change the scene; those that change frames are in the observation only.
 
@@ -345,7 +344,7 @@ class PixelEnv(CompilesOnce):
         check_state(state, function, self._observer.distracts, self._randomizer.active)
 
     def _reset_where(self, needed: Bool[Array, ""], key: Array, params: EnvParams) -> State:
-        """The first state of an episode, not yet observed; undefined where it is not needed."""
+        """The first state of an episode, without its observation; undefined where it is not needed."""
         if self.physics.cheap_reset:
             return self._start(key, params)
         relevant = replace(params, episode_length=None, distractors=None)
@@ -353,7 +352,7 @@ class PixelEnv(CompilesOnce):
         return replace(start, params=params)
 
     def _start(self, key: Array, params: EnvParams) -> State:
-        """The first state of an episode, not yet observed."""
+        """The first state of an episode, without its observation."""
         episode_key, model_key, next_key = jax.random.split(key, 3)
         model_params = self._randomizer.sample(model_key)
         model_params = self._randomizer.scaled(model_params, params.randomization)
@@ -400,10 +399,10 @@ class PixelEnv(CompilesOnce):
         return jax.lax.scan(frame, initial, None, length=self.action_repeat)
 
     def _advance(self, state: State, action: Float[Array, " action_size"]) -> State:
-        """The state after up to `action_repeat` frames, not yet observed."""
+        """The state after up to `action_repeat` frames, without its observation."""
         (physics, reward, frames, diverged), _ = self._frames(state, action)
         steps = state.info["steps"] + frames
-        # A same-step reset leaves the figures of the episode that ended.
+        # After a same-step reset, the metrics are still those of the episode that ended.
         begins = state.done if self.autoreset == "same_step" else jnp.array(False)
         episode = {
             "episode_return": jnp.where(begins, 0.0, state.metrics["episode_return"]) + reward,
@@ -427,7 +426,7 @@ class PixelEnv(CompilesOnce):
         return jnp.all(jnp.array([jnp.all(jnp.isfinite(x)) for x in values]))
 
     def _observe(self, state: State, previous: dict[str, Array] | None, first: Bool[Array, ""]) -> State:
-        """Adds the observation; at an episode's first, the previous one does not enter the stack."""
+        """Adds the observation; an episode's first fills the whole frame stack."""
         images, distractors = self._observer.observe(snapshot_of(state))
         state = with_distractors(state, distractors)
         state = replace(state, obs=self._observer.stack(images, previous, first) | {"state": state.physics.obs})

@@ -15,7 +15,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class PixelSettings(TypedDict, total=False):
-    """Keyword settings of `PixelEnv`, which says what they mean. A test holds the two together."""
+    """Keyword settings of `PixelEnv`, which documents them. A test keeps the two in sync."""
 
     image_size: int | Sequence[int]
     frame_stack: int
@@ -35,7 +35,7 @@ class PixelSettings(TypedDict, total=False):
 
 
 class MjcfSettings(TypedDict, total=False):
-    """Settings of `pixelbrax.physics.MjcfPhysics`, which says what they mean."""
+    """Settings of `pixelbrax.physics.MjcfPhysics`, which documents them."""
 
     reward_fn: Callable[..., Any]
     terminate_fn: Callable[..., Any] | None
@@ -53,8 +53,8 @@ def shows_settings(settings: type, defaults: Callable[..., Any]) -> Callable[[Fu
     """Lets `inspect.signature`, and so interactive completion, show what a function takes as **settings.
 
     Args:
-      settings: the TypedDict of them.
-      defaults: a function that has the settings as keywords with their defaults; others have none.
+      settings: their TypedDict.
+      defaults: a function with the settings as keywords; those that it lacks are shown without a default.
     """
     known = inspect.signature(defaults).parameters
     empty = inspect.Parameter.empty

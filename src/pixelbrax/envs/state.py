@@ -1,4 +1,4 @@
-"""What an environment is between two actions."""
+"""The state of an environment between two actions."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -70,26 +70,26 @@ def default_visual_key(key: Array) -> Array:
 
 
 def snapshot_of(state: State) -> Snapshot:
-    """What there is to render of a state."""
+    """The parts of a state that rendering needs."""
     return Snapshot(state.physics, state.info["model"], state.info.get(DISTRACTORS, {}), state.params.distractors)
 
 
 def with_distractors(state: State, distractors: DistractorStates) -> State:
-    """The state with other states of its distractors, if it has any."""
+    """The state with these distractor states, if there are any."""
     return replace(state, info=state.info | {DISTRACTORS: distractors}) if distractors else state
 
 
 def check_state(state: Any, function: str, distracts: bool, randomizes: bool) -> None:
-    """Refuses what is obviously not one state of an environment.
+    """Refuses anything that is plainly not a single state of an environment.
 
     Args:
       state: what was given.
-      function: that takes it, for the message.
+      function: name of the function that takes it, for the message.
       distracts: whether the environment has distractors.
       randomizes: whether it has a randomization_fn.
 
     Raises:
-      ConfigError: it is no `State`, a batch, or of an environment with other settings.
+      ConfigError: it is no `State`, a batch of them, or from an environment with other settings.
     """
     if not isinstance(state, State):
         raise ConfigError(f"{function}'s state is {state!r:.80}: it must be a State, as env.reset returns it")
@@ -103,4 +103,4 @@ def check_state(state: Any, function: str, distracts: bool, randomizes: bool) ->
     ):
         if has != needs:
             theirs, ours = ("with", "without") if has else ("without", "with")
-            raise ConfigError(f"the state is of an environment {theirs} {what}, and this is one {ours}")
+            raise ConfigError(f"the state is from an environment {theirs} {what}, and this one is {ours}")

@@ -1,4 +1,4 @@
-"""What learning algorithms are made of: acting, returns, losses, minibatches, and the interface of an agent."""
+"""Building blocks of learning algorithms: rollouts, returns, losses, minibatches, and the interface of an agent."""
 
 from pixelbrax.envs import DEVICE_AXIS, each_env
 from pixelbrax.learning.acting import EpisodeTotals, Rollout, collect, stagger_clocks

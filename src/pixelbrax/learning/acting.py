@@ -1,4 +1,4 @@
-"""Acting in a batch of environments: rollouts and the episodes that ended in them."""
+"""Rollouts in a batch of environments, and totals of the episodes that ended in them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ Policy = Callable[[Observation], PolicyValue]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Rollout:
-    """What happened in `time` steps of `env` environments.
+    """A rollout: `time` steps of `env` environments.
 
     Attributes:
       observations: before each action, and after the last.
@@ -46,7 +46,7 @@ class Rollout:
 
     @property
     def state_observation(self) -> Observation:
-        """The engine's observation vectors before each action, if they were kept: what running statistics count."""
+        """The engine's observation vectors before each action, if they were stored: the input of running statistics."""
         return {} if self.observations.state is None else {"state": self.observations.state[:-1]}
 
     def advantage(self, config: OnPolicyConfig) -> Float[Array, "time env"]:
@@ -68,7 +68,7 @@ class EpisodeTotals:
     """Sums over the episodes that ended in a rollout.
 
     Attributes:
-      count: () int32, number of whole episodes: those that began at time 0.
+      count: () int32, number of complete episodes: those that began at clock time 0.
       episode_return: () float32, sum of their returns.
       episode_length: () int32, sum of their lengths in frames.
       ended: () int32, number of all episodes, including the short first ones.
@@ -99,7 +99,7 @@ def collect(
       The states at the end, the rollout, and totals of the episodes that ended.
     """
     stack = env.images.frame_stack
-    # The stack at time 0 is what the environment gave: all its frames count, however old the episode is.
+    # The stack at time 0 comes from the environment: all its frames count, however old the episode is.
     first_age = jnp.full(state.done.shape, stack - 1)
 
     def step(carry: tuple[State, Array], key: Array) -> tuple[tuple[State, Array], tuple]:

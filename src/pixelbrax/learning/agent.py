@@ -14,7 +14,7 @@ from pixelbrax.learning.acting import EpisodeTotals, stagger_clocks
 from pixelbrax.networks import ActionDistribution, Observation
 
 Metrics = dict[str, Float[Array, ""]]
-"""Numbers of an update by name; NaN where the update has none."""
+"""Metrics of an update by name; NaN where the update has none."""
 
 
 @jax.tree_util.register_dataclass
@@ -24,7 +24,7 @@ class AgentState:
 
     Attributes:
       params: parameters of the networks; gradients, target networks and weight decay apply to these.
-      statistics: running statistics by which networks normalize; neither differentiated nor averaged.
+      statistics: running statistics for normalization; neither differentiated nor averaged.
       opt_state: states of the optimizers.
       envs: states of all environments, batched along the first axis.
       key: PRNG key of actions and minibatches.
@@ -54,11 +54,11 @@ class AgentState:
 class Agent(Protocol):
     """An algorithm in an environment: pure `init` and `update`, to be compiled.
 
-    A class that inherits from it has no buffer that needs care, unless it overrides the last three methods.
+    The defaults of the last three methods suit agents without a buffer.
     """
 
     env: PixelEnv
-    """The environment, one; agents batch it."""
+    """A single environment; agents batch it."""
     config: Any
     """The settings, an `AgentConfig`."""
 
@@ -77,7 +77,7 @@ class Agent(Protocol):
         ...
 
     def update(self, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals]:
-        """Acts for `unroll_length` steps, and learns; the same metrics each time, NaN where there is nothing to say."""
+        """Acts for `unroll_length` steps, and learns. Every update has the same metrics, NaN where it has no value."""
         ...
 
     def policy(self, params: PyTree, statistics: PyTree, observation: Observation) -> ActionDistribution:
@@ -91,8 +91,8 @@ class Agent(Protocol):
     def to_checkpoint(self, state: AgentState) -> AgentState:
         """The state as a checkpoint keeps it, by default whole.
 
-        What is left out is replaced by (). It must follow from `num_updates` alone, since a checkpoint is read by
-        asking what would have been kept of `init`'s shapes at that number of updates.
+        What is left out is replaced by (). The choice must depend on `num_updates` alone: to read a checkpoint, this
+        method is applied to `init`'s shapes at that number of updates.
         """
         return state
 

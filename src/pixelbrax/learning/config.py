@@ -15,13 +15,13 @@ class AgentConfig:
     """Settings of every algorithm."""
 
     num_envs: int = 64
-    """Environments that act side by side."""
+    """Number of parallel environments."""
     unroll_length: int = 32
-    """Steps of each environment between two updates."""
+    """Steps per environment between two updates."""
     learning_rate: float = 7e-4
-    """Adam's learning rate at the beginning."""
+    """Initial learning rate of Adam."""
     final_learning_rate: float = 3.5e-5
-    """Adam's learning rate at the end, to which it decays linearly."""
+    """Final learning rate of Adam, to which it decays linearly."""
     discount: float = 0.98
     """Discount of future rewards per step (gamma)."""
     max_grad_norm: float = 0.5
@@ -29,7 +29,7 @@ class AgentConfig:
     reward_scale: float = 0.05
     """Factor on rewards; choose it so that returns are of the order of 1."""
     random_shift: int = 0
-    """Random-shift augmentation of the images that are learned from: the largest shift, pixels (DrQ: 4); 0 is off."""
+    """Random-shift augmentation of training images: the largest shift, pixels (DrQ: 4); 0 is off."""
 
     SWEEPABLE: ClassVar[tuple[str, ...]] = (
         "learning_rate",
@@ -38,7 +38,7 @@ class AgentConfig:
         "max_grad_norm",
         "reward_scale",
     )
-    """Settings, numbers all, in which agents that train side by side may differ: they are arguments of the program."""
+    """Numeric settings in which agents that train side by side may differ: arguments of the compiled program."""
 
     @property
     def steps_per_update(self) -> int:
@@ -46,7 +46,7 @@ class AgentConfig:
         return self.num_envs * self.unroll_length
 
     def must_divide(self) -> dict[str, int]:
-        """What devices share equally when one agent trains on several, by what a message calls it."""
+        """Counts that the number of devices must divide when one agent trains on several, by name for messages."""
         return {"num_envs": self.num_envs}
 
     def validate(self) -> None:
@@ -116,7 +116,7 @@ class OnPolicyConfig(AgentConfig):
         if self.num_envs % self.num_minibatches:
             raise ConfigError(
                 f"num_minibatches {self.num_minibatches} does not divide num_envs {self.num_envs}: "
-                f"{self.num_envs - self.num_envs % self.num_minibatches or self.num_minibatches} environments would do"
+                f"use {self.num_envs - self.num_envs % self.num_minibatches or self.num_minibatches} environments"
             )
 
 
@@ -129,7 +129,7 @@ class PhasicConfig(OnPolicyConfig):
     policy_epochs: int = 1
     """Passes over each rollout in the policy phase (E_pi)."""
     auxiliary_epochs: int = 6
-    """Passes over all rollouts of the phase in the auxiliary phase (E_aux)."""
+    """Passes over all rollouts of a phase in the auxiliary phase (E_aux)."""
     auxiliary_minibatches: int = 64
     """Minibatches in a pass of the auxiliary phase; must divide the phase's steps."""
     clone_coef: float = 1.0

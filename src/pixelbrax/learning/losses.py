@@ -17,7 +17,7 @@ class Minibatch(NamedTuple):
       observation: before the action.
       raw_action: the sample before it was squashed or clipped.
       log_prob: of the action, under the policy that took it.
-      value: of the observation, at that time.
+      value: of the observation, during the rollout.
       advantage: of the action.
       valid: False where the step was an environment's reset.
     """
@@ -43,7 +43,7 @@ class Minibatch(NamedTuple):
 
     @property
     def target(self) -> Float[Array, " sample"]:
-        """Estimated return: what the value should have been."""
+        """Estimated return: the regression target of the value."""
         return self.value + self.advantage
 
 

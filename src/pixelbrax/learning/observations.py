@@ -53,7 +53,7 @@ class ObservationStore:
 
     @classmethod
     def empty(cls, env: PixelEnv, obs_keys: Sequence[str], time: int, num_envs: int) -> "ObservationStore":
-        """Room for a rollout."""
+        """An empty store for a rollout."""
         spec, stack, frames = env.observation_spec, env.images.frame_stack, None
         if "pixels" in obs_keys:
             height, width, channels = spec["pixels"].shape
@@ -63,7 +63,7 @@ class ObservationStore:
         return cls(frames, state)
 
     def at(self, time: Int32[Array, " sample"], env: Int32[Array, " sample"]) -> Observation:
-        """Observations as the environment gave them."""
+        """Observations as the environment returned them."""
         pixels = {} if self.frames is None else {"pixels": self.frames.stacked(time, env)}
         return pixels if self.state is None else pixels | {"state": self.state[time, env]}
 

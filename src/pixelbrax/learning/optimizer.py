@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PyTree
 from pixelbrax.errors import check_count
 from pixelbrax.learning.config import AgentConfig, OnPolicyConfig
 
-# Of the adaptive learning rate: the factor of a change, and the bounds.
+# Adaptive learning rate: the factor of a change, and the bounds.
 _FACTOR, _LEAST, _MOST = 1.5, 1e-5, 1e-2
 
 
@@ -25,7 +25,7 @@ def make_optimizer(config: AgentConfig, num_steps: int, target_kl: float = 0.0) 
     Args:
       config: settings.
       num_steps: gradient steps in which the learning rate decays from `learning_rate` to `final_learning_rate`.
-      target_kl: if not 0, the learning rate stays where `adapt_learning_rate` puts it instead.
+      target_kl: if not 0, `adapt_learning_rate` sets the learning rate instead of the decay.
     """
     check_count("number of gradient steps in the run", num_steps, most=2**31 - 1)  # optax counts with int32
     if target_kl:
@@ -37,14 +37,14 @@ def make_optimizer(config: AgentConfig, num_steps: int, target_kl: float = 0.0) 
 
 
 def adapt_learning_rate(state: optax.OptState, kl: Float[Array, ""], config: OnPolicyConfig) -> optax.OptState:
-    """The optimizer's state with a smaller learning rate if the policy went too far, a larger one if not far enough.
+    """The optimizer's state with a smaller learning rate if the policy moved too far, a larger one if not far enough.
 
-    By a factor of 1.5 where the divergence is above twice its target or below half, as in RSL-RL (Rudin et al. 2022),
-    but once an update, not in every gradient step.
+    The factor is 1.5 where the KL divergence is above twice its target or below half of it, as in RSL-RL (Rudin et al.
+    2022), but applied once per update, not in every gradient step.
 
     Args:
       state: of an optimizer with a `target_kl`; any other is left as it is.
-      kl: divergence of the policy from the one that acted, the mean over the update's gradient steps.
+      kl: KL divergence of the policy from the one that acted, the mean over the update's gradient steps.
       config: settings.
     """
     *others, last = state  # pyright: ignore[reportGeneralTypeIssues]

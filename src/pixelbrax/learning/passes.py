@@ -30,14 +30,14 @@ def run_epochs(
     num_minibatches: int,
     num_samples: int,
 ) -> tuple[Learner, Metrics]:
-    """Passes over all samples `num_epochs` times, each time shuffled again and cut into minibatches.
+    """Passes over all samples `num_epochs` times, each time reshuffled and split into minibatches.
 
     Args:
       step: updates the learner with the samples of the given indices and a key.
       learner: what it updates.
       key: PRNG key of the order and of the steps.
       num_epochs: passes.
-      num_minibatches: steps a pass; must divide `num_samples`.
+      num_minibatches: steps per pass; must divide `num_samples`.
       num_samples: number of samples.
 
     Returns:

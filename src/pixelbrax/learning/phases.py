@@ -31,7 +31,7 @@ class AuxiliaryMinibatch(NamedTuple):
     Attributes:
       observation: before the action.
       next_observation: after the action.
-      action: what was done, within -1..1.
+      action: the action taken, within -1..1.
       target: estimated return.
       valid: False where the step was an environment's reset.
     """
@@ -87,7 +87,7 @@ class PhaseBuffer:
     def with_rollout(
         self, index: Int32[Array, ""], rollout: Rollout, target: Float[Array, "time env"]
     ) -> "PhaseBuffer":
-        """The buffer with a rollout stored as the phase's number `index`."""
+        """The buffer with a rollout stored as the phase's rollout number `index`."""
         new = PhaseBuffer(rollout.observations, rollout.action, target, rollout.valid)
         return jax.tree.map(lambda old, x: jax.lax.dynamic_update_index_in_dim(old, x, index, axis=1), self, new)
 
@@ -100,14 +100,14 @@ class PhaseBuffer:
 class PhasicAgent(Agent):
     """An algorithm whose update is one rollout of a policy phase; the last one of a phase ends with an auxiliary phase.
 
-    Subclasses say what is learned from a rollout, and what in the auxiliary phase.
+    Subclasses define what is learned from a rollout, and what in the auxiliary phase.
     """
 
     num_policy_keys: ClassVar[int]
     """Number of PRNG keys that `policy_phase` takes."""
 
     def __init__(self, env: PixelEnv, network: ActorCritic, config: Any, steps: Mapping[str, int], total_updates: int):
-        """Takes what the algorithms have in common.
+        """Sets up what the algorithms have in common.
 
         Args:
           env: one environment; it is batched here.
@@ -167,7 +167,7 @@ class PhasicAgent(Agent):
 
     @property
     def bytes_per_env(self) -> int:
-        """Lower bound of the device memory that each environment takes: its states, and rollouts of a phase and one."""
+        """Lower bound of the device memory that each environment takes: states, a phase's rollouts and a new one."""
         kept = observation_bytes(self.env, self.network.obs_keys, self.config.unroll_length)
         return self.env.bytes_per_env + (1 + self.config.policy_iterations) * kept
 
@@ -236,10 +236,10 @@ def auxiliary_phase(
     config: PhasicConfig,
     num_updates: Int32[Array, ""],
 ) -> tuple[Trained, Metrics]:
-    """After the last update of a policy phase, passes over its rollouts; after the others nothing.
+    """Passes over the rollouts of a policy phase, after its last update; after the others does nothing.
 
-    They minimize `loss(params, batch, policy before the phase, key)`. The names of the metrics begin with "auxiliary_",
-    and they are NaN where there were no passes. `num_updates` does not count this update.
+    The passes minimize `loss(params, batch, policy before the phase, key)`. The names of the metrics begin with
+    "auxiliary_"; the metrics are NaN without passes. `num_updates` does not count this update.
     """
 
     def passes(trained: Trained) -> tuple[Trained, Metrics]:

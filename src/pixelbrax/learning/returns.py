@@ -14,7 +14,7 @@ def gae(
     discount: float,
     gae_lambda: float,
 ) -> Float[Array, "time env"]:
-    """Advantages by Schulman et al. 2016 (arXiv 1506.02438), eq. 16, with exact ends of episodes.
+    """Advantages by Schulman et al. 2016 (arXiv 1506.02438), eq. 16, with exact episode boundaries.
 
     Both kinds of ends cut the recursion. A termination bootstraps no value; a truncation bootstraps the value of the
     episode's own last observation.

@@ -1,4 +1,4 @@
-"""Data parallelism: an update laid out over several devices.
+"""Data parallelism: an update sharded over several devices.
 
 An update is written for all environments and all samples. Where a mesh is set (`jax.set_mesh`, as `pixelbrax.training`
 does), these functions give each device its share; without one they are plain `jax.vmap` and indexing. Random numbers
@@ -25,13 +25,13 @@ def take_samples(
     column: Int32[Array, " sample"],
     env_axis: int = 1,
 ) -> Samples:
-    """`take(store, time, column)`, after which each device has an equal share of the samples.
+    """`take(store, time, column)`, with an equal share of the samples on each device.
 
     Args:
-      take: gives the samples of those times and columns of a store, along a first axis.
+      take: returns the samples of those times and columns of a store, along a first axis.
       store: arrays whose first axis is the time; each device has those of its own environments.
       time: of each sample.
-      column: of each sample; counts environments, and the axes that the store has between time and environment.
+      column: flat index of each sample over the store's axes after time, up to the environment's.
       env_axis: of the store.
     """
     if not is_sharded():
@@ -40,7 +40,7 @@ def take_samples(
     num_envs = jax.tree.leaves(store)[0].shape[env_axis]
 
     def give(store: Any, time: Array, column: Array) -> Samples:
-        # Each device takes the samples it has, and leaves the others' places empty; the sum is all of them.
+        # Each device takes the samples of its own environments, and zeros for the others; the sum has all of them.
         before, env = jnp.divmod(column, num_envs)
         count = num_envs // jax.lax.psum(1, DEVICE_AXIS)
         env = env - jax.lax.axis_index(DEVICE_AXIS) * count

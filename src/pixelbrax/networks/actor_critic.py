@@ -20,7 +20,7 @@ from pixelbrax.networks.initializers import orthogonal
 from pixelbrax.networks.normalization import Statistics, add_values, empty_statistics, normalize, std
 
 Observation = Mapping[str, Array]
-"""What an environment gives: "pixels", (batch, height, width, channels) uint8; "state", (batch, size) float32."""
+"""Observations of an environment: "pixels", (batch, height, width, channels) uint8; "state", (batch, size) float32."""
 NetworkStatistics = dict[str, Statistics]
 """Running statistics of a network's inputs and targets: "state", "return", as far as it normalizes them."""
 _PIXELS, _STATE, _RETURN = "pixels", "state", "return"
@@ -89,7 +89,7 @@ class ActorCritic:
 
     @property
     def is_privileged(self) -> bool:
-        """Whether the critic reads the engine's state by a network of its own."""
+        """Whether the critic is a separate network that reads the engine's state."""
         return self._config.critic == "state"
 
     def init(self, key: Array) -> Params:
@@ -133,7 +133,7 @@ class ActorCritic:
         Args:
           params: before; new statistics of returns rescale the value head, so that no value changes (PopArt).
           statistics: before.
-          observation: with leading axes as those of `valid`.
+          observation: with the leading axes of `valid`.
           target: estimated returns.
           valid: which of them count.
 
@@ -151,7 +151,7 @@ class ActorCritic:
     def split(self) -> "tuple[ActorCritic, ActorCritic]":
         """Separate networks for policy and value.
 
-        The policy's has a value head on its own features beside it; the value's reads what the critic reads.
+        The policy network also has a value head on its own features; the value network reads what the critic reads.
         """
         config = replace(self._config, critic="shared")
         privileged = {_STATE: self._observation[_STATE]} if self.is_privileged else self._observation
@@ -159,7 +159,7 @@ class ActorCritic:
 
 
 def _preserved(head: Params, before: Statistics, after: Statistics) -> Params:
-    """The value head in new units, such that all values stay what they were (PopArt, van Hasselt et al. 2016)."""
+    """The value head in new units, so that no value changes (PopArt, van Hasselt et al. 2016)."""
     shift, share = before["mean"] - after["mean"], std(before) / std(after)
     return {"kernel": head["kernel"] * share[None], "bias": head["bias"] * share + shift / std(after)}
 

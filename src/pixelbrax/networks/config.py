@@ -33,7 +33,7 @@ class NetworkConfig:
     initial_std: float = 0.6
     """Standard deviation of the untrained policy, before the tanh or the clipping."""
     dtype: Literal["float32", "bfloat16"] = "float32"
-    """Precision in which the encoder computes; parameters, heads and losses stay float32."""
+    """Precision of the encoder's computation; parameters, heads and losses stay float32."""
     blind: bool = False
     """Control experiment: replace all images with black ones."""
 

@@ -1,4 +1,4 @@
-"""Convolution in the form that is fast where it runs."""
+"""Convolution, in the form that is fast on each platform."""
 
 import jax
 import jax.numpy as jnp
@@ -27,8 +27,8 @@ def conv(
 ) -> Float[Array, "batch h w features"]:
     """Strided convolution with "SAME" padding of images of any dtype.
 
-    XLA's convolution gradients inside `lax.scan` are many times slower on CPU than outside; there the convolution is
-    written as patches and one matrix product, which is as fast in either place.
+    XLA's convolution gradients inside `lax.scan` are many times slower on CPU than outside; on CPU the convolution is
+    therefore patches times one matrix, which is as fast inside as outside.
     """
     if jax.default_backend() == "cpu":
         patches = _patches(x, kernel.shape[0], stride).astype(kernel.dtype)
@@ -53,7 +53,7 @@ def _patches(
 def max_pool(
     x: Float[Array, "batch height width channels"], size: int, stride: int
 ) -> Float[Array, "batch h w channels"]:
-    """Largest of each window, with "SAME" padding; of slices, whose gradient is quick everywhere."""
+    """Max pooling with "SAME" padding, as a maximum of slices, whose gradient is fast on every platform."""
     _, height, width, _ = x.shape
     padding = [(0, 0), _same_padding(height, size, stride), _same_padding(width, size, stride), (0, 0)]
     windows = _windows(jnp.pad(x, padding, constant_values=-jnp.inf), (height, width), size, stride)
@@ -66,7 +66,7 @@ def max_pool(
 def _windows(
     padded: Num[Array, "batch padded_height padded_width channels"], shape: tuple[int, int], size: int, stride: int
 ) -> list[Num[Array, "batch h w channels"]]:
-    """For each place in a window, what is there in the windows of all outputs; `shape` is that before padding."""
+    """For each position in a window, its values in the windows of all outputs; `shape` is that before padding."""
     rows, columns = (-(-length // stride) for length in shape)
     return [
         padded[:, i : i + (rows - 1) * stride + 1 : stride, j : j + (columns - 1) * stride + 1 : stride]

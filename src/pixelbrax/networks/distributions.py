@@ -48,7 +48,7 @@ class ActionDistribution(abc.ABC):
 
     @abc.abstractmethod
     def log_prob(self, raw: Float[Array, "*batch action_size"]) -> Float[Array, "*batch"]:
-        """Log-density of the action of a raw sample, as the learner counts it."""
+        """Log-density of the action of a raw sample, as losses use it."""
 
     @abc.abstractmethod
     def entropy(self, key: Array) -> Float[Array, "*batch"]:

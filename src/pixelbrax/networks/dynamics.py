@@ -1,4 +1,4 @@
-"""A head that tells true transitions from made-up ones."""
+"""DDCPG's dynamics head: a discriminator of true and false transitions."""
 
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ _HIDDEN = (256, 256)
 
 
 class Dynamics:
-    """Tells true transitions from made-up ones by features of two observations and the action between them."""
+    """Discriminates true from false transitions by features of two observations and the action between them."""
 
     def __init__(self, feature_size: int, action_size: int):
         """A network for features and actions of these lengths."""

@@ -1,6 +1,6 @@
 """Encoders: from stacked frames, or an engine's state, to a feature vector.
 
-None pools over the whole image, so features keep positions.
+None pools over the whole image, so features preserve positions.
 """
 
 from itertools import pairwise
@@ -34,7 +34,7 @@ def make_encoder(
     Args:
       pixels_shape: (height, width, channels * frame_stack) of the observation.
       frame_stack: frames in it.
-      config: form and sizes.
+      config: architecture and sizes.
       rngs: for its parameters.
     """
     if config.encoder == "patch":
@@ -69,8 +69,8 @@ class PatchEmbedding(nnx.Module):
     """A linear map of each patch of the newest frame and of the differences of successive frames.
 
     Its input is, in the order of the stack, twice the difference of each frame to the one before, then the newest
-    frame; pixels count from 0 to 1. That is linear in the pixels, so it is folded into the kernel: the pixels
-    themselves are touched once, as bytes.
+    frame; pixels are scaled to 0..1. That is linear in the pixels, so it is folded into the kernel: the uint8 pixels
+    are read only once.
     """
 
     def __init__(self, channels: int, frame_stack: int, features: int, patch_size: int, *, rngs: nnx.Rngs):
@@ -109,7 +109,7 @@ class NatureEncoder(nnx.Module):
         self.dense = _dense(height * width * previous, features, rngs)
 
     def __call__(self, pixels: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
-        """Features of at least 0."""
+        """Nonnegative features."""
         x = _centered(pixels, self.convs[0])
         for layer in self.convs:
             x = nnx.relu(layer(x))
@@ -129,7 +129,7 @@ class ImpalaEncoder(nnx.Module):
         self.dense = _dense(height * width * previous, features, rngs)
 
     def __call__(self, pixels: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
-        """Features of at least 0."""
+        """Nonnegative features."""
         x = _centered(pixels, self.stages[0].conv)
         for stage in self.stages:
             x = stage(x)
@@ -172,7 +172,7 @@ class DrQEncoder(nnx.Module):
 
 
 class StateEncoder(nnx.Module):
-    """Dense layers with swish, as in Brax, of an engine's state that was brought to unit scale."""
+    """Dense layers with swish, as in Brax, on the normalized state of an engine."""
 
     def __init__(self, size: int, config: NetworkConfig, *, rngs: nnx.Rngs):
         sizes = (size, *config.state_layers, config.features)

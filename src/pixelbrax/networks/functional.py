@@ -15,7 +15,7 @@ class Functional(Generic[Module]):
     """A module split into its parameters, a dict of arrays, and everything else, which is static."""
 
     def __init__(self, build: Callable[[nnx.Rngs], Module]):
-        """Takes what builds the module from a source of random numbers; no parameter is made yet."""
+        """Takes a function that builds the module from PRNG streams; it makes no parameters yet."""
         self._build = build
         self._graph = nnx.graphdef(nnx.eval_shape(lambda: build(nnx.Rngs(0))))
 

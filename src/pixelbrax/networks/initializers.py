@@ -18,8 +18,8 @@ class Initializer(Protocol):
 def orthogonal(scale: float) -> Initializer:
     """Orthogonal initialization (Saxe et al. 2014) times `scale`, as `flax.nnx.initializers.orthogonal`.
 
-    Under `jax.vmap` it decomposes the matrices one after the other: batched LAPACK calls of some jaxlib versions wait
-    for each other for ever (`xla/linear.py` says which and why), and a single matrix is no batch.
+    Under `jax.vmap` it decomposes the matrices one after the other: batched LAPACK calls deadlock in some jaxlib
+    versions (`xla/linear.py` says which and why), and a single matrix is no batch.
     """
     sample = nnx.initializers.orthogonal(scale)
 

@@ -1,4 +1,4 @@
-"""Running mean and variance, by which values are brought to zero mean and unit variance."""
+"""Running mean and variance, for normalization to zero mean and unit variance."""
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +46,7 @@ def std(statistics: Statistics) -> Float[Array, " size"]:
 
 
 def normalize(statistics: Statistics, values: Float[Array, "*batch size"]) -> Float[Array, "*batch size"]:
-    """Values less their mean, divided by their standard deviation."""
+    """Values normalized to zero mean and unit variance, and clipped."""
     mean = jax.lax.stop_gradient(statistics["mean"])
     lead = (1,) * (values.ndim - 1)
     scaled = (values - mean.reshape(*lead, -1)) / std(statistics).reshape(*lead, -1)

@@ -1,4 +1,4 @@
-"""The camera elsewhere: swung around the body, rolled, nearer or farther, wider or narrower."""
+"""Distractors of the camera: orbit, roll, zoom, field of view."""
 
 import math
 from dataclasses import dataclass, replace
@@ -14,18 +14,18 @@ from pixelbrax.distractors.fields import data_field, is_off
 from pixelbrax.errors import check_flag, check_number
 from pixelbrax.render import Camera
 
-_STEEPEST = math.radians(85)  # straight from above, up and down lose their meaning
+_STEEPEST = math.radians(85)  # a camera that looks straight down has no upright
 _MOST = 1000.0
 
 
 class CameraState(NamedTuple):
-    """Where the camera is, relative to where it would be.
+    """The camera's pose relative to its pose without distractors.
 
     Attributes:
       azimuth, elevation, roll: () radians.
       zoom: () factor on the distance.
-      velocity: (3,) of azimuth (on the unit sphere), elevation and zoom, a frame.
-      roll_velocity: () radians a frame.
+      velocity: (3,) of azimuth (on the unit sphere), elevation and zoom, per frame.
+      roll_velocity: () radians per frame.
     """
 
     azimuth: Float[Array, ""]
@@ -40,16 +40,16 @@ class CameraState(NamedTuple):
 class CameraOrbit(Distractor):
     """A camera that circles what it looks at (Stone et al. 2021).
 
-    It starts anywhere in its range, and moves with a velocity that is a random walk. Lengths are relative to the
-    camera's distance (four meters in the paper), so that big and small bodies are treated alike.
+    It starts at a random pose in its range, and moves with a velocity that is a random walk. Lengths are relative to
+    the camera's distance (four meters in the paper), so that large and small bodies are treated alike.
 
     Attributes:
-      angle: farthest in azimuth and elevation, radians.
-      roll: farthest roll, radians.
+      angle: largest change of azimuth and elevation, radians.
+      roll: largest roll, radians.
       zoom_in, zoom_out: share of the distance by which the camera comes nearer or goes away.
-      std: of the change of velocity a frame, distances.
-      fastest: distances a frame.
-      roll_std, fastest_roll: of the rolling velocity, radians a frame.
+      std: standard deviation of the change of velocity per frame, distances.
+      fastest: largest speed, distances per frame.
+      roll_std, fastest_roll: the same of the roll velocity, radians per frame.
       above: keep it at or above the height of what it looks at.
     """
 
@@ -117,7 +117,7 @@ class CameraOrbit(Distractor):
         elevation = jnp.clip(state.elevation + velocity[1], -self.angle, self.angle)
         zoom = jnp.clip(state.zoom + velocity[2], 1 - self.zoom_in, 1 + self.zoom_out)
         roll = jnp.clip(state.roll + roll_velocity, -self.roll, self.roll)
-        # At a wall the velocity is what was left of it.
+        # At a bound, the velocity is the movement that was possible.
         moved = jnp.stack([azimuth - state.azimuth, elevation - state.elevation, zoom - state.zoom])
         return CameraState(azimuth, elevation, roll, zoom, moved, roll - state.roll)
 
@@ -141,7 +141,7 @@ class CameraOrbit(Distractor):
 
 @dataclass(frozen=True)
 class FieldOfView(Distractor):
-    """A lens that is wider or narrower, through the whole episode.
+    """A wider or narrower field of view for the whole episode.
 
     Attributes:
       amount: the field of view is multiplied by exp(U(-amount, amount)).

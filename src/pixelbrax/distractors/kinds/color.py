@@ -24,7 +24,7 @@ _MOST = 100.0
 
 @dataclass(frozen=True)
 class ColorOffset(Distractor):
-    """One offset on red, green and blue of the whole image, agent and all.
+    """One offset on red, green and blue of the whole image, including the body.
 
     Attributes:
       reset: an episode begins with U(-reset, reset).
@@ -60,8 +60,8 @@ class _Colors(Distractor):
     same range (Stone et al. 2021, with std = 0.03 amount where it is dynamic).
 
     Attributes:
-      amount: farthest from the original, 0..1; 1 allows every color.
-      std: of each frame's step; 0 keeps the color through the episode.
+      amount: largest change from the original, 0..1; 1 allows every color.
+      std: standard deviation of each frame's step; 0 keeps the color for the whole episode.
     """
 
     amount: float = data_field(most=1.0, strength=True)
@@ -94,7 +94,7 @@ class _Colors(Distractor):
 
 @dataclass(frozen=True)
 class MaterialColors(_Colors):
-    """Colors of geoms. Those that share a color keep sharing one; a texture stays on top of it.
+    """Colors of geoms. Those that share a color keep sharing one; a texture stays on top.
 
     Attributes:
       roles: which geoms.
@@ -111,7 +111,7 @@ class MaterialColors(_Colors):
         geoms, original, group = self._groups(context)
         if not geoms.any():
             return view
-        # An offset keeps what domain randomization has done to the colors.
+        # An offset preserves domain randomization of the colors.
         offset, rgb = (state - original)[group], view.scene.geom_rgb
         changed = jnp.where(geoms[:, None], jnp.clip(rgb + offset, 0.0, 1.0), rgb)
         return view._replace(scene=replace(view.scene, geom_rgb=changed))
@@ -120,7 +120,7 @@ class MaterialColors(_Colors):
         return self._groups(context)[1]
 
     def _groups(self, context: SceneContext) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which geoms change, their different colors, and of each geom the number of its color (else 0)."""
+        """Which geoms change, their distinct colors, and each geom's index among these (0 for the others)."""
         geoms = context.geoms(self.roles)
         colors, numbers = np.unique(np.asarray(context.scene.geom_rgb, np.float32)[geoms], axis=0, return_inverse=True)
         group = np.zeros(len(geoms), int)
@@ -130,7 +130,7 @@ class MaterialColors(_Colors):
 
 @dataclass(frozen=True)
 class FloorColors(_Colors):
-    """The two colors of a checkered floor, or the one of a plain one. Pictures on a floor are only tinted."""
+    """The two colors of a checkered floor, or the one of a plain one. Image textures on a floor are only tinted."""
 
     @override
     def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
@@ -146,7 +146,7 @@ class FloorColors(_Colors):
 
 @dataclass(frozen=True)
 class SkyColors(_Colors):
-    """Both ends of the sky's gradient. A sky with a picture becomes a gradient."""
+    """Both ends of the sky's gradient. A sky with a texture becomes a gradient."""
 
     @override
     def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:

@@ -1,4 +1,4 @@
-"""Filters of the whole image: tones, colors, places of pixels, light that falls off from a point."""
+"""Filters of the whole image: tone, color, blur, blocks, shifts, a spot of light."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,7 +18,7 @@ RgbImage = Float[Array, "3 height width"]
 # ITU-R BT.601, as for grayscale observations.
 _LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 _MOST_PIXELS = 512
-_STRONGEST = 50.0  # a float32 still has its exponential
+_STRONGEST = 50.0  # its exponential is finite in float32
 
 
 def luminance(rgb: RgbImage) -> Float[Array, "1 height width"]:
@@ -36,11 +36,11 @@ def grid(height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class _Amount(Distractor):
-    """A number sampled for each episode, U(-amount, amount), which may follow a random walk.
+    """A filter with one parameter x, sampled from U(-amount, amount) for each episode, which may follow a random walk.
 
     Attributes:
-      amount: farthest from 0.
-      std: of each frame's step N(0, std), within the same range; 0 keeps the number through the episode.
+      amount: largest absolute value of x.
+      std: of each frame's step N(0, std), within the same range; 0 keeps x for the whole episode.
     """
 
     one_sided: ClassVar[bool] = False
@@ -75,7 +75,7 @@ class _Amount(Distractor):
 
 
 class Brightness(_Amount):
-    """Adds the number."""
+    """Adds x."""
 
     @override
     def filter(self, amount: Array, rgb: RgbImage, context: SceneContext) -> RgbImage:
@@ -83,7 +83,7 @@ class Brightness(_Amount):
 
 
 class Contrast(_Amount):
-    """Multiplies the distance from middle gray by its exponential."""
+    """Multiplies the distance from middle gray by exp(x)."""
 
     @override
     def filter(self, amount: Array, rgb: RgbImage, context: SceneContext) -> RgbImage:
@@ -91,7 +91,7 @@ class Contrast(_Amount):
 
 
 class Saturation(_Amount):
-    """Multiplies the distance from gray of the same brightness by its exponential."""
+    """Multiplies the distance from gray of the same brightness by exp(x)."""
 
     @override
     def filter(self, amount: Array, rgb: RgbImage, context: SceneContext) -> RgbImage:
@@ -100,7 +100,7 @@ class Saturation(_Amount):
 
 
 class Hue(_Amount):
-    """Turns colors around the axis of grays by the number, radians."""
+    """Rotates colors around the axis of grays by x radians."""
 
     @override
     def filter(self, amount: Array, rgb: RgbImage, context: SceneContext) -> RgbImage:
@@ -117,7 +117,7 @@ class Hue(_Amount):
 
 
 class Gamma(_Amount):
-    """Raises to the power of its exponential."""
+    """Raises colors to the power exp(x)."""
 
     @override
     def filter(self, amount: Array, rgb: RgbImage, context: SceneContext) -> RgbImage:
@@ -125,7 +125,7 @@ class Gamma(_Amount):
 
 
 class Sharpen(_Amount):
-    """Adds that many times the difference from the mean of the nine pixels around; one-sided."""
+    """Adds x times the difference from the mean of the 3x3 pixels around; x is not negative."""
 
     one_sided = True
 
@@ -136,7 +136,7 @@ class Sharpen(_Amount):
 
 
 class Blur(_Amount):
-    """Gaussian whose width (standard deviation) is the number, pixels, cut off after two; one-sided."""
+    """Gaussian blur of standard deviation x pixels, cut off after two pixels; x is not negative."""
 
     one_sided = True
 
@@ -149,7 +149,7 @@ class Blur(_Amount):
 
 @dataclass(frozen=True)
 class Vignette(_Amount):
-    """Darkens towards the corners, where this share of the light is lost, 0..1; one-sided."""
+    """Darkens towards the corners, where the share x of the light is lost; x is in 0..1."""
 
     one_sided = True
 
@@ -163,7 +163,7 @@ class Vignette(_Amount):
 
 
 def convolve(rgb: RgbImage, weights: list[Array]) -> RgbImage:
-    """The same odd number of weights across and down; beyond the edges the edge's pixels go on."""
+    """Convolution with the same odd number of weights across and down; edge pixels are repeated."""
     reach = len(weights) // 2
     for axis in (1, 2):
         pad = [(0, 0), (0, 0), (0, 0)]
@@ -176,7 +176,7 @@ def convolve(rgb: RgbImage, weights: list[Array]) -> RgbImage:
 
 @dataclass(frozen=True)
 class Pixelate(Distractor):
-    """Blocks of one color each, their pixels' mean.
+    """Blocks of uniform color, the mean of their pixels.
 
     Attributes:
       block: side of a block, pixels; 1 changes nothing.
@@ -209,12 +209,12 @@ class Pixelate(Distractor):
 
 @dataclass(frozen=True)
 class RadialLight(Distractor):
-    """A spot of light, or of darkness, at a random place of the image.
+    """A spot of light, or of darkness, at a random position in the image.
 
     Attributes:
       amount: brightness at its center, U(-amount, amount).
-      width: its standard deviation, where the image's longer side is 2.
-      speed: of its place a frame, N(0, speed).
+      width: standard deviation, where the image's longer side is 2.
+      speed: standard deviation of its movement per frame, in the same unit.
     """
 
     amount: float = data_field(0.5, most=_STRONGEST, strength=True)
@@ -247,10 +247,10 @@ class RadialLight(Distractor):
 
 @dataclass(frozen=True)
 class Jitter(Distractor):
-    """The image shifted by whole pixels, resampled in every frame; the edge's pixels are repeated beyond it.
+    """The image shifted by whole pixels, resampled in every frame; edge pixels are repeated.
 
     Attributes:
-      pixels: farthest, in each direction.
+      pixels: largest shift in each direction.
     """
 
     pixels: int = data_field(2, most=_MOST_PIXELS, whole=True)
@@ -281,7 +281,7 @@ class Jitter(Distractor):
 
 
 def _check_pixels(distractor: Distractor, name: str, needed: int, context: SceneContext) -> None:
-    """Refuses what needs so many pixels of an image that has not so many on its shorter side."""
+    """Refuses a setting that needs more pixels than the image's shorter side has."""
     if needed > min(context.height, context.width):
         raise ConfigError(
             f"{type(distractor).__name__}: {name} is {getattr(distractor, name)}: that is too much for an image of "

@@ -1,4 +1,4 @@
-"""Lights elsewhere, of other colors, moving; highlights; shadows."""
+"""Distractors of light: position, color, movement, highlights, shadows."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -14,14 +14,14 @@ from pixelbrax.distractors.roles import Role
 from pixelbrax.errors import ConfigError, check_flag, check_number
 from pixelbrax.render import LightKind, Scene
 
-# How far away a light without a place stands when it is moved, meters.
+# Assumed distance of a directional light when it is moved, meters.
 _SUN_DISTANCE = 6.0
 _FARTHEST = 1e6  # meters
 _BRIGHTEST = 100.0
 
 
 def _shifted(scene: Scene, offset: Float[Array, "nlight 3"]) -> Scene:
-    """Lights moved by so many meters; those without a place turn as if they stood six meters away."""
+    """Lights moved by an offset in meters; directional ones turn as if they were six meters away."""
     if not scene.light_kind:
         return scene
     turned = scene.light_dir * _SUN_DISTANCE - offset
@@ -36,7 +36,7 @@ def _shifted(scene: Scene, offset: Float[Array, "nlight 3"]) -> Scene:
 
 @dataclass(frozen=True)
 class LightPosition(Distractor):
-    """Every light somewhere else (RL-ViGen's offsets are 3..5 meters at easy, 9..11 at hard, on each axis).
+    """Every light shifted (RL-ViGen's offsets are 3..5 meters at easy, 9..11 at hard, on each axis).
 
     Attributes:
       nearest, farthest: range of the offset on each axis, meters.
@@ -86,12 +86,12 @@ class MovingState(NamedTuple):
 
 @dataclass(frozen=True)
 class MovingLight(Distractor):
-    """Lights that wander to and fro (RL-ViGen: 0.01 meters a frame within 5 at easy, 0.05 within 10 at hard).
+    """Lights that move back and forth (RL-ViGen: 0.01 meters per frame within 5 at easy, 0.05 within 10 at hard).
 
     Attributes:
-      speed: meters a frame, on each axis.
-      reach: farthest from where they stand, meters.
-      start: farthest at an episode's beginning, meters; sampled in both directions.
+      speed: meters per frame, on each axis.
+      reach: largest offset on each axis, meters.
+      start: largest offset at an episode's beginning, meters; sampled in both directions.
     """
 
     speed: float = data_field(0.01, most=_FARTHEST, strength=True)
@@ -126,7 +126,7 @@ class LightColor(Distractor):
     """Lights of another color (RL-ViGen: U(-0.2, 0.2) on each channel at easy).
 
     Attributes:
-      amount: the diffuse color is changed by U(-amount, amount), and kept from being negative.
+      amount: the diffuse color is changed by U(-amount, amount), but not below 0.
     """
 
     amount: float = data_field(0.2, most=_BRIGHTEST, strength=True)
@@ -155,10 +155,10 @@ class LightColor(Distractor):
 
 @dataclass(frozen=True)
 class Ambience(Distractor):
-    """Another headlight (DMC-Remastered: ambient .1...8, diffuse .4...9, specular .05...3, each with a tint).
+    """Another headlight (DMC Remastered: ambient 0.1..0.8, diffuse 0.4..0.9, specular 0.05..0.3, each with a tint).
 
     Attributes:
-      ambient, diffuse, specular: least, most, and the most by which each channel differs from that.
+      ambient, diffuse, specular: least level, most level, and the most by which each channel differs from the level.
     """
 
     ambient: tuple[float, float, float] = data_field((0.1, 0.8, 0.05), most=_BRIGHTEST)
@@ -201,7 +201,7 @@ class Ambience(Distractor):
 
 @dataclass(frozen=True)
 class Gloss(Distractor):
-    """How strong the highlights on geoms are. It stands in for reflectance: this renderer has no mirrors.
+    """Strength of the specular highlights on geoms. It stands in for reflectance: this renderer has no mirrors.
 
     Attributes:
       most: the strength is U(0, most), 0..1.
@@ -232,7 +232,7 @@ class Gloss(Distractor):
 
 @dataclass(frozen=True)
 class Shadows(Distractor):
-    """Shadows of the lights that cast them, which cannot be switched off by drawing: it is in a setting, or not."""
+    """Shadows of the lights that cast them, in every episode: nothing about them is sampled."""
 
     @property
     @override

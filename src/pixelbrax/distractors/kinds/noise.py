@@ -17,10 +17,10 @@ from pixelbrax.errors import MAX_FLOAT
 
 
 def pixel_noise(seed: UInt32[Array, ""], height: int, width: int) -> Float[Array, "3 height width"]:
-    """Nearly normal numbers of mean 0 and variance 1, all from one seed.
+    """Approximately normal numbers of mean 0 and variance 1, all from one seed.
 
     JAX's own generators would cost more than rendering. Each number is the sum of the four bytes of a hash of the
-    pixel's number and the seed (the finalizer of MurmurHash3, by Appleby), scaled: its tails end at 3.5.
+    pixel's index and the seed (the finalizer of MurmurHash3, by Appleby), scaled: its tails end at 3.5.
     """
     x = jax.lax.iota(jnp.uint32, 3 * height * width) * np.uint32(0x9E3779B9) + seed
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
@@ -44,10 +44,10 @@ class _Noise(Distractor):
 
 @dataclass(frozen=True)
 class GaussianNoise(_Noise):
-    """Independent of the image.
+    """Gaussian noise, independent of the image.
 
     Attributes:
-      std: of each channel of each pixel, whose colors are 0..1.
+      std: standard deviation in each channel of each pixel; colors are 0..1.
     """
 
     std: float = data_field(0.1, most=100.0, strength=True)
@@ -64,7 +64,7 @@ class GaussianNoise(_Noise):
 
 @dataclass(frozen=True)
 class PoissonNoise(_Noise):
-    """Shot noise: as if a white pixel counted so many photons; their Poisson distribution is taken as normal.
+    """Shot noise: as if a white pixel counted so many photons; a normal distribution approximates the Poisson.
 
     Attributes:
       photons: of a white pixel; the fewer, the noisier. Infinitely many change nothing.
@@ -78,7 +78,7 @@ class PoissonNoise(_Noise):
 
     @override
     def scaled(self, params: PyTree, strength: Any) -> PyTree:
-        """The standard deviation is multiplied, as far as photons are finite."""
+        """Multiplies the noise's standard deviation, as far as `photons` stays finite."""
         share = jnp.maximum(jnp.asarray(strength, jnp.float32) ** 2, 1e-30)
         return {"photons": jnp.minimum(params["photons"] / share, MAX_FLOAT)}
 

@@ -1,4 +1,4 @@
-"""Things that fly between the camera and the body."""
+"""Shapes that move between the camera and the body."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,7 +20,7 @@ class OccluderState(NamedTuple):
     """Discs and boxes in the image, whose longer side is 2.
 
     Attributes:
-      position, velocity: (count, 2) x and y; a frame.
+      position, velocity: (count, 2) x and y; the velocity per frame.
       size: (count,) radius, or half a side.
       box: (count,) which are boxes.
       rgb: (count, 3) colors.
@@ -35,12 +35,12 @@ class OccluderState(NamedTuple):
 
 @dataclass(frozen=True)
 class Occluders(Distractor):
-    """Discs and boxes that cross the image before everything else, and come back from the other side.
+    """Discs and boxes that cross the image in front of everything, and re-enter on the opposite side.
 
     Attributes:
       count: how many, up to 100.
       smallest, largest: radius, where the image's longer side is 2.
-      fastest: on each axis, a frame.
+      fastest: largest speed on each axis, per frame.
     """
 
     count: int = 4

@@ -1,4 +1,4 @@
-"""A camera that is slow: blurred motion, frames that are late or lost."""
+"""Distractors in time: motion blur, latency, dropped frames."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -44,10 +44,10 @@ def _pushed(past: Past, rgb: Array) -> Past:
 
 @dataclass(frozen=True)
 class MotionBlur(Distractor):
-    """Each frame keeps a share of what was seen before it.
+    """Each frame keeps a share of the observed frame before it.
 
     Attributes:
-      share: of the past, 0..0.999.
+      share: weight of the frame before, 0..0.999.
     """
 
     share: float = data_field(0.5, most=0.999, strength=True)  # at 1 the first frame would stay
@@ -74,10 +74,10 @@ class MotionBlur(Distractor):
 
 @dataclass(frozen=True)
 class Latency(Distractor):
-    """Frames arrive late; until the first has come, it is shown.
+    """Frames arrive late; an episode begins with its first frame repeated.
 
     Attributes:
-      frames: by how many observations.
+      frames: delay in observations.
     """
 
     frames: int = 1
@@ -104,7 +104,7 @@ class Latency(Distractor):
 
 
 class DropState(NamedTuple):
-    """The last frame that came, and whether the present one is lost."""
+    """The last frame that arrived, and whether the current one is lost."""
 
     past: Past
     lost: Bool[Array, ""]
@@ -112,7 +112,7 @@ class DropState(NamedTuple):
 
 @dataclass(frozen=True)
 class FrameDrop(Distractor):
-    """Some frames are lost; the last that came is shown again. An episode's first always comes.
+    """Some frames are lost; the last that arrived is shown again. An episode's first always arrives.
 
     Attributes:
       probability: that a frame is lost, 0..1.

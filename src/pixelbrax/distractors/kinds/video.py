@@ -22,8 +22,8 @@ class VideoState(NamedTuple):
     """What is playing.
 
     Attributes:
-      clip: () int32.
-      position: () float32, frames since the clip's beginning, going on as if the clip were mirrored at its ends.
+      clip: () int32, its index.
+      position: () float32, frames since the clip's beginning, continuing as if the clip were mirrored at its ends.
       direction: () float32, 1 forwards, -1 backwards.
     """
 
@@ -38,10 +38,10 @@ class Video(Distractor):
 
     Attributes:
       source: "procedural", "davis-2017", or a file that `pixelbrax videos build` wrote.
-      split: which half of the source: no clip is in both.
-      sky, floor, rest: share of the video on the sky, on the floor, and on everything else, 0..1.
-      clips: only the split's first so many; None takes all.
-      speed: frames of the clip to an observation, at least 0; 0 shows a still.
+      split: part of the source; no clip is in both.
+      sky, floor, rest: opacity of the video on the sky, on the floor, and on everything else, 0..1.
+      clips: number of clips, the split's first; None takes all.
+      speed: frames of the clip per observation, at least 0; 0 shows a still.
       ping_pong: play backwards from the end; otherwise the clip starts again.
       bank: the clips themselves, instead of a source.
     """
@@ -145,7 +145,7 @@ class Video(Distractor):
         if is_off(self.speed):
             return state
         length = jnp.asarray(self._bank().length)[state.clip].astype(jnp.float32)
-        # A mirrored clip is twice as long; kept within that, the number stays exact however long the episode.
+        # A mirrored clip is twice as long; the modulo keeps the position exact however long the episode.
         period = jnp.maximum(2 * length - 2, 1.0) if self.ping_pong else length
         return state._replace(position=jnp.mod(state.position + self.speed * state.direction, period))
 
@@ -163,7 +163,7 @@ class Video(Distractor):
         return frame._replace(rgb=frame.rgb + share * (video - frame.rgb))
 
     def _frame(self, state: VideoState) -> Array:
-        """(3, height, width) uint8, what is showing."""
+        """(3, height, width) uint8, the current frame of the video."""
         bank = self._bank()
         length = jnp.asarray(bank.length)[state.clip]
         index = jnp.floor(state.position).astype(jnp.int32)

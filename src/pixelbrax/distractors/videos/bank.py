@@ -18,13 +18,13 @@ _OF = "ClipBank.of({name: clip}) makes a bank of clips " + _WRITTEN
 
 @dataclass(frozen=True, eq=False)
 class ClipBank:
-    """Clips, each of its own length, one behind the other.
+    """Clips of different lengths, concatenated.
 
     Attributes:
       frames: (frame, 3, height, width) uint8.
-      start: (clip,) int32, number of each clip's first frame.
+      start: (clip,) int32, index of each clip's first frame.
       length: (clip,) int32, frames in each clip.
-      names: of the clips, all different.
+      names: unique names of the clips.
 
     Raises:
       ConfigError: an array has another shape, dtype or number of clips than this, or the lengths do not add up.
@@ -46,7 +46,7 @@ class ClipBank:
             len(self.frames), self.length, self.names
         )
         if not fault and not np.array_equal(self.start, starts_of(self.length)):
-            fault = "start is not where each clip begins if one is behind the other"
+            fault = "start does not fit the lengths of concatenated clips"
         if fault:
             raise ConfigError(f"the bank's {fault}; {_OF}")
 
@@ -59,7 +59,7 @@ class ClipBank:
         """
         if not isinstance(clips, Mapping) or not clips:
             what = "empty" if isinstance(clips, Mapping) else f"a {type(clips).__name__}"
-            raise ConfigError(f"clips is {what}: it must be a dict of one clip {_WRITTEN} at least, by name")
+            raise ConfigError(f"clips is {what}: it must be a dict of at least one clip {_WRITTEN} by name")
         sizes = {}
         for name, clip in clips.items():
             if not isinstance(clip, np.ndarray):
@@ -69,7 +69,7 @@ class ClipBank:
             sizes.setdefault(clip.shape[2:], name)
         if len(sizes) > 1:
             given = " and ".join(f"{name!r} {height}x{width}" for (height, width), name in [*sizes.items()][:2])
-            raise ConfigError(f"the clips have different sizes: {given}; scale them to one, such as by `fit`")
+            raise ConfigError(f"the clips have different sizes: {given}; scale them to one size, such as by `fit`")
         lengths = np.array([len(clip) for clip in clips.values()], np.int32)
         return cls(np.concatenate(list(clips.values())), starts_of(lengths), lengths, tuple(clips))
 
@@ -82,7 +82,7 @@ class ClipBank:
 
     @property
     def num_bytes(self) -> int:
-        """Of the frames."""
+        """Bytes of the frames."""
         return self.frames.nbytes
 
     def resized(self, height: int, width: int) -> "ClipBank":
@@ -118,14 +118,14 @@ def fault_of_frames(shape: tuple[int, ...], dtype: Any) -> str | None:
 
 
 def fault_of_clips(num_frames: int, length: np.ndarray, names: Any) -> str | None:
-    """What is wrong with the lengths and names of clips whose frames are so many; None if nothing is."""
+    """What is wrong with the lengths and names of clips of `num_frames` frames in all; None if nothing is."""
     if length.ndim != 1 or length.dtype.kind not in "iu":
         return f"length is {_shape_and_dtype(length)}: it must be (clip,) integers"
     if not len(length):
-        return "length is empty: there must be one clip at least"
+        return "length is empty: there must be at least one clip"
     if (length < 1).any():
         return f"length of clip {int(np.argmax(length < 1))} is {length[length < 1][0]}: it must be at least 1 frame"
-    # In Python's numbers, which do not overflow.
+    # Python integers do not overflow.
     if (total := sum(length.tolist())) != num_frames:
         return f"lengths add up to {total:,} frames, and there are {num_frames:,}"
     if isinstance(names, str) or not isinstance(names, tuple | list):
@@ -133,7 +133,7 @@ def fault_of_clips(num_frames: int, length: np.ndarray, names: Any) -> str | Non
     if wrong := [name for name in names if not isinstance(name, str) or not name]:
         return f"names has {wrong[0]!r}: each must be a string that is not empty"
     if len(names) != len(length):
-        return f"names are {len(names)}, and its lengths {len(length)}: each clip has one of both"
+        return f"names are {len(names)}, and its lengths {len(length)}: each clip has one of each"
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
         return f"names has {twice!r} twice: each clip needs its own"
@@ -141,12 +141,12 @@ def fault_of_clips(num_frames: int, length: np.ndarray, names: Any) -> str | Non
 
 
 def starts_of(length: np.ndarray) -> Int32[np.ndarray, " clip"]:
-    """Where clips of these lengths begin, one behind the other."""
+    """Index of the first frame of each clip, if clips of these lengths are concatenated."""
     return np.concatenate([[0], np.cumsum(length)[:-1]]).astype(np.int32)
 
 
 def fit(image: Image.Image, height: int, width: int) -> UInt8[np.ndarray, "3 height width"]:
-    """The middle of a picture, cut to the frame's shape and scaled by means over areas."""
+    """An image, center-cropped to the frame's aspect ratio and scaled by area averaging."""
     scale = min(image.width / width, image.height / height)
     across, down = width * scale, height * scale
     left, top = (image.width - across) / 2, (image.height - down) / 2

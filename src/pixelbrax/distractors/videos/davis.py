@@ -1,6 +1,6 @@
-"""DAVIS-2017, whose clips the Distracting Control Suite and PixelBrax show behind their bodies.
+"""The DAVIS-2017 dataset, the background videos of the Distracting Control Suite and PixelBrax.
 
-The archive is fetched from the data set's own page, checked, and kept; its frames are not passed on.
+The archive is downloaded from the dataset's own page, verified and cached; its frames are not redistributed.
 """
 
 import http.client
@@ -29,22 +29,22 @@ _LIST = {"train": "train.txt", "test": "val.txt"}
 _CHUNK = 1 << 20
 
 DownloadProgress = Callable[[int, int], None]
-"""Called with the bytes that are here and those that there will be."""
+"""Called with the number of bytes so far and in total."""
 
 
 def fetch_davis(
     progress: DownloadProgress | None = None, *, url: str = URL, sha256: str = SHA256, folder: Path | None = None
 ) -> Path:
-    """Downloads the archive, unless it is here already; resumes a broken download.
+    """Downloads the archive, unless it is cached; resumes an interrupted download.
 
     Args:
       progress: called after each chunk.
       url: of the archive.
-      sha256: what its bytes must hash to.
-      folder: where it goes; by default `pixelbrax.cache.cache_dir()`.
+      sha256: its expected hash.
+      folder: where it is stored; by default `pixelbrax.cache.cache_dir()`.
 
     Raises:
-      ConfigError: the server cannot be reached, breaks off, or sends something else; or there is no room.
+      ConfigError: the server cannot be reached, breaks off, or sends something else; or the disk is full.
       OSError: it cannot be written; the error has the path.
     """
     import pooch
@@ -58,13 +58,13 @@ def fetch_davis(
     resumed = part.exists()
     _download(url, part, progress)
     if resumed and pooch.file_hash(str(part)) != sha256:
-        part.unlink()  # what was there from before was damaged, or too long
+        part.unlink()  # the earlier part was damaged, or too long
         _download(url, part, progress)
     if pooch.file_hash(str(part)) != sha256:
         size = part.stat().st_size
         part.unlink()
         raise ConfigError(
-            f"what came from {url} ({size:,} bytes) is not the archive that is expected (SHA-256 {sha256}): "
+            f"the download from {url} ({size:,} bytes) is not the expected archive (SHA-256 {sha256}): "
             "it has been deleted; try again"
         )
     part.replace(path)
@@ -72,7 +72,7 @@ def fetch_davis(
 
 
 def _download(url: str, part: Path, progress: DownloadProgress | None) -> None:
-    """Appends to `part` what it lacks."""
+    """Appends the missing bytes to `part`."""
     have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     try:
@@ -95,20 +95,18 @@ def _download(url: str, part: Path, progress: DownloadProgress | None) -> None:
         raise OSError(cause.errno, cause.strerror or str(cause), str(part)) from e
     except (OSError, http.client.HTTPException) as e:
         reason = getattr(e, "reason", None) or str(e) or type(e).__name__
-        kept = f"; the {have:,} bytes that have come are kept, and the next try resumes there" if have else ""
+        kept = f"; the {have:,} bytes received are kept, and the next try resumes there" if have else ""
         raise ConfigError(f"{url} cannot be reached: {reason}{kept}") from e
     if total and have < total:
-        raise ConfigError(
-            f"{url}: the connection broke off at {have:,} of {total:,} bytes; run it again to go on from there"
-        )
+        raise ConfigError(f"{url}: the connection broke off at {have:,} of {total:,} bytes; run it again to resume")
 
 
 class _NotWritten(Exception):
-    """The disk's fault, not the network's; its argument is the OSError."""
+    """Writing failed, not the download; its argument is the OSError."""
 
 
 def _appended(answer: http.client.HTTPResponse, part: Path, have: int) -> Iterator[int]:
-    """Writes what is sent behind the first `have` bytes, and gives the sizes of the pieces."""
+    """Writes the response after the first `have` bytes, and yields the sizes of its chunks."""
     try:
         with part.open("ab" if have else "wb") as file:
             while True:
@@ -130,18 +128,18 @@ def _check_room(part: Path, num_bytes: int) -> None:
     free = shutil.disk_usage(part.parent).free
     if num_bytes > free:
         raise ConfigError(
-            f"{part.parent} has {free / 1e6:,.0f} MB free, and {num_bytes / 1e6:,.0f} MB are still to come: make room, "
+            f"{part.parent} has {free / 1e6:,.0f} MB free, and {num_bytes / 1e6:,.0f} MB are still missing: make room, "
             "or set PIXELBRAX_CACHE to another folder"
         )
 
 
 def davis_bank(split: str, height: int, width: int, folder: Path | None = None) -> ClipBank:
-    """The clips of the list "train" (60), or of "val" (30) for the split "test", by DAVIS's own lists.
+    """The clips of DAVIS's own list "train" (60), or of "val" (30) for the split "test".
 
-    They are scaled once for each size, and kept; what is kept and damaged is made again, with a warning.
+    They are scaled once for each size, and cached; a damaged cache is rebuilt, with a warning.
 
     Raises:
-      ConfigError: the archive is not here, or is not DAVIS's.
+      ConfigError: the archive is missing, or is not DAVIS's.
     """
     folder = folder or cache_dir()
     kept, archive = folder / f"davis-2017-{height}x{width}.npz", folder / _ARCHIVE
@@ -156,17 +154,17 @@ def davis_bank(split: str, height: int, width: int, folder: Path | None = None) 
                 return bank
             damage = ConfigError(f"{kept} has frames of another size")
     if not archive.is_file():
-        get = "`pixelbrax videos fetch davis-2017` gets it (833 MB)"
+        get = "`pixelbrax videos fetch davis-2017` downloads it (833 MB)"
         if damage is None:
             raise ConfigError(f"DAVIS-2017 is not on this machine: {get}")
-        raise ConfigError(f"{kept} is damaged, and the archive to make it of is not on this machine: {get}") from damage
+        raise ConfigError(f"{kept} is damaged, and the archive to rebuild it from is missing: {get}") from damage
     if damage is not None:
-        warnings.warn(f"{kept} is damaged, and is made again of {archive}", stacklevel=2)
+        warnings.warn(f"{kept} is damaged, and is rebuilt from {archive}", stacklevel=2)
     banks = {name: _read(archive, name, height, width) for name in _LIST}
     try:
         save_banks(kept, banks)
     except OSError as e:
-        warnings.warn(f"{kept} cannot be written, and will be made again next time: {e.strerror or e}", stacklevel=2)
+        warnings.warn(f"{kept} cannot be written, and will be rebuilt next time: {e.strerror or e}", stacklevel=2)
     return banks[split]
 
 
@@ -188,6 +186,6 @@ def _read(archive: Path, split: str, height: int, width: int) -> ClipBank:
     except (zipfile.BadZipFile, zlib.error, KeyError, OSError, EOFError, UnicodeDecodeError, SyntaxError) as e:
         raise ConfigError(
             f"{archive} is not the archive of DAVIS-2017 ({' '.join(str(e).split())}): delete it, and "
-            "`pixelbrax videos fetch davis-2017` gets it again"
+            "`pixelbrax videos fetch davis-2017` downloads it again"
         ) from e
     return ClipBank.of({name: np.stack(images) for name, images in clips.items()})

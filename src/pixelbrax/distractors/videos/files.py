@@ -1,7 +1,7 @@
-"""Banks of clips in files.
+"""Clip banks in files.
 
-A file may come from anywhere: what it promises is checked against what it holds and against the host's memory before
-any array is made of it.
+A file may come from anywhere: its headers are checked against its contents and against the host's memory before any
+array is read.
 """
 
 import contextlib
@@ -20,15 +20,15 @@ from pixelbrax.distractors.videos.host_memory import check_host_memory
 from pixelbrax.errors import ConfigError, listed
 
 _VERSION = 1
-_MOST_DEFLATED = 1032  # bytes that one byte of a zip file can stand for
+_MOST_DEFLATED = 1032  # largest compression ratio of a zip file
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-# What zipfile, zlib and NumPy raise for bytes that are not theirs.
+# What zipfile, zlib and NumPy raise for malformed files.
 _MALFORMED = (ValueError, KeyError, EOFError, NotImplementedError, RuntimeError, struct.error, zlib.error)
 _MALFORMED += (zipfile.BadZipFile, OverflowError, TypeError, SyntaxError)
 
 
 def save_banks(path: Path, banks: Mapping[str, ClipBank]) -> None:
-    """Writes the bank of each split to one .npz file, which is there as a whole or not at all.
+    """Writes the bank of each split to one .npz file, atomically.
 
     Raises:
       OSError: it cannot be written; the error has the path.
@@ -36,7 +36,7 @@ def save_banks(path: Path, banks: Mapping[str, ClipBank]) -> None:
     arrays = {}
     for split, bank in banks.items():
         arrays |= {f"{split}_frames": bank.frames, f"{split}_length": bank.length, f"{split}_names": bank.names}
-    # Each process writes to a file of its own: two may make the same bank at once.
+    # Each process writes to its own file: two may make the same bank at once.
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with temporary.open("wb") as file:
@@ -112,7 +112,7 @@ class _Members:
             raise ConfigError(f"{self._path} was made by another version of PixelBrax: build it again")
 
     def _header(self, name: str) -> _Header:
-        """Shape and dtype of an array; raises ConfigError if the file cannot hold that much, or the memory."""
+        """Shape and dtype of an array; raises ConfigError if the file or the memory cannot hold that much."""
         try:
             info = self._file.getinfo(f"{name}.npy")
         except KeyError:
@@ -128,7 +128,7 @@ class _Members:
             raise _not_a_bank(self._path, f"{name} has Python objects, which are not read")
         promised = dtype.itemsize
         for size in shape:
-            promised *= size  # in Python's numbers, which do not overflow
+            promised *= size  # Python integers do not overflow
         if min(shape, default=0) < 0 or promised != held or promised > _MOST_DEFLATED * self._size:
             raise _not_a_bank(
                 self._path,
@@ -136,7 +136,7 @@ class _Members:
                 if promised != held
                 else f"{name} is to be {shape} {dtype}, {promised:,} bytes: too many for a file of {self._size:,}",
             )
-        check_host_memory(f"{self._path}: {name}", promised, "build it of fewer clips or at a smaller --size")
+        check_host_memory(f"{self._path}: {name}", promised, "build it from fewer clips or at a smaller --size")
         return _Header(shape, dtype)
 
     def _array(self, name: str) -> np.ndarray:

@@ -19,25 +19,25 @@ from pixelbrax.errors import ConfigError
 
 _IMAGES = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm"}
 _VIDEOS = {".mp4", ".avi", ".mov", ".mkv", ".webm", ".gif", ".m4v"}
-# What Pillow and imageio raise for files that are damaged, or that they do not know.
+# What Pillow and imageio raise for damaged or unknown files.
 _UNREADABLE = (OSError, RuntimeError, ValueError, IndexError, SyntaxError, EOFError, struct.error, zlib.error)
 _UNREADABLE += (Image.DecompressionBombError,)
-# Of clips that nobody has divided, so many go to the split "train".
+# Share of the split "train" in a folder without splits.
 _TRAIN_SHARE = 2 / 3
-# Share of the frames that a video says it has without which it counts as cut off; sound may last a little longer.
+# A video with a smaller share of the frames that it declares counts as cut off; sound may last a little longer.
 _WHOLE_SHARE = 0.9
 
 
 def banks_of_folder(folder: Path, height: int, width: int) -> dict[str, ClipBank]:
     """The banks "train" and "test" of a folder.
 
-    Each video file, and each folder of pictures, is a clip; names that begin with a dot are passed over. If the folder
+    Each video file, and each folder of images, is a clip; names that begin with a dot are ignored. If the folder
     has the folders `train` and `test`, those are the splits; otherwise the first two thirds by name are "train". No
-    clip is in both, also under another name.
+    clip may be in both, not even under another name.
 
     Args:
       folder: where the clips are.
-      height: of the frames, pixels; pictures are cut to this shape around their middle.
+      height: of the frames, pixels; images are center-cropped to this shape.
       width: of the frames, pixels.
 
     Raises:
@@ -58,7 +58,7 @@ def banks_of_folder(folder: Path, height: int, width: int) -> dict[str, ClipBank
 
 
 class _Budget:
-    """Counts frames, and refuses them before there are more than the memory holds."""
+    """Counts frames, and refuses more than the host's memory holds."""
 
     def __init__(self, folder: Path, height: int, width: int):
         self._folder = folder
@@ -70,13 +70,13 @@ class _Budget:
         height, width = self._size
         check_host_memory(
             f"{self._folder}: {self._count:,} frames at {height}x{width}",
-            2 * self._count * 3 * height * width,  # the clips, and the bank that is made of them
+            2 * self._count * 3 * height * width,  # the clips, and the bank that is built from them
             "take fewer clips or a smaller --size",
         )
 
 
 def read_clip(path: Path, height: int, width: int, budget: _Budget | None = None) -> np.ndarray:
-    """(frame, 3, height, width) uint8, a video file or a folder of pictures.
+    """(frame, 3, height, width) uint8, a video file or a folder of images.
 
     Raises:
       ConfigError: it cannot be read, or does not fit into the memory; the message names the file.
@@ -104,15 +104,15 @@ def _clips(folder: Path) -> list[Path]:
     entries = _entries(folder)
     found = [path for path in entries if path.suffix.lower() in _VIDEOS or _has_pictures(path)]
     if not found:
-        loose = "; put the pictures of each clip into a folder of its own" if _has_pictures(folder) else ""
+        loose = "; put the images of each clip into its own folder" if _has_pictures(folder) else ""
         raise ConfigError(
-            f"{folder} has no clips: no videos ({' '.join(sorted(_VIDEOS))}), no folders of pictures{loose}"
+            f"{folder} has no clips: no videos ({' '.join(sorted(_VIDEOS))}), no folders of images{loose}"
         )
     return sorted(found, key=_natural)
 
 
 def _entries(folder: Path) -> list[Path]:
-    """What is in a folder, without what other programs have hidden there."""
+    """The entries of a folder, without hidden ones."""
     return [path for path in folder.iterdir() if not path.name.startswith(".")]
 
 
@@ -121,7 +121,7 @@ def _has_pictures(path: Path) -> bool:
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:
-    """Names in the order of their numbers: 2 before 10."""
+    """Sort key that orders names by their numbers: 2 before 10."""
     parts = re.findall(r"\d+|\D+", path.name)
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
@@ -143,7 +143,7 @@ def _video(path: Path, budget: _Budget) -> Iterator[Image.Image]:
         raise ConfigError(f"{path}: to read videos, pip install imageio imageio-ffmpeg") from e
     count, expected = 0, None
     with _reading(path), warnings.catch_warnings():
-        # imageio starts the decoder by a fork, and JAX warns of forks; the child does nothing but decode.
+        # imageio forks to start the decoder, and JAX warns about forks; the child only decodes.
         warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
         with imageio.get_reader(path) as reader:
             facts = reader.get_meta_data()
@@ -153,17 +153,17 @@ def _video(path: Path, budget: _Budget) -> Iterator[Image.Image]:
                 count += 1
                 budget.take(1)
                 yield _flat(Image.fromarray(np.asarray(frame)))
-    # The decoder ends without a word where the file does.
+    # The decoder stops silently where the file ends.
     if expected is not None and count < _WHOLE_SHARE * expected - 2:
         raise ConfigError(
-            f"{path} says that it has some {expected:.0f} frames, and only {count} can be read: it is cut off, or its "
-            "sound is longer than its pictures; make a whole file of it"
+            f"{path} declares about {expected:.0f} frames, but only {count} can be read: it is cut off, or its "
+            "sound is longer than its images; repair it or encode it again"
         )
 
 
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """While a file or folder is read: errors then say which it was."""
+    """Errors inside it name the file or folder that is being read."""
     try:
         yield
     except ConfigError:
@@ -174,7 +174,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _flat(image: Image.Image) -> Image.Image:
-    """In RGB; what is transparent is black."""
+    """The image in RGB; transparent pixels become black."""
     if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
         image = image.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", image.size, (0, 0, 0, 255)), image).convert("RGB")
@@ -182,19 +182,19 @@ def _flat(image: Image.Image) -> Image.Image:
 
 
 def _check_apart(clips: dict[str, list[Path]], banks: dict[str, ClipBank]) -> None:
-    """Refuses a clip in both splits: all of its frames are in a clip of the other, in whatever order."""
+    """Refuses a clip in both splits: one whose frames are all in a clip of the other, in any order."""
     train, test = ([*zip(clips[split], _frame_sets(banks[split]), strict=True)] for split in SPLITS)
     for path, frames in train:
         for other, others in test:
             if frames <= others or others <= frames:
                 raise ConfigError(
-                    f"{path} and {other} show the same frames, and one is to train on and the other to test on: "
+                    f"{path} and {other} show the same frames, but one is for training and the other for testing: "
                     "remove one, or put both into one of the folders train and test"
                 )
 
 
 def _frame_sets(bank: ClipBank) -> list[frozenset[bytes]]:
-    """Of each clip the hashes of its frames."""
+    """The hashes of the frames of each clip."""
     ends = [int(start + length) for start, length in zip(bank.start, bank.length, strict=True)]
     hashes = [hashlib.blake2b(frame.tobytes(), digest_size=16).digest() for frame in bank.frames]
     return [frozenset(hashes[start:end]) for start, end in zip(bank.start, ends, strict=True)]

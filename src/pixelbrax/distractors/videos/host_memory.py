@@ -1,4 +1,4 @@
-"""How much memory the host has, asked before large arrays are made."""
+"""The host's memory, checked before large arrays are made."""
 
 import os
 
@@ -8,7 +8,7 @@ _GB = 1e9
 
 
 def host_memory() -> int | None:
-    """Bytes of this machine's memory in all; None if the operating system does not say."""
+    """Total bytes of this machine's memory; None if the operating system does not report them."""
     if not hasattr(os, "sysconf"):
         return None
     try:
@@ -22,12 +22,12 @@ def check_host_memory(what: str, num_bytes: int, remedy: str) -> None:
     """Refuses arrays that cannot fit, before they are made.
 
     Args:
-      what: would take the memory, for the message.
-      num_bytes: that it needs.
+      what: name of the arrays, for the message.
+      num_bytes: size of the arrays.
       remedy: what to do instead, for the message.
 
     Raises:
-      ConfigError: it needs more than the machine has.
+      ConfigError: they are larger than the machine's memory.
     """
     available = host_memory()
     if available is not None and num_bytes > available:

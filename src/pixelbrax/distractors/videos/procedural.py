@@ -1,6 +1,6 @@
-"""Clips that need no network: moving textures, shapes and noise, made of seeds.
+"""Procedurally generated clips: moving textures, shapes and noise from seeds; no download.
 
-Everything is computed in double precision, so that the same clips come out on every machine.
+Everything is computed in double precision, so that every machine generates the same clips.
 """
 
 from collections.abc import Callable
@@ -9,12 +9,12 @@ import numpy as np
 
 from pixelbrax.distractors.videos.bank import ClipBank
 
-# A split's clips are numbered from here, so that no number is in both.
+# Seed of each split's first clip; the splits share no seed.
 FIRST_CLIP = {"train": 0, "test": 1000}
 NUM_CLIPS = {"train": 60, "test": 30}
 SHORTEST, LONGEST = 40, 56  # frames
 
-_Grid = np.ndarray  # (frame, height, width), or what is broadcast to it
+_Grid = np.ndarray  # (frame, height, width), or broadcastable to it
 
 
 def procedural_bank(split: str, height: int, width: int) -> ClipBank:
@@ -33,7 +33,7 @@ def _clip(number: int, height: int, width: int) -> np.ndarray:
     """(frame, 3, height, width) uint8."""
     rng = np.random.default_rng([2502, 21, number])
     count = int(rng.integers(SHORTEST, LONGEST + 1))
-    t = np.arange(count)[:, None, None] / 25.0  # seconds, if it were shown at 25 frames a second
+    t = np.arange(count)[:, None, None] / 25.0  # seconds at 25 frames per second
     longer = max(height, width)
     y = ((np.arange(height) + 0.5) * 2 - height)[None, :, None] / longer
     x = ((np.arange(width) + 0.5) * 2 - width)[None, None, :] / longer
@@ -110,7 +110,7 @@ def _checker(rng: np.random.Generator, t: _Grid, x: _Grid, y: _Grid) -> np.ndarr
 
 
 def _rings(rng: np.random.Generator, t: _Grid, x: _Grid, y: _Grid) -> np.ndarray:
-    """Rings that spread from two places that wander."""
+    """Rings that spread from two moving centers."""
     total = np.zeros(())
     for _ in range(2):
         px, py, ax, ay = rng.uniform(-0.8, 0.8, 4)

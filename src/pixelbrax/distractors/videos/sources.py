@@ -13,12 +13,12 @@ from pixelbrax.errors import ConfigError
 PROCEDURAL, DAVIS = "procedural", "davis-2017"
 
 Split = Literal["train", "test"]
-"""Half of a source's clips: no clip is in both."""
+"""Part of a source's clips; no clip is in both."""
 SPLITS: tuple[Split, ...] = ("train", "test")
 
 
 def load_bank(source: str, split: str, height: int, width: int) -> ClipBank:
-    """The clips of a source's split at some size; a second call gives the same object, unless the file has changed.
+    """The clips of a source's split at some size; a second call returns the same object, unless the file has changed.
 
     Args:
       source: "procedural", "davis-2017", or a file that `pixelbrax videos build` wrote.
@@ -55,7 +55,7 @@ def _known_bank(source: str, split: str, height: int, width: int) -> ClipBank:
 
 @functools.lru_cache(maxsize=8)
 def _bank_of_file(path: Path, split: str, height: int, width: int, version: tuple[int, int]) -> ClipBank:
-    """The bank of a file; `version` is its time and size, so that a changed file is read again."""
+    """The bank of a file; `version` is its modification time and size, so that a changed file is read again."""
     return load_saved(path, split).resized(height, width)
 
 
