@@ -358,7 +358,7 @@ def test_a_damaged_checkpoint_names_the_one_before(tmp_path):
     found = load_newest({5, 10}, load, notes.append)
     np.testing.assert_array_equal(found.params["layers"][0], _state(5).params["layers"][0])
     assert "checkpoint/10 is damaged" in notes[0]
-    assert notes[0].endswith("going on from update 5 instead")
+    assert notes[0].endswith("resuming from update 5 instead")
     with pytest.raises(ConfigError, match="checkpoint/10 is damaged"):
         load_newest({10}, load, notes.append)
     assert all_checkpoints(folder) == {5, 10}
