@@ -156,7 +156,7 @@ def _table(file: Path, needed: Sequence[str] = COLUMNS) -> tuple[list[str], list
     last = -math.inf
     for line, row in enumerate(rows, start=2):
         if len(row) != len(header):
-            raise _damaged(file, line, f"it has {len(row)} cells, but the header has {len(header)}")
+            raise _damaged(file, line, f"it has {len(row)} cells, the header has {len(header)}")
         for name, cell in zip(header, row, strict=True):
             try:
                 value = _number(cell)
