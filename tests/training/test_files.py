@@ -187,7 +187,7 @@ def test_metrics_of_an_earlier_version_get_the_new_columns(run):
         (b'{"trained": 3}', "evaluation.json is damaged: 'trained' is not an evaluation"),
         (b'{"trained": {"steps": 1, "iqm": 2}}', "evaluation.json is damaged: mean_return of 'trained' is None"),
         (b'{"trained": {"steps": 1, "mean_return": 1, "iqm": "x"}}', "iqm of 'trained' is 'x', but must be a number"),
-        (b'{"trained": {"steps": 1, "mean_return": 1, "iqm": 1, "held_out": {}}}', "of 'trained' is None, and must be"),
+        (b'{"trained": {"steps": 1, "mean_return": 1, "iqm": 1, "held_out": {}}}', "of 'trained' is None, but must be"),
         (b'{"\xff": 1}', "evaluation.json is damaged: it is not text"),
         (b"[" * 100_000, "evaluation.json is damaged: it is not JSON"),
     ],
