@@ -22,7 +22,7 @@ from pixelbrax.xla import check_single
 
 # Streams of random numbers of a run, all from its seed.
 TRAINING_STREAM, EVALUATION_STREAM = 0, 1
-_SIDE_BY_SIDE = 32  # of an evaluation, at least so many episodes run at once
+_SIDE_BY_SIDE = 32  # minimum batch size of an evaluation with so many episodes
 _HOOKS = "hooks"  # in the notes of a checkpoint
 
 
