@@ -95,7 +95,7 @@ def check_choice(name: str, value: Any, known: Sequence[str]) -> str:
     """One of the known words.
 
     Raises:
-      ConfigError: it is another; the message suggests the nearest.
+      ConfigError: it is another; the message lists them.
     """
     if not isinstance(value, str) or value not in known:
         raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(known)}")

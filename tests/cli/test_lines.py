@@ -91,7 +91,7 @@ def test_a_terminal_without_utf8_reads_the_same(box):
     [
         (b"updates,steps,seconds,return\n1,10,1,words\n2,20,2,3\n", "line 2, is damaged: return is 'words'"),
         (b"updates,steps,seconds,score\n1,10,1,2\n", "there is no column return"),
-        (b"\xff\xfe\x00\n", "it is no text"),
+        (b"\xff\xfe\x00\n", "it is not text"),
         (b"updates,steps,seconds,return\n1,10,1,3\n2,2", None),  # the last row is being written
     ],
 )

@@ -101,7 +101,7 @@ def test_an_interrupted_dataset_is_completed(pixels, trajectories, tmp_path):
 
 def test_other_folders_are_left_alone(pixels, tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(ConfigError, match="is no dataset"):
+    with pytest.raises(ConfigError, match="is not a dataset"):
         pixelbrax.rollout("random", pixels, 2, path=tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
 

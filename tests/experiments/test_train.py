@@ -142,7 +142,7 @@ def test_several_seeds_are_a_group(env, tmp_path):
         (("ant",), {"num_envs": True}, "num_envs is true: it must be"),
         (("ant",), {"preset": "dem"}, "unknown preset 'dem'"),
         (("ant",), {"preset": "demo", "config": "x.toml"}, "leave out one of them"),
-        (("ant",), {"hooks": pixelbrax.Hook}, r"hooks has the class Hook: give it an object, Hook\(...\)"),
+        (("ant",), {"hooks": pixelbrax.Hook}, r"hooks has the class Hook: pass an object, Hook\(...\)"),
         (("ant",), {"hooks": [3]}, "hooks has 3: it must be a list of pixelbrax.Hook"),
         (("ant",), {"name": "a/b"}, "it must be the name of one folder"),
         (("ant",), {"resume": "r", "seed": 3}, "leave out 'seed'"),

@@ -126,7 +126,7 @@ def _state(**fields):
             r"changed params/w from float32\[3\] to float32\[4\]: it may change",
         ),
         (_state(params={"v": jnp.zeros(3)}), "a hook changed the structure of the agent's state"),
-        (_state(num_updates=jnp.int32(8)), "a hook changed num_updates to 8: training counts it"),
+        (_state(num_updates=jnp.int32(8)), "a hook changed num_updates to 8: only training may change it"),
         (_state(key=jnp.zeros((), jnp.uint32)), "a hook changed key from key"),
         ({"w": 1}, "a hook changed the structure"),
     ],
@@ -141,5 +141,5 @@ def test_a_hook_may_change_values_only(changed, message, tmp_path):
 
 
 def test_hooks_of_one_name_are_refused():
-    with pytest.raises(ConfigError, match="two hooks are named _Curriculum: give each a name of its own"):
+    with pytest.raises(ConfigError, match="two hooks are named _Curriculum: give each its own name"):
         _trainer([_config(1)], [_Curriculum(), _Curriculum()])

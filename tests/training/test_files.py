@@ -43,7 +43,7 @@ def test_presets_can_be_used(name):
         ("steps = 3", "config.toml: .*steps"),
         ("[ppo]\nlearning_rat = 3", "config.toml: .*learning_rat"),
         ("[ppo]\n[ppg]", "config.toml: there are tables of several algorithms, ppo, ppg: keep one"),
-        ("[agent]\nclip = 0.1", "config.toml: an algorithm's settings are in a table of its name"),
+        ("[agent]\nclip = 0.1", "config.toml: an algorithm's settings belong in a table of its name"),
         ("eval_interval = 'no'", "config.toml: .*eval_interval"),
         ("[network]\nencoder = 'resnet'", "config.toml: .*encoder"),
         ('num_steps = "many"', "config.toml: .*num_steps"),
@@ -129,12 +129,12 @@ _HEADER = b"updates,steps,seconds,return\r\n"
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (_HEADER + b"5,50,2.5\r\n10,100,5,1\r\n", r"metrics.csv, line 2, is damaged: it has 3 cells, and the header 4"),
+        (_HEADER + b"5,50,2.5\r\n10,100,5,1\r\n", r"metrics.csv, line 2, is damaged: it has 3 cells, the header has 4"),
         (_HEADER + b"5,50,2.5,1\r\n10,many,5,1\r\n", r"metrics.csv, line 3, is damaged: steps is 'many'"),
         (b"a,b\r\n1,2\r\n", r"metrics.csv, line 1, is damaged: there is no column updates, steps, seconds, return"),
-        (b"updates,steps,seconds,return,return\r\n", r"metrics.csv, line 1, is damaged: a column is there twice"),
-        (_HEADER + b"5,50,\xff\xfe,1\r\n", r"metrics.csv is damaged: it is no text"),
-        (bytes(range(256)) * 4, r"metrics.csv is damaged: it is no text"),
+        (b"updates,steps,seconds,return,return\r\n", r"metrics.csv, line 1, is damaged: a column appears twice"),
+        (_HEADER + b"5,50,\xff\xfe,1\r\n", r"metrics.csv is damaged: it is not text"),
+        (bytes(range(256)) * 4, r"metrics.csv is damaged: it is not text"),
         (b"\n", r"metrics.csv, line 1, is damaged"),
         (_HEADER + b'5,50,2.5,"1\r\n10,100,5,1\r\n', r"metrics.csv, line 2, is damaged"),
         (_HEADER + b"5,50,2.5," + b"1" * 200_000 + b"\r\n", r"metrics.csv.* is damaged: field larger"),
@@ -181,15 +181,15 @@ def test_metrics_of_an_earlier_version_get_the_new_columns(run):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (b"", "evaluation.json, line 1, is damaged: it is no JSON"),
-        (b'{"trained": {"steps": 1, "mean_return": 2,\n', "evaluation.json, line 2, is damaged: it is no JSON"),
-        (b"[1]", "evaluation.json is damaged: it is no table"),
-        (b'{"trained": 3}', "evaluation.json is damaged: 'trained' is no evaluation"),
+        (b"", "evaluation.json, line 1, is damaged: it is not JSON"),
+        (b'{"trained": {"steps": 1, "mean_return": 2,\n', "evaluation.json, line 2, is damaged: it is not JSON"),
+        (b"[1]", "evaluation.json is damaged: it is not a table"),
+        (b'{"trained": 3}', "evaluation.json is damaged: 'trained' is not an evaluation"),
         (b'{"trained": {"steps": 1, "iqm": 2}}', "evaluation.json is damaged: mean_return of 'trained' is None"),
-        (b'{"trained": {"steps": 1, "mean_return": 1, "iqm": "x"}}', "iqm of 'trained' is 'x', and must be a number"),
-        (b'{"trained": {"steps": 1, "mean_return": 1, "iqm": 1, "held_out": {}}}', "of 'trained' is None, and must be"),
-        (b'{"\xff": 1}', "evaluation.json is damaged: it is no text"),
-        (b"[" * 100_000, "evaluation.json is damaged: it is no JSON"),
+        (b'{"trained": {"steps": 1, "mean_return": 1, "iqm": "x"}}', "iqm of 'trained' is 'x', but must be a number"),
+        (b'{"trained": {"steps": 1, "mean_return": 1, "iqm": 1, "held_out": {}}}', "of 'trained' is None, but must be"),
+        (b'{"\xff": 1}', "evaluation.json is damaged: it is not text"),
+        (b"[" * 100_000, "evaluation.json is damaged: it is not JSON"),
     ],
 )
 def test_damaged_evaluations_are_told(run, damage, message):
@@ -358,7 +358,7 @@ def test_a_damaged_checkpoint_names_the_one_before(tmp_path):
     found = load_newest({5, 10}, load, notes.append)
     np.testing.assert_array_equal(found.params["layers"][0], _state(5).params["layers"][0])
     assert "checkpoint/10 is damaged" in notes[0]
-    assert notes[0].endswith("going on from update 5 instead")
+    assert notes[0].endswith("resuming from update 5 instead")
     with pytest.raises(ConfigError, match="checkpoint/10 is damaged"):
         load_newest({10}, load, notes.append)
     assert all_checkpoints(folder) == {5, 10}

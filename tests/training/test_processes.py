@@ -106,7 +106,7 @@ def test_processes_that_do_not_fit_together_are_told():
 
 def test_a_process_that_never_comes_is_named():
     first, second = _meeting(3, ids=[0, 2], counts=[3, 3], timeout=1.0)
-    assert "process 1 of 3 did not come to 127.0.0.1" in str(first)
+    assert "process 1 of 3 did not connect to 127.0.0.1" in str(first)
     assert str(second) == str(first)
     (alone,) = _meeting(2, ids=[1], counts=[2], timeout=0.6)
     assert "process 1 did not reach process 0 at 127.0.0.1" in str(alone)
@@ -118,7 +118,7 @@ def test_a_busy_port_is_told():
         with socket.create_server((address, 0)) as other:
             where = f"127.0.0.1:{other.getsockname()[1]}"
             (first,) = _meeting(2, ids=[0], counts=[2], where=where)
-            assert "process 0 cannot listen at port" in str(first)
+            assert "process 0 cannot listen on port" in str(first)
             assert "in use" in str(first)
 
 
@@ -133,7 +133,7 @@ def test_something_else_at_the_port_is_told():
         where = f"127.0.0.1:{other.getsockname()[1]}"
         joining, connection = _together(lambda: _meeting(2, ids=[1], counts=[2], where=where, timeout=0.3)[0], greet)
         connection.close()
-    assert "is no process 0 of pixelbrax" in str(joining)
+    assert "is not process 0 of pixelbrax" in str(joining)
 
 
 def test_strangers_who_connect_disturb_nobody():
@@ -396,7 +396,7 @@ def test_a_busy_port_is_told_before_jax_crashes_on_it(capsys):
     with socket.create_server(("127.0.0.1", 0)) as other:
         where = f"127.0.0.1:{other.getsockname()[1]}"
         assert main([*_TRAIN, "--coordinator", where, "--num-processes", "2"]) == 2
-    assert "cannot listen at port" in capsys.readouterr().err
+    assert "cannot listen on port" in capsys.readouterr().err
 
 
 @pytest.mark.full

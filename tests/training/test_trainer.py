@@ -73,7 +73,7 @@ def test_one_that_breaks_down_does_not_stop_the_others(tmp_path):
     assert [len(run.read_metrics()) for run in runs] == [2, 1]
     assert int(trainer.restore(runs).num_updates) == 0  # the last time that both were well
     trainer.training_runs[0].save(runs[0], trainer.one(replace(state, num_updates=state.num_updates + 1), 0))
-    with pytest.raises(ConfigError, match="stand at different updates, seed=0 at 9, seed=1 at 0: resume each"):
+    with pytest.raises(ConfigError, match="at different updates, seed=0 at 9, seed=1 at 0: resume each"):
         trainer.restore(runs)
     start = trainer.init()
     broken = replace(start, params=jax.tree.map(lambda x: x * np.nan, start.params))
@@ -104,7 +104,7 @@ def test_a_cohort_goes_on_to_the_bit_from_the_last_time_that_all_have(tmp_path):
 
 
 def test_agents_of_different_forms_are_refused():
-    with pytest.raises(ConfigError, match=r"may differ in seed, learning_rate, .* and nothing else"):
+    with pytest.raises(ConfigError, match=r"may differ only in seed, learning_rate, "):
         _trainer([_config("ppo", 8), _config("ppo", 8, num_epochs=7)])
 
 

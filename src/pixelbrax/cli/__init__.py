@@ -1,4 +1,4 @@
-"""The command line, one file a command."""
+"""The command line, one file per command."""
 
 from pixelbrax.cli.main import main
 

@@ -1,4 +1,4 @@
-"""`pixelbrax bench env`: what a step of a batch of environments costs, and what of it is physics and what rendering."""
+"""`pixelbrax bench env`: the cost of a step of a batch of environments, split into physics, rendering and the rest."""
 
 import time
 from collections.abc import Callable
@@ -22,12 +22,12 @@ _STEPS = 20  # in one call of a compiled program
 
 @dataclass(frozen=True)
 class Args:
-    """What `pixelbrax bench env` takes."""
+    """Arguments of `pixelbrax bench env`."""
 
     task: Annotated[str, tyro.conf.arg(aliases=["--env"])] = "halfcheetah,humanoid"
     """Tasks, separated by commas."""
     backend: str | None = None
-    """The engine; by default each task's own."""
+    """Physics engine; by default each task's own."""
     num_envs: str = "256"
     """Batch sizes, separated by commas."""
     size: int = 64
@@ -35,14 +35,14 @@ class Args:
     frame_stack: int = 3
     """Frames in an observation."""
     seconds: float = 3.0
-    """Time measured for each part of each line."""
+    """Seconds of measurement for each part of each row."""
     json: Path | None = None
-    """File for the numbers, with versions and machine."""
+    """JSON file for the results, with versions and machine."""
 
 
 def main(argv: list[str]) -> int:
-    """Prints a table, and writes it if asked."""
-    about = "Measures steps a second of whole environments, and splits a step into physics, rendering and the rest."
+    """Prints a table, and writes it to --json if given."""
+    about = "Measures steps per second of whole environments, and splits a step into physics, rendering and the rest."
     args = parse(Args, argv, "bench env", about)
     check_output(args.seconds, args.json)
     batches = numbers("num-envs", args.num_envs)
@@ -71,7 +71,7 @@ def main(argv: list[str]) -> int:
 
 
 def measure(env: PixelEnv, num_envs: int, seconds: float) -> dict[str, Any]:
-    """One line of the table: random actions, episodes of all ages, every pixel summed up so that none is left out.
+    """One row of the table: random actions, episodes of all ages, and a sum over all pixels, so that XLA omits none.
 
     The rest is what a step takes beyond physics and rendering measured alone: stacking frames, resets, bookkeeping. It
     may be negative where the two share work.
@@ -127,7 +127,7 @@ def _scanned(step: Callable[[Any, Array], tuple[Any, Array]]) -> Any:
 
 
 def _seconds_per_step(program: Callable[..., tuple[Any, Array]], state: State, seconds: float) -> float:
-    """Of all environments together, while their states go on from call to call."""
+    """Seconds per step of all environments together; their states carry over from call to call."""
     latest = [state]
 
     def call() -> Array:

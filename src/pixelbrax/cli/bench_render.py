@@ -1,4 +1,4 @@
-"""`pixelbrax bench render`: how fast this machine renders, and how much faster it could."""
+"""`pixelbrax bench render`: how fast this machine renders, and how much faster it could render."""
 
 import functools
 import time
@@ -18,14 +18,14 @@ from pixelbrax.experiments import check_output, numbers, rate, write_rows
 from pixelbrax.render import OUTPUTS, SAMPLES, Camera, GeomPose, render
 from pixelbrax.xla import program_cost
 
-_STEPS = 20  # with random actions, before the states that are drawn
+_STEPS = 20  # with random actions, before the states that are rendered
 _MAX_SIZE = 2048  # pixels of a side
 _BYTES_A_PIXEL = 4  # of an image, at least
 
 
 @dataclass(frozen=True)
 class Args:
-    """What `pixelbrax bench render` takes."""
+    """Arguments of `pixelbrax bench render`."""
 
     task: Annotated[str, tyro.conf.arg(aliases=["--env"])] = "halfcheetah,humanoid"
     """Tasks, separated by commas."""
@@ -34,20 +34,20 @@ class Args:
     num_envs: str = "256"
     """Batch sizes, separated by commas."""
     outputs: str = "rgb"
-    """What is drawn, separated by commas: rgb, color, depth, segmentation, normals."""
+    """Outputs, separated by commas: rgb, color, depth, segmentation, normals."""
     shadows: bool = False
-    """Draw shadows."""
+    """Render shadows."""
     samples: int = 1
-    """Rays in each pixel: 1, 4, 9 or 16."""
+    """Rays per pixel: 1, 4, 9 or 16."""
     seconds: float = 3.0
-    """Time measured for each line of the table."""
+    """Seconds of measurement for each row of the table."""
     json: Path | None = None
-    """File for the numbers, with versions and machine."""
+    """JSON file for the results, with versions and machine."""
 
 
 def main(argv: list[str]) -> int:
-    """Prints a table, and writes it if asked."""
-    args = parse(Args, argv, "bench render", "Measures frames a second of the renderer alone.")
+    """Prints a table, and writes it to --json if given."""
+    args = parse(Args, argv, "bench render", "Measures frames per second of the renderer alone.")
     check_output(args.seconds, args.json)
     if unknown := [name for name in args.outputs.split(",") if name not in OUTPUTS]:
         raise ConfigError(f"unknown output {unknown[0]!r}: the renderer gives {', '.join(OUTPUTS)}")
@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
     for env in envs.values():
         check_fits_device(max(batches), env.bytes_per_env + _BYTES_A_PIXEL * max(sizes) ** 2)
     peak = peak_operations()
-    print(f"this machine: {peak / 1e9:,.1f} billion multiplications and additions a second, measured")
+    print(f"this machine: {peak / 1e9:,.1f} billion multiplications and additions per second, measured")
     print(f"{'env':<18} {'size':>5} {'envs':>6} {'frames/s':>10} {'compile s':>10} {'KB/env':>8} {'of peak':>8}")
     rows = []
     for name, env in envs.items():
@@ -98,7 +98,7 @@ def some_states(env: PixelEnv, num_envs: int) -> tuple[GeomPose, Camera]:
 
 
 def measure(env: PixelEnv, pose: GeomPose, camera: Camera, size: int, args: Args) -> dict[str, Any]:
-    """One line of the table: the images are the program's results, so that none of their pixels can be left out."""
+    """One row of the table: the program returns the images, so that XLA cannot omit any of their pixels."""
     outputs: Any = tuple(args.outputs.split(","))
 
     def image(pose: GeomPose, camera: Camera) -> tuple[Array, ...]:
@@ -130,9 +130,9 @@ def measure(env: PixelEnv, pose: GeomPose, camera: Camera, size: int, args: Args
 
 
 def peak_operations(seconds: float = 1.0) -> float:
-    """Floating point operations a second that one fused, elementwise program reaches here: the roof for a renderer.
+    """Floating-point operations per second of one fused, elementwise program on this machine: the renderer's roofline.
 
-    Each number goes through several chains of multiplications and additions that do not wait for one another.
+    Each number passes through several independent chains of multiplications and additions.
     """
     chains, links, shape = 8, 64, (64, 16384)
 

@@ -1,4 +1,4 @@
-"""`pixelbrax bench train`: steps a second of training, and what of an update is acting and what learning."""
+"""`pixelbrax bench train`: steps per second of training, and an update's shares of acting and learning."""
 
 import time
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ from pixelbrax.xla import program_cost
 
 @dataclass(frozen=True)
 class Args:
-    """What `pixelbrax bench train` takes."""
+    """Arguments of `pixelbrax bench train`."""
 
     preset: str = "demo"
-    """Settings, those of one or several presets, separated by commas."""
+    """Presets, separated by commas."""
     seconds: float = 10.0
-    """Time measured for each part of each line, at least one update."""
+    """Seconds of measurement for each part of each row, at least one update."""
     json: Path | None = None
-    """File for the numbers, with versions and machine."""
+    """JSON file for the results, with versions and machine."""
 
 
 def main(argv: list[str]) -> int:
-    """Prints a table, and writes it if asked."""
-    about = "Measures steps a second of training, and splits an update into acting and learning."
+    """Prints a table, and writes it to --json if given."""
+    about = "Measures steps per second of training, and splits an update into acting and learning."
     args = parse(Args, argv, "bench train", about)
     check_output(args.seconds, args.json)
     configs = {name: load_preset(name) for name in args.preset.split(",")}
@@ -51,7 +51,7 @@ def main(argv: list[str]) -> int:
 
 
 def measure(config: TrainConfig, seconds: float) -> dict[str, Any]:
-    """One line of the table: whole updates, auxiliary phases included, and beside them the same policy only acting."""
+    """One row of the table: whole updates, auxiliary phases included, and beside them the same policy only acting."""
     env, agent = config.build()
     phase = getattr(config.agent, "policy_iterations", 1)
     state: AgentState = jax.jit(agent.init)(jax.random.key(config.seed))

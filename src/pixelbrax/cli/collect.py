@@ -15,7 +15,7 @@ from pixelbrax.training import MAX_EPISODES, Progress, interruptible
 
 @dataclass(frozen=True)
 class Args:
-    """What `pixelbrax collect` takes."""
+    """Arguments of `pixelbrax collect`."""
 
     run: Annotated[Path, tyro.conf.Positional]
     """Folder of the run whose policy acts."""
@@ -24,11 +24,11 @@ class Args:
     episodes: int = 32
     """Number of episodes."""
     steps: int | None = None
-    """Actions of an episode at most; by default until it ends."""
+    """Maximum number of actions in an episode; by default until it ends."""
     seed: int = 0
     """Random seed of the episodes and of sampled actions."""
     num_envs: int = 32
-    """Episodes side by side, and in each shard."""
+    """Episodes side by side, and per shard."""
     best: bool = False
     """Take the policy with the best evaluation during training, instead of the last."""
     stochastic: bool = False

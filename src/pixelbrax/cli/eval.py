@@ -1,4 +1,4 @@
-"""`pixelbrax eval RUN`: the return of a trained policy, as it was trained or as it has never seen the world."""
+"""`pixelbrax eval RUN`: the return of a trained policy, under its training distractors or held-out ones."""
 
 import json
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ from pixelbrax.training import MAX_EPISODES, Evaluation, RunDir, TrainingRun, ev
 
 @dataclass(frozen=True)
 class Args:
-    """What `pixelbrax eval` takes."""
+    """Arguments of `pixelbrax eval`."""
 
     run: Annotated[Path, tyro.conf.Positional]
     """Folder of the run."""
     episodes: int = 32
     """Number of episodes."""
     seed: int = 1_000
-    """Of the episodes drawn."""
+    """Random seed of the episodes and of sampled actions."""
     best: bool = False
-    """Take the policy whose evaluation during the run was the best, instead of the last."""
+    """Take the policy with the best evaluation during training, instead of the last."""
     stochastic: bool = False
     """Sample actions instead of taking the policy's mode."""
     distractors: tuple[str, ...] | None = None
-    """What distracts instead of what the policy trained with, such as dcs/hard@test."""
+    """Distractors instead of those of training, such as dcs/hard@test."""
     suite: str | None = None
-    """Return on each pair of a suite, PixelBraxGen-v1, and its gap to the return as trained."""
+    """Evaluate on each pair of a suite, such as PixelBraxGen-v1, and print the gaps to the training return."""
 
 
 def main(argv: list[str]) -> int:
@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
     check_count("episodes", args.episodes, most=MAX_EPISODES)
     check_seed(args.seed)
     if args.suite is not None and (args.distractors is not None or args.stochastic):
-        raise ConfigError("--suite says itself what distracts, and its policy is deterministic")
+        raise ConfigError("--suite sets distractors and takes the mode: leave out --distractors and --stochastic")
     enable_compilation_cache()
     run = RunDir.open(args.run)
     return _evaluate(args, run) if args.suite is None else _evaluate_suite(args, run)
@@ -61,7 +61,7 @@ def _evaluate(args: Args, run: RunDir) -> int:
 
 
 def _policy(args: Args, run: RunDir, training_run: TrainingRun) -> tuple[PyTree, int]:
-    """Parameters and statistics of the policy that is meant, and its number of updates."""
+    """Parameters and statistics of the chosen policy, and its number of updates."""
     if args.best:
         return training_run.restore_best(run)
     state = training_run.restore(run)

@@ -1,4 +1,4 @@
-"""`pixelbrax list`: the tasks there are."""
+"""`pixelbrax list`: the tasks, or the distractors."""
 
 import fnmatch
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from pixelbrax.tasks import CameraSpec, Task, get_task, task_names
 
 @dataclass(frozen=True)
 class Args:
-    """What `pixelbrax list` takes."""
+    """Arguments of `pixelbrax list`."""
 
     pattern: Annotated[str, tyro.conf.Positional] = "*"
-    """Which tasks: `*` stands for any letters, as in `dmc/*`."""
+    """Names to list: `*` matches any characters, as in `dmc/*`."""
     distractors: bool = False
-    """Show the distractors there are instead."""
+    """List distractors instead of tasks."""
 
 
 def main(argv: list[str]) -> int:
-    """Prints a table of the tasks."""
-    args = parse(Args, argv, "list", "Shows the tasks, the engines they run on, and from where they are seen.")
+    """Prints a table of tasks or distractors."""
+    args = parse(Args, argv, "list", "Lists the tasks, the physics engines they run on, and their cameras.")
     if args.distractors:
         names = fnmatch.filter(list_distractors(), args.pattern)
         if not names:

@@ -10,14 +10,14 @@ from pixelbrax.plugins import load_plugins
 
 _COMMANDS = {
     "train": "train a policy from pixels",
-    "sweep": "train policies of different settings, all at once",
-    "eval": "the return of a trained policy",
-    "collect": "a dataset of a policy's trajectories",
-    "plot": "learning curves of several runs",
-    "render": "images or a video of a task or a run",
-    "list": "the tasks there are",
-    "videos": "clips that distract: fetch, build, look at",
-    "bench": "how fast this machine renders, steps and trains",
+    "sweep": "train policies with different settings, side by side",
+    "eval": "evaluate a trained policy",
+    "collect": "record a dataset of a policy's trajectories",
+    "plot": "plot learning curves of several runs",
+    "render": "render images or a video of a task or a run",
+    "list": "list tasks or distractors",
+    "videos": "video clips for distractors: fetch, build, preview",
+    "bench": "measure how fast this machine renders, steps and trains",
 }
 
 
@@ -25,8 +25,8 @@ def main(argv: list[str] | None = None) -> int:
     """Runs a command.
 
     Returns:
-      The exit code: 0, 1 if training broke down, 2 for a mistake of the user's, 130 after Ctrl-C, 141 if nobody reads
-      the output any more, as in `pixelbrax list | head -1`.
+      The exit code: 0, 1 if training broke down, 2 for a user error, 130 after Ctrl-C, 141 if nobody reads the
+      output any more, as in `pixelbrax list | head -1`.
     """
     try:
         code = _run(argv)
@@ -78,7 +78,7 @@ def _run(argv: list[str] | None) -> int:
 
 
 def _without_imports(args: list[str]) -> list[str]:
-    """The arguments without `--import MODULE`, which every command takes: these modules are loaded here."""
+    """Loads the modules of `--import MODULE`, which every command takes; returns the other arguments."""
     left, modules = [], []
     rest = iter(args)
     for arg in rest:

@@ -47,7 +47,7 @@ def parse(kind: type[T], argv: list[str], command: str, description: str, defaul
 
 
 def _first_sentence(box: str) -> str:
-    """What tyro's box of error messages says, on one line, with the flags that it takes for meant."""
+    """The text of tyro's error box on one line, with the flags that it suggests."""
     lines = [line.strip("│ \t") for line in box.splitlines()]
     text = [line for line in lines if line and line[0] not in "╭╰"]
     if "╭" not in box:  # where the output is not UTF-8, the title is a line of the text, with a rule under it
@@ -64,10 +64,10 @@ def check_out(out: Path, force: bool, ends: Sequence[str] = ()) -> None:
     Args:
       out: the file.
       force: whether it may exist.
-      ends: of its name that are allowed, such as ".png"; by default all.
+      ends: allowed suffixes, such as ".png"; by default any.
 
     Raises:
-      ConfigError: the name has another end, the file exists, or its folder does not.
+      ConfigError: the suffix is not allowed, the file exists, or its folder does not.
     """
     if ends and out.suffix not in ends:
         known = ", ".join(ends[:-1]) + (" or " if len(ends) > 1 else "") + ends[-1]
@@ -81,16 +81,16 @@ def check_out(out: Path, force: bool, ends: Sequence[str] = ()) -> None:
 
 
 def pick(argv: list[str], command: str, what: str, known: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The part of a command that is meant, and its arguments.
+    """The chosen subcommand of a command, and its arguments.
 
     Args:
-      argv: the command's arguments, the part first.
+      argv: the command's arguments, the subcommand first.
       command: for the usage line.
-      what: what a part is called, "command" or "benchmark".
-      known: the parts, each with a line of help.
+      what: what a subcommand is called, "command" or "benchmark".
+      known: the subcommands, each with a line of help.
 
     Raises:
-      ConfigError: there is no such part.
+      ConfigError: there is no such subcommand.
       SystemExit: --help was asked for.
     """
     names = ", ".join(known)

@@ -14,17 +14,17 @@ from pixelbrax.training import runs_in
 
 @dataclass(frozen=True)
 class Args:
-    """What `pixelbrax plot` takes."""
+    """Arguments of `pixelbrax plot`."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Folders of runs, or of several. Those that differ by nothing but their seed are drawn as one."""
+    """Folders of runs, or of several runs. Runs that differ only in their seeds become one curve."""
     out: Path = Path("curves.png")
-    """The picture, a .png file."""
+    """The PNG file."""
 
 
 def main(argv: list[str]) -> int:
-    """Draws the runs' returns against steps and minutes."""
-    args = parse(Args, argv, "plot", "Draws learning curves: the interquartile mean over seeds, with its interval.")
+    """Plots the runs' returns against steps and minutes."""
+    args = parse(Args, argv, "plot", "Plots learning curves: the interquartile mean over seeds, with its interval.")
     if not args.runs:
         raise ConfigError("name at least one run")
     check_out(args.out, force=True, ends=(".png",))
@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
             else:
                 runs.append(run)
     if not runs:
-        raise ConfigError("all of these runs broke down: there is nothing to draw")
+        raise ConfigError("all of these runs broke down: there is nothing to plot")
     plot_runs(args.out, runs)
     print(args.out)
     return 0

@@ -25,25 +25,25 @@ _MAX_STEPS = 1_000_000  # of an episode
 
 @dataclass(frozen=True)
 class Args:
-    """What `pixelbrax render` takes."""
+    """Arguments of `pixelbrax render`."""
 
     task: Annotated[str | None, tyro.conf.Positional] = None
-    """Task, acted in at random; `pixelbrax list` shows them. Leave it out with --run."""
+    """Task, with random actions; `pixelbrax list` shows the tasks. Leave it out with --run."""
     run: Path | None = None
     """Folder of a run, whose task and trained policy are shown."""
     out: Path | None = None
     """Picture (.png) or video (.mp4, .gif); by default <task>.png."""
     backend: str | None = None
-    """Engine, one of those that `pixelbrax list` shows; by default the task's own."""
+    """Physics engine, one of those that `pixelbrax list` shows; by default the task's own."""
     distractors: tuple[str, ...] | None = None
-    """What distracts, such as dcs/hard, of a run by default what it trained with; the picture is then what an agent
-    sees."""
+    """Distractors, such as dcs/hard; for a run, by default those of its training. The images are then the agent's
+    observations."""
     camera: str | None = None
     """Name or number of one of the model's cameras; by default the task's own view, or the run's."""
     shadows: bool | None = None
-    """Draw shadows; by default as the run does, or not."""
+    """Render shadows; by default as in the run, or no."""
     samples: int | None = None
-    """Rays in each pixel: 1, 4, 9 or 16; by default as the run does, or 1."""
+    """Rays per pixel: 1, 4, 9 or 16; by default as in the run, or 1."""
     size: int = 128
     """Height and width of each image, pixels."""
     seeds: int = 2
@@ -55,7 +55,7 @@ class Args:
     seconds: float = 20.0
     """Simulated length of a video."""
     seed: int = 0
-    """Of the episodes and the random actions."""
+    """Random seed of the episodes and the actions."""
     force: bool = False
     """Overwrite --out if it exists."""
 
@@ -63,7 +63,7 @@ class Args:
 def main(argv: list[str]) -> int:
     """Writes the picture or the video."""
     args = parse(
-        Args, argv, "render", "Draws a task: a PNG grid (rows: seeds, columns: steps) or a video (.mp4, .gif)."
+        Args, argv, "render", "Renders a task or a run: a PNG grid (row: seed, column: step) or a video (.mp4, .gif)."
     )
     check_count("size", args.size, most=_MAX_SIZE)
     for name in ("seeds", "steps", "every"):
@@ -84,7 +84,7 @@ def main(argv: list[str]) -> int:
     note = ""
     if out.suffix != ".png":
         _check_pixels(num_frames(env, args.seconds) * args.size**2, "--size or --seconds")
-    with progress.busy("compiling and drawing"):
+    with progress.busy("compiling and rendering"):
         if out.suffix == ".png":
             write_grid(out, _grid(args, env, viewer, actor, distracted))
         else:
@@ -105,7 +105,7 @@ def _check_pixels(pixels: int, flags: str) -> None:
 
 
 def _policy(args: Args) -> tuple[PixelEnv, PixelEnv, Actor, bool]:
-    """An environment, the same as it is drawn, what acts in it, and whether anything distracts."""
+    """The environment, the one that renders it, the actor, and whether there are distractors."""
     seen: dict[str, Any] = {name: getattr(args, name) for name in ("camera", "shadows", "samples")}
     seen = {name: value for name, value in seen.items() if value is not None}
     if args.run is None:
@@ -118,7 +118,7 @@ def _policy(args: Args) -> tuple[PixelEnv, PixelEnv, Actor, bool]:
     looks = config.environment.distractors if args.distractors is None else args.distractors
     if seen and looks:
         flags = ", ".join(f"--{name}" for name in seen)
-        raise ConfigError(f"with distractors the picture is what the run's policy sees: leave out {flags}")
+        raise ConfigError(f"with distractors the images are what the run's policy observes: leave out {flags}")
     training_run = TrainingRun(config)
     actor = policy_actor(training_run.policy, training_run.restore(run).variables)
     env = training_run.env_under(args.distractors)

@@ -1,4 +1,4 @@
-"""Settings of a command that trains: a preset's or a file's, and over them the flags."""
+"""Settings of a command that trains: a preset's or a file's, overridden by flags."""
 
 import argparse
 import contextlib
@@ -16,7 +16,7 @@ A = TypeVar("A")
 
 
 def read(kind: type[A], argv: list[str], command: str, description: str) -> A:
-    """The arguments of a command that trains, whose defaults are those of --preset, --config and --algorithm.
+    """The arguments of a command that trains, with defaults from --preset, --config and --algorithm.
 
     Args:
       kind: a dataclass with the fields preset, config_file and config.
@@ -31,7 +31,7 @@ def read(kind: type[A], argv: list[str], command: str, description: str) -> A:
     for flag in ("--preset", "--config", "--algorithm"):
         early.add_argument(flag)
     default: Any = kind()
-    with contextlib.suppress(argparse.ArgumentError):  # the full parser tells what is wrong
+    with contextlib.suppress(argparse.ArgumentError):  # the full parser reports what is wrong
         given = early.parse_known_args(argv)[0]
         if given.preset is not None and given.config is not None:
             raise ConfigError("--preset and --config each give all settings: leave out one of them")

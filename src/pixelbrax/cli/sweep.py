@@ -1,4 +1,4 @@
-"""`pixelbrax sweep`: agents of different settings, side by side in one program."""
+"""`pixelbrax sweep`: agents with different settings, side by side in one program."""
 
 import itertools
 import math
@@ -19,7 +19,7 @@ from pixelbrax.training import MAX_AGENTS, TrainConfig
 
 @dataclass(frozen=True)
 class Args(TrainArgs):
-    """What `pixelbrax sweep` takes: what `train` does, and what varies."""
+    """Arguments of `pixelbrax sweep`: those of `train`, and what varies."""
 
     vary: tuple[str, ...] = ()
     """Settings and their values, such as learning_rate=3e-4,1e-3 discount=0.97,0.99: an agent for each combination."""
@@ -27,7 +27,7 @@ class Args(TrainArgs):
 
 def main(argv: list[str]) -> int:
     """Trains an agent for every combination and seed."""
-    args = read(Args, argv, "sweep", "Trains agents of different settings side by side in one program.")
+    args = read(Args, argv, "sweep", "Trains agents with different settings side by side in one program.")
     if args.resume:
         raise ConfigError("resume a sweep with `pixelbrax train --resume FOLDER`")
     varieties = combinations(args.config, args.vary)
@@ -45,11 +45,11 @@ def combinations(config: TrainConfig, vary: Sequence[str]) -> list[tuple[list[st
     """Settings of every combination of the values, with what varies in each.
 
     Raises:
-      ConfigError: something is no setting that can vary, or no value of it.
+      ConfigError: a name is not a setting that can vary, or a value is invalid.
     """
     if not vary:
         known = ", ".join(config.agent.SWEEPABLE)
-        raise ConfigError(f"--vary says what differs, such as learning_rate=3e-4,1e-3; it can be {known}")
+        raise ConfigError(f"--vary says what differs, such as learning_rate=3e-4,1e-3; choose from {known}")
     axes = [_values(text, config.agent.SWEEPABLE) for text in vary]
     if len({name for name, _ in axes}) < len(axes):
         raise ConfigError("--vary names a setting twice: give all its values at once, separated by commas")
@@ -67,16 +67,16 @@ def _values(text: str, sweepable: Sequence[str]) -> tuple[str, list[str]]:
     name, _, values = text.partition("=")
     name, texts = name.replace("-", "_"), values.split(",")
     if name not in sweepable:
-        raise ConfigError(f"{name!r} cannot vary within a program: it can be {', '.join(sweepable)}")
+        raise ConfigError(f"{name!r} cannot vary within a program: choose from {', '.join(sweepable)}")
     numbers: dict[np.float32, list[str]] = {}
     for value in texts:
         try:
             number = float(value)
         except ValueError as e:
-            raise ConfigError(f"--vary {text}: {value!r} is no number") from e
-        # Programs know no more digits than a float32 has.
+            raise ConfigError(f"--vary {text}: {value!r} is not a number") from e
+        # Compiled programs compute in float32, which has no more digits.
         numbers.setdefault(np.float32(check_number(name, number)), []).append(value)
     for same in numbers.values():
         if len(same) > 1:
-            raise ConfigError(f"--vary {text}: {' and '.join(same)} are the same value, which is there twice")
+            raise ConfigError(f"--vary {text}: {' and '.join(same)} are the same value: give it once")
     return name, texts

@@ -1,4 +1,4 @@
-"""`pixelbrax train`: a policy from pixels, its curve and its video."""
+"""`pixelbrax train`: trains a policy from pixels, with a curve and a video."""
 
 import shlex
 from collections.abc import Mapping
@@ -17,42 +17,43 @@ from pixelbrax.training import Processes, TrainConfig
 
 @dataclass(frozen=True)
 class Args:
-    """What `pixelbrax train` takes."""
+    """Arguments of `pixelbrax train`."""
 
     preset: str | None = None
-    """Settings known to work, under the flags given here."""
+    """Settings known to work; flags given here override them."""
     config_file: Annotated[Path | None, tyro.conf.arg(name="config")] = None
-    """A TOML file of settings instead, such as a run's config.toml, to do that run again; flags given here win."""
+    """A TOML file of settings instead, such as a run's config.toml to repeat that run; flags override them."""
     name: str | None = None
     """The run's folder below --runs; by default the preset's or task's name, numbered if it is taken."""
     runs: Path = Path("runs")
-    """Where runs are kept."""
+    """Folder that holds all runs."""
     algorithm: str | None = None
     """Learning algorithm; by default the preset's, or ppo. Its settings are below."""
     num_seeds: int = 1
-    """Agents, of this seed and those after it, that learn side by side in one program; each is a run of its own."""
+    """Agents with consecutive seeds, trained side by side in one program; each is a separate run."""
     resume: Path | None = None
-    """A run to resume, or a folder of several, with its own settings; only --quiet may go with it."""
+    """A run to resume, or a folder of several, with its own settings; only --quiet and
+    the flags of several processes may accompany it."""
     quiet: bool = False
-    """Say only what went wrong and what came out."""
+    """Print only results and errors."""
     coordinator: str | None = None
     """HOST:PORT where the first of several processes that train together waits for the others; the same for all."""
     num_processes: int = 1
     """How many processes train together; each is started with the same flags except --process-id."""
     process_id: int = 0
-    """Which of them this is, counted from 0; the first writes the run."""
+    """Number of this process, from 0; process 0 writes the run."""
     join_timeout: float = 45.0
-    """Seconds within which all processes must have come."""
+    """Seconds within which all processes must have joined."""
     config: TrainConfig = field(default_factory=TrainConfig)
 
     @property
     def processes(self) -> Processes:
-        """Those that train together."""
+        """The processes that train together."""
         return Processes(self.coordinator, self.num_processes, self.process_id, self.join_timeout, self.quiet)
 
 
 def main(argv: list[str]) -> int:
-    """Trains, evaluates before and after, and draws."""
+    """Trains, evaluates before and after, and writes a curve and a video."""
     args = read(Args, argv, "train", "Trains a policy from pixels.")
     enable_compilation_cache()
     if args.resume:
@@ -65,7 +66,7 @@ def main(argv: list[str]) -> int:
 
 
 def launch(args: Args, configs: Mapping[str, TrainConfig], command: str, kind: str = "train") -> int:
-    """Trains new agents of a command with these arguments; returns its exit code."""
+    """Trains new agents; returns the exit code."""
     task = file_name(args.config.environment.task)
     name = args.preset or (name_of(args.config_file) if args.config_file else task)
     how = Launch(command, kind, args.quiet, processes=args.processes)
@@ -74,5 +75,5 @@ def launch(args: Args, configs: Mapping[str, TrainConfig], command: str, kind: s
 
 
 def exit_code(finished: bool) -> int:
-    """0 at the end of training, 130 after Ctrl-C."""
+    """0 at the end of training, 130 after Ctrl-C or SIGTERM."""
     return 0 if finished else 130

@@ -1,4 +1,4 @@
-"""`pixelbrax videos`: fetch DAVIS-2017, build a bank of clips of one's own, look at one."""
+"""`pixelbrax videos`: fetch DAVIS-2017, build a bank of your own clips, preview a bank."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,53 +31,53 @@ _PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 
 @dataclass(frozen=True)
 class FetchArgs:
-    """What `pixelbrax videos fetch` takes."""
+    """Arguments of `pixelbrax videos fetch`."""
 
     name: Annotated[str, tyro.conf.Positional] = DAVIS
-    """Data set: davis-2017."""
+    """Dataset: davis-2017."""
 
 
 @dataclass(frozen=True)
 class BuildArgs:
-    """What `pixelbrax videos build` takes."""
+    """Arguments of `pixelbrax videos build`."""
 
     folder: Annotated[Path, tyro.conf.Positional]
-    """Videos, or folders of pictures; in folders `train` and `test` if you divide them yourself."""
+    """Folder of videos, or of folders of images; in `train` and `test` folders if you split them yourself."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("videos.npz")
     """File for the bank."""
     size: int = 64
-    """Height and width of the frames: best those of the observation."""
+    """Height and width of the frames, pixels; ideally those of the observation."""
     force: bool = False
     """Overwrite --out if it exists."""
 
 
 @dataclass(frozen=True)
 class PreviewArgs:
-    """What `pixelbrax videos preview` takes."""
+    """Arguments of `pixelbrax videos preview`."""
 
     bank: Annotated[str, tyro.conf.Positional] = PROCEDURAL
     """procedural, davis-2017, or a file that `pixelbrax videos build` wrote."""
     split: str = "train"
     """train or test."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("videos.png")
-    """Picture: a row for each clip."""
+    """Image file: one row per clip."""
     size: int = 64
     """Height and width of each frame, pixels."""
     clips: int = 12
-    """Rows at most, up to 200."""
+    """Maximum number of rows, up to 200."""
     force: bool = False
     """Overwrite --out if it exists."""
 
 
 _COMMANDS = {
     "fetch": "download DAVIS-2017 (833 MB) and check it",
-    "build": "a bank of clips out of a folder",
-    "preview": "a picture of a bank's clips",
+    "build": "build a bank of clips from a folder",
+    "preview": "preview a bank's clips in one image",
 }
 
 
 def main(argv: list[str]) -> int:
-    """Runs one of the three.
+    """Runs one of the subcommands.
 
     Raises:
       ConfigError: there is none of that name.
@@ -102,12 +102,12 @@ def _fetch(argv: list[str]) -> int:
             last[0] = percent
             progress.say(f"{have / 1e6:,.0f} of {total / 1e6:,.0f} MB")
 
-    progress.say(f"{fetch_davis(report)}: complete, as its SHA-256 says")
+    progress.say(f"{fetch_davis(report)}: complete, SHA-256 verified")
     return 0
 
 
 def _build(argv: list[str]) -> int:
-    args = parse(BuildArgs, argv, "videos build", "Makes a bank of clips out of videos and folders of pictures.")
+    args = parse(BuildArgs, argv, "videos build", "Builds a bank of clips from videos and folders of images.")
     _check(args.out, args.size, args.force)
     banks = banks_of_folder(args.folder, args.size, args.size)
     save_banks(args.out, banks)
@@ -119,12 +119,12 @@ def _build(argv: list[str]) -> int:
 
 
 def _preview(argv: list[str]) -> int:
-    args = parse(PreviewArgs, argv, "videos preview", "Draws a bank's clips, a row each.")
+    args = parse(PreviewArgs, argv, "videos preview", "Writes an image of a bank's clips, one row each.")
     check_choice("split", args.split, SPLITS)
     check_count("clips", args.clips, most=_MOST_ROWS)
     _check(args.out, args.size, args.force)
     if args.out.suffix.lower() not in _PICTURES:
-        raise ConfigError(f"{args.out}: the name of the picture must end in one of {' '.join(_PICTURES)}")
+        raise ConfigError(f"{args.out}: the name of the image must end in one of {' '.join(_PICTURES)}")
     bank = load_bank(args.bank, args.split, args.size, args.size)
     rows = [
         bank.frames[start + np.linspace(0, length - 1, _MOMENTS).astype(int)]

@@ -28,8 +28,8 @@ class EnvParams:
         that is already that long ends with the next step.
       reward_weights: () float32 each, weights of the task's reward, by name. Take effect at once.
       randomization: () float32 each, at least 0, the range of each model parameter that `randomization_fn` samples, by
-        its name in the model: 0 keeps the model's own value, 1 is the function's range, linear in between. Takes effect
-        from the next episode on. Integer parameters are never scaled.
+        its name in the model: 0 keeps the model's own value, 1 is the function's range, linear in between and
+        beyond. Takes effect from the next episode on. Integer parameters are never scaled.
       distractors: a tuple of the parameters of each distractor, in order (see `Distractor.params`). Those of a preset
         are {"first", "count", "members"}: the first of its levels and how many there are, () int32, and a tuple of
         the settings of its members, by name. What is sampled at an episode's first observation (levels, clips, colors)

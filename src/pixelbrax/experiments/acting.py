@@ -1,4 +1,4 @@
-"""Whatever acts in an environment: a `Policy`, a function of observations, or chance."""
+"""What acts in an environment: a `Policy`, a function of observations, or random actions."""
 
 import functools
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _SIDE_BY_SIDE = 64  # episodes of an evaluation that run at once
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class _Chosen:
-    """Actions of a function, in the place of a distribution."""
+    """Actions of a function, with the interface of a distribution."""
 
     actions: Float[Array, "*batch action_size"]
 
@@ -49,10 +49,10 @@ class _Uniform(_Chosen):
 
 
 def actor(policy: PolicyLike, env: PixelEnv) -> tuple[Any, PyTree]:
-    """What acts, and its variables: what acts is equal for policies that differ in their variables only.
+    """The policy's function and its variables; policies that differ only in their variables share the function.
 
     Raises:
-      ConfigError: it is no policy, or one for other observations or actions.
+      ConfigError: it is not a policy, or it is for other observations or actions.
     """
     if isinstance(policy, Policy):
         check_fits(policy, env)
@@ -64,12 +64,12 @@ def actor(policy: PolicyLike, env: PixelEnv) -> tuple[Any, PyTree]:
             f"the policy is {policy!r:.80}: it must be a Policy, a function of observations, or {RANDOM!r}"
         )
     if not isinstance(env, PixelEnv):
-        raise ConfigError(f"the environment is {env!r:.80}: it must be one of pixelbrax.make or pixelbrax.wrap")
+        raise ConfigError(f"the environment is {env!r:.80}: it must come from pixelbrax.make or pixelbrax.wrap")
     return policy, ()
 
 
 def distribution(acts: Any, env: PixelEnv, variables: PyTree, observation: dict[str, Array]) -> Any:
-    """The distribution of actions for a batch of observations; `acts` and `variables` as `actor` gives them."""
+    """The distribution of actions for a batch of observations; `acts` and `variables` are from `actor`."""
     size = observation["state"].shape[0]
     if isinstance(acts, PolicyNetwork):
         return acts.apply(variables, filled(acts, observation, size))
@@ -84,13 +84,13 @@ def evaluate(
 ) -> Evaluation:
     """Returns of whole episodes of fresh environments.
 
-    An episode follows from the seed and its own number: more episodes begin with the same ones.
+    The seed and an episode's index determine it: a larger number of episodes begins with the same ones.
 
     Args:
       policy: see `PolicyLike`.
       env: the environment, such as `env.with_distractors("dcs/hard@test")`.
       episodes: number of episodes.
-      seed: of the episodes, and of sampled actions.
+      seed: random seed of the episodes and of sampled actions.
       deterministic: take a policy's mode; otherwise sample.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What acts in an environment."""
+"""Actors for videos: a trained policy, or random actions."""
 
 import jax
 from jaxtyping import Array, PyTree
@@ -9,7 +9,7 @@ from pixelbrax.training import Policy
 
 
 def policy_actor(policy: Policy, variables: PyTree) -> Actor:
-    """The mode of a policy with these parameters and statistics."""
+    """Takes the mode of a policy with these parameters and statistics."""
 
     def act(state: State, key: Array) -> Array:
         del key
@@ -20,5 +20,5 @@ def policy_actor(policy: Policy, variables: PyTree) -> Actor:
 
 
 def random_actor(env: PixelEnv) -> Actor:
-    """Actions sampled uniformly from [-1, 1]."""
+    """Samples actions uniformly from [-1, 1]."""
     return lambda state, key: jax.random.uniform(key, (env.action_size,), minval=-1.0, maxval=1.0)

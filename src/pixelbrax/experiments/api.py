@@ -76,18 +76,19 @@ def train(
 ) -> Any:
     """Trains an agent, as `pixelbrax train` does.
 
-    Ctrl-C stops at the next chance, after a checkpoint, and returns the run.
+    Ctrl-C stops at the end of a log interval, after a checkpoint, and returns the run.
 
     Args:
       env: a task's name (`pixelbrax.list_tasks()`), an environment of `pixelbrax.make` or `pixelbrax.wrap`, or an MJCF
         model with its `reward_fn` as `pixelbrax.make` takes them. By default the preset's task.
       algorithm: "ppo", "ppg", "dcpg" or a registered one; by default the preset's, or "ppo".
-      preset: settings known to work, such as "demo"; settings given here win.
+      preset: settings known to work, such as "demo"; settings given here override them.
       hooks: objects that are called during training.
-      seed: every random number follows from it; by default the preset's, or 0.
+      seed: seed of every random number; by default the preset's, or 0.
       name: the run's folder below `runs`; by default the preset's or task's name, numbered if it is taken.
-      resume: a run to continue from its last checkpoint with its own settings, to the bit; of the other arguments only
-        `env` (for a run in an environment made in Python), `hooks` and `quiet` may go with it.
+      resume: a run to resume bit-exactly from its last checkpoint with its own settings; of the other arguments only
+        `env` (for a run in an environment made in Python), `hooks`, `quiet` and those of several processes may
+        accompany it.
       **settings: every setting of the command line under its name there (`num_steps`, `num_envs`, `learning_rate`,
         `image_size`, `runs`, `num_seeds`, ...), and every setting of `pixelbrax.make` (`camera`, `randomization_fn`,
         ...).
@@ -97,7 +98,7 @@ def train(
 
     Raises:
       ConfigError: a setting is unknown or cannot be used; nothing was compiled yet.
-      TrainingError: numbers are no longer finite.
+      TrainingError: training broke down: parameters are no longer finite.
     """
     given = {"algorithm": algorithm, "preset": preset, "seed": seed, "name": name}
     given = {key: value for key, value in given.items() if value is not None} | settings
@@ -135,7 +136,7 @@ def _resumed(env: Any, run: Any, hooks: Sequence[Hook], given: Mapping[str, Any]
 
 
 def _ended(path: Path, finished: bool, env: PixelEnv | None) -> Run | RunGroup:
-    """The run; after SIGTERM the process ends as it was asked to."""
+    """The run; after SIGTERM the process terminates, as requested."""
     if not finished and last_stop() == signal.SIGTERM:
         signal.raise_signal(signal.SIGTERM)
     return Run(path, env) if RunDir(path).config_file.is_file() else RunGroup(path, env)
@@ -154,7 +155,7 @@ def _checked_hooks(hooks: Any) -> tuple[Hook, ...]:
     several = tuple(hooks) if isinstance(hooks, list | tuple) else (hooks,)
     for hook in several:
         if isinstance(hook, type):
-            raise ConfigError(f"hooks has the class {hook.__name__}: give it an object, {hook.__name__}(...)")
+            raise ConfigError(f"hooks has the class {hook.__name__}: pass an object, {hook.__name__}(...)")
         if not isinstance(hook, Hook):
             raise ConfigError(f"hooks has {hook!r:.80}: it must be a list of pixelbrax.Hook")
     return several
@@ -182,7 +183,7 @@ def _described(env: Any, given: Mapping[str, Any]) -> tuple[TrainConfig, PixelEn
     made: PixelEnv | None = None
     if isinstance(env, PixelEnv):
         if seen:
-            raise ConfigError(f"{next(iter(seen))} is a setting of the environment: give it to pixelbrax.make")
+            raise ConfigError(f"{next(iter(seen))} is a setting of the environment: pass it to pixelbrax.make")
         made = env
     else:
         config, made = _named(config, env, seen)
@@ -197,7 +198,7 @@ def _described(env: Any, given: Mapping[str, Any]) -> tuple[TrainConfig, PixelEn
 
 
 def _base(given: Mapping[str, Any]) -> TrainConfig:
-    """The settings under those that are given."""
+    """The settings that the given ones override."""
     preset, file = given.get("preset"), given.get("config")
     if preset is not None and file is not None:
         raise ConfigError("preset and config each give all settings: leave out one of them")
@@ -223,7 +224,7 @@ def _named(config: TrainConfig, env: Any, seen: Mapping[str, Any]) -> tuple[Trai
 
 
 def _replaced(config: TrainConfig, part: str, given: Mapping[str, Any]) -> TrainConfig:
-    """The settings with those of one table that are given."""
+    """The settings, with the given ones of one table."""
     table = getattr(config, part)
     names = {field.name for field in fields(table)}
     if part == "agent":
@@ -245,7 +246,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _plain(kind: type, name: str, value: Any) -> Any:
-    """A setting as a file has it: numbers of Python, and a tuple where one is meant."""
+    """A setting in the form of a file: Python's numbers, and a tuple where one is expected."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, list):

@@ -74,18 +74,18 @@ def rollout(
       policy: see `PolicyLike`.
       env: the environment.
       episodes: number of episodes.
-      seed: of the episodes, and of sampled actions.
-      steps: actions of an episode at most; by default until it ends.
-      num_envs: episodes side by side, and in each shard; by default 32. It changes no episode.
+      seed: random seed of the episodes and of sampled actions.
+      steps: maximum number of actions in an episode; by default it runs to its end.
+      num_envs: episodes side by side, and per shard; by default 32. It does not change the episodes.
       deterministic: take a policy's mode; otherwise sample.
       path: folder of a dataset, which is written shard by shard; the same call resumes an interrupted one.
-      progress: for datasets.
+      progress: prints a line per shard of a dataset.
 
     Returns:
       The trajectories; with `path` a `Dataset` that reads them back.
 
     Raises:
-      ConfigError: the policy does not fit the environment, a number is out of range, or the folder holds anything else.
+      ConfigError: the policy does not fit the environment, a number is out of range, or the folder holds other files.
     """
     limit, side_by_side = check_rollout(env, episodes, steps, num_envs)
     acts, variables = actor(policy, env)
@@ -135,18 +135,18 @@ class Dataset:
         try:
             self.facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as e:
-            raise ConfigError(f"{self.path} is no dataset: {file} cannot be read ({e})") from e
+            raise ConfigError(f"{self.path} is not a dataset: {file} cannot be read ({e})") from e
         if self.facts.get("format") != _FORMAT:
             raise ConfigError(f"{self.path} has format {self.facts.get('format')}: this version reads {_FORMAT}")
 
     @property
     def shards(self) -> list[Path]:
-        """Files that are there, in order."""
+        """The shards written so far, in order."""
         return sorted(self.path.glob(_SHARDS))
 
     @property
     def complete(self) -> bool:
-        """Whether all shards are there."""
+        """Whether all shards are written."""
         return len(self.shards) == -(-self.facts["episodes"] // self.facts["episodes_per_shard"])
 
     def __iter__(self) -> Iterator[Trajectories]:
@@ -177,9 +177,9 @@ def load_dataset(path: str | os.PathLike[str]) -> Dataset:
 
 
 def _opened(path: Path, facts: Mapping[str, Any]) -> Dataset:
-    """The dataset of these facts: a new one, or one that was interrupted."""
+    """The dataset with these facts: a new one, or one that was interrupted."""
     if path.exists() and not path.is_dir():
-        raise ConfigError(f"{path} exists and is no folder: choose another path")
+        raise ConfigError(f"{path} exists and is not a folder: choose another path")
     if path.is_dir() and any(file.name != ".lock" for file in path.iterdir()):
         dataset = Dataset(path)
         for name, value in facts.items():
@@ -195,7 +195,7 @@ def _opened(path: Path, facts: Mapping[str, Any]) -> Dataset:
 
 
 def _write(file: Path, trajectories: Trajectories) -> None:
-    """Writes a shard, which appears when it is whole."""
+    """Writes a shard atomically."""
     arrays = {name: getattr(trajectories, name) for name in _fields()}
     arrays |= {_OBSERVATION + name: x for name, x in trajectories.observations.items()}
     part = file.with_name(f".{file.name}.part")
@@ -247,7 +247,7 @@ def _readme(facts: Mapping[str, Any], shard: Trajectories) -> str:
         "terminated": "the task ended with action t: no reward would have followed",
         "truncated": "the time limit was reached with action t, or the simulation diverged: reward would have followed",
         "diverged": "the episode was truncated because the simulation was no longer finite",
-        "lengths": "number of actions of the episode; all that follows in the other arrays is zero",
+        "lengths": "number of actions in the episode; later entries of the other arrays are zero",
         "numbers": "number of the episode; with the seed it determines the episode",
         "levels": "level that each distractor sampled for the episode",
     }
@@ -286,8 +286,8 @@ def _readme(facts: Mapping[str, Any], shard: Trajectories) -> str:
             else "states, actions = shard['observations/state'], shard['actions']",
             "```",
             "",
-            "`pixelbrax.load_dataset(path)` iterates over the shards and stacks frames. In the words of Minari: "
-            "`terminated` is `terminations`, `truncated` is `truncations`. In those of RLDS: `is_first` is t = 0, "
+            "`pixelbrax.load_dataset(path)` iterates over the shards and stacks frames. In Minari's terms: "
+            "`terminated` is `terminations`, `truncated` is `truncations`. In RLDS's terms: `is_first` is t = 0, "
             "`is_last` is t = length, `is_terminal` is `terminated` of the action before, `discount` is 0 there and 1 "
             "elsewhere.",
             "",

@@ -1,4 +1,4 @@
-"""Environments that are given from Python: their settings if a name has them all, or facts that identify them."""
+"""Environments made in Python: the settings that describe them, or facts that identify them."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.physics import qualified_name
 from pixelbrax.training import EnvConfig, clips_of
 
-# Arrays of a model that decide how it moves and looks; those of a newer MuJoCo do not change the checksum.
+# Arrays that determine a model's motion and appearance; arrays that a newer MuJoCo adds do not change the checksum.
 _MODEL = """
 body_parentid body_pos body_quat body_mass body_inertia body_ipos body_iquat jnt_type jnt_bodyid jnt_pos jnt_axis
 jnt_range jnt_stiffness dof_damping dof_armature dof_frictionloss geom_type geom_bodyid geom_size geom_pos geom_quat
@@ -24,19 +24,19 @@ actuator_biasprm actuator_ctrlrange cam_pos cam_quat cam_fovy light_pos light_di
 
 
 def config_of(env: PixelEnv) -> EnvConfig:
-    """Settings that describe an environment given from Python.
+    """Settings that describe an environment made in Python.
 
-    Those of `pixelbrax.make` if it was made of a task's name and nothing but settings; otherwise they say how it looks,
-    and `EnvConfig.facts` what identifies it.
+    If `pixelbrax.make` made it from a task's name and plain settings, these are those settings; otherwise they describe
+    what is observed, and `EnvConfig.facts` identifies the environment.
     """
     return _settings_of(env) or _facts_config(env)
 
 
 def check_same_env(env: PixelEnv, config: EnvConfig, run: Path) -> None:
-    """Refuses another environment than the one that a run was trained in.
+    """Refuses an environment other than the one that a run was trained in.
 
     Raises:
-      ConfigError: they differ; the message says in what.
+      ConfigError: they differ; the message names the differences.
     """
     given = config_of(env)
     ours, theirs = (_plain(each) for each in (given, config))
@@ -50,7 +50,7 @@ def check_same_env(env: PixelEnv, config: EnvConfig, run: Path) -> None:
 
 
 def _settings_of(env: PixelEnv) -> EnvConfig | None:
-    """The settings of an environment that `make` made, if text and numbers say them all."""
+    """The settings of an environment that `make` made, if all of them are text or numbers."""
     settings = {name: value for name, value in (env.recipe or {}).items() if value is not None}
     source = settings.pop("source", None)
     known = {field.name for field in fields(EnvConfig)} - {"task", "obs", "facts"}
@@ -104,7 +104,7 @@ def _label(env: PixelEnv) -> str:
 
 
 def _facts(env: PixelEnv) -> dict[str, str]:
-    """What identifies an environment, by names for people."""
+    """Facts that identify an environment, by names for people."""
     physics, images = env.physics, env.images
     height, width = images.shape
     model = physics.mj_model
@@ -130,13 +130,13 @@ def _facts(env: PixelEnv) -> dict[str, str]:
 
 
 def _names(distractors: Sequence[Any]) -> list[str]:
-    """Classes of distractors, those of composed ones one by one."""
+    """Class names of distractors; composed ones are listed one by one."""
     inner = [(each, getattr(each, "distractors", None)) for each in distractors]
     return [name for each, several in inner for name in (_names(several) if several else [type(each).__name__])]
 
 
 def _distractor_checksum(distractors: Sequence[Any]) -> str:
-    """Of all settings of distractors, and of their clips."""
+    """Checksum of all settings of distractors, and of their clips."""
 
     def plain(value: Any) -> Any:
         if is_dataclass(value) and not isinstance(value, type):
@@ -160,7 +160,7 @@ def _model_checksum(model: mujoco.MjModel) -> str:
 
 
 def _plain(config: EnvConfig) -> dict[str, Any]:
-    """Settings and facts side by side, without what a fact says more exactly."""
+    """Settings and facts in one table; a fact replaces a setting of the same name."""
     settings = {f.name: getattr(config, f.name) for f in fields(config) if f.name not in ("facts", "distractors")}
     facts = dict(fact.split(": ", 1) for fact in config.facts)
     settings = {name: value for name, value in settings.items() if value not in (None, "")}
@@ -168,7 +168,7 @@ def _plain(config: EnvConfig) -> dict[str, Any]:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Whether two facts are the same; a function of a script has another module when that is imported."""
+    """Whether two facts are equal; a script's function has another module name when the script is imported."""
     if isinstance(a, str) and isinstance(b, str) and "__main__" in (a.split(".")[0], b.split(".")[0]):
         return a.rpartition(".")[2] == b.rpartition(".")[2]
     return a == b

@@ -1,4 +1,4 @@
-"""What a finished run leaves for people: its results in one line, curves, videos."""
+"""The end of a run: its results in one line, curves, videos."""
 
 import math
 from collections.abc import Sequence
@@ -55,5 +55,5 @@ def _returns(run: RunDir) -> str:
     before, after = results.get("untrained"), results["trained"]["mean_return"]
     earlier = f"{before['mean_return']:,.0f} before training, " if before else ""
     sampled = [row["return"] for row in run.read_metrics() if math.isfinite(row["return"])]
-    ends = f"; with sampled actions {sampled[0]:,.0f} at first, {sampled[-1]:,.0f} at last" if sampled else ""
+    ends = f"; with sampled actions {sampled[0]:,.0f} at the start, {sampled[-1]:,.0f} at the end" if sampled else ""
     return f"deterministic return: {earlier}{after:,.0f} after{ends}"

@@ -48,7 +48,7 @@ def _shell(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Launch:
-    """How a training is started, beside its settings.
+    """How training is started, apart from its settings.
 
     Attributes:
       command: what started it, for config.toml.
@@ -83,13 +83,13 @@ def seeds(config: TrainConfig, count: int) -> dict[str, TrainConfig]:
 def start(
     configs: Mapping[str, TrainConfig], runs: Path, name: str, launch: Launch, *, numbered: bool = True
 ) -> tuple[Path, bool]:
-    """Trains new agents side by side: each has its own run in one folder; a single one is that folder.
+    """Trains new agents side by side: each has its own run in one folder; a single run is that folder.
 
     Args:
       configs: settings by the name of the run.
       runs: folder that holds the new one.
       name: of the new folder.
-      launch: how.
+      launch: how training is started.
       numbered: if the name is taken, use name-2, name-3 and so on instead of refusing it.
 
     Returns:
@@ -117,7 +117,7 @@ def start(
 
 
 def resume(path: Path, launch: Launch) -> tuple[Path, bool]:
-    """Continues a run, or several in one folder, from their last checkpoints and by their own settings.
+    """Continues a run, or several in one folder, from their last checkpoints, with their own settings.
 
     Returns:
       The folder, and whether training reached its end; False after Ctrl-C.
@@ -143,7 +143,7 @@ def _resolved(configs: Mapping[str, TrainConfig]) -> dict[str, TrainConfig]:
 
 
 def _trainer(configs: list[TrainConfig], launch: Launch) -> Trainer:
-    """The agents, in the same environment in all processes."""
+    """The trainer, after a check that all processes have the same videos."""
     trainer = Trainer(configs, own_progress(launch.quiet), launch.hooks, launch.env)
     agree_on("checksum of videos", lambda: clips_of(trainer.training_runs[0].env.distractors))
     return trainer
@@ -188,7 +188,7 @@ def _resume(path: Path, several: list[RunDir], runs: list[RunDir], launch: Launc
     """Trains on those of several runs that have not broken down."""
     configs = [run.load_config() for run in runs]
     devices = configs[0].num_devices
-    if len(runs) < len(several):  # fewer agents may not divide by the devices of all
+    if len(runs) < len(several):  # the devices of all may not divide fewer agents
         devices = max(n for n in range(1, devices + 1) if len(runs) % n == 0)
     trainer = _trainer([replace(config, num_devices=devices) for config in configs], launch)
     state = trainer.restore(runs)
@@ -205,7 +205,7 @@ def _resume(path: Path, several: list[RunDir], runs: list[RunDir], launch: Launc
 
 
 def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, launch: Launch) -> bool:
-    """Everything after the first checkpoint: Ctrl-C at any time loses at most what followed the last one."""
+    """Everything after the first checkpoint: Ctrl-C at any time loses at most the updates since the last one."""
     folder = path if jax.process_index() == 0 else "and the run's folder"
     to_go_on(f"To resume from the last checkpoint, start all processes with --resume {folder}")
     try:

@@ -16,7 +16,7 @@ _MAX_SECONDS = 3_600.0  # of one measurement
 
 
 def rate(function: Callable[[], Any], seconds: float) -> float:
-    """Calls a second, warmed up: the median of some rounds that take so many seconds together."""
+    """Calls per second after a warm-up: the median of several rounds that take `seconds` in all."""
     jax.block_until_ready(function())
     rates = []
     for _ in range(_ROUNDS):
@@ -29,10 +29,10 @@ def rate(function: Callable[[], Any], seconds: float) -> float:
 
 
 def numbers(name: str, text: str) -> list[int]:
-    """Positive whole numbers out of "1,256".
+    """Positive integers from text such as "1,256".
 
     Raises:
-      ConfigError: they are no such numbers; the message names the flag.
+      ConfigError: the text is something else; the message names the flag.
     """
     parts = text.split(",")
     if not all(part.isdecimal() and len(part) < 16 and int(part) > 0 for part in parts):
@@ -41,13 +41,13 @@ def numbers(name: str, text: str) -> list[int]:
 
 
 def check_output(seconds: float, json_file: Path | None) -> None:
-    """Raises `ConfigError` if there is no time to measure in, or too much, or no folder for the results."""
+    """Raises `ConfigError` if `seconds` is out of range or the folder of `json_file` does not exist."""
     check_number("seconds", seconds, above=0, most=_MAX_SECONDS)
     if json_file and not json_file.absolute().parent.is_dir():
         raise ConfigError(f"{json_file}: there is no folder {json_file.absolute().parent}")
 
 
 def write_rows(json_file: Path | None, rows: list[dict[str, Any]]) -> None:
-    """Keeps the results so far, if asked, with versions and machine."""
+    """Writes the results so far to `json_file`, if given, with versions and machine."""
     if json_file:
         json_file.write_text(json.dumps({"provenance": provenance(), "rows": rows}, indent=2) + "\n")

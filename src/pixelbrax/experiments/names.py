@@ -7,7 +7,7 @@ from pixelbrax.training import RunDir
 
 
 def file_name(task: str) -> str:
-    """A task's name as that of a file or folder: "dmc/cheetah_run" is no path."""
+    """A task's name as that of a file or folder, without separators: "dmc-cheetah_run"."""
     return task.replace("/", "-").replace("\\", "-")
 
 
@@ -15,7 +15,7 @@ def check_name(name: str) -> str:
     """The name of a run's folder below `runs`.
 
     Raises:
-      ConfigError: it would lie elsewhere.
+      ConfigError: the folder would lie elsewhere.
     """
     if name in ("", ".", "..") or any(character in name for character in "/\\\0"):
         raise ConfigError(
@@ -25,11 +25,11 @@ def check_name(name: str) -> str:
 
 
 def name_of(file: Path) -> str:
-    """The name of a run with the settings of a file: config.toml of a run gives that run's name."""
+    """The name of a run with a file's settings: a run's config.toml gives that run's name."""
     file = settings_file(file).resolve()
     return file.parent.name if file.name == "config.toml" else file.stem
 
 
 def settings_file(path: Path) -> Path:
-    """A file of settings, or that of the run in a folder."""
+    """The settings file itself, or for a folder that of its run."""
     return RunDir.open(path).config_file if path.is_dir() else path

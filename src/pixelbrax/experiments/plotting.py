@@ -11,7 +11,7 @@ from pixelbrax.training import RunDir, TrainConfig
 
 
 def plot_run(run: RunDir) -> None:
-    """A run's return against steps, in its folder."""
+    """Plots a run's return against steps, in its folder."""
     config = run.load_config()
     env = config.environment
     title = f"{env.task} from {env.view}, {config.algorithm.upper()}, seed {config.seed}"
@@ -19,7 +19,7 @@ def plot_run(run: RunDir) -> None:
 
 
 def plot_runs(path: Path, runs: Sequence[RunDir]) -> None:
-    """Returns of several runs; runs that differ only in their seeds are one curve.
+    """Plots returns of several runs; runs that differ only in their seeds are one curve.
 
     Raises:
       ConfigError: a run has no return yet.
@@ -36,7 +36,7 @@ def plot_runs(path: Path, runs: Sequence[RunDir]) -> None:
 
 
 def _names(configs: Sequence[TrainConfig]) -> list[str]:
-    """A name for each group: its algorithm, task and distractors, then the settings that tell it from its namesakes."""
+    """A name for each group: its algorithm, task and distractors, then the settings in which namesakes differ."""
     plain = [" ".join([c.algorithm.upper(), c.environment.task, *c.environment.distractors]) for c in configs]
     settings = [_flat(asdict(config)) for config in configs]
     names = []

@@ -22,7 +22,7 @@ _PLATFORMS = ("cpu", "cuda", "tpu")
 
 
 class PolicyNetwork:
-    """What a policy computes; equal to nothing but itself, so that JAX compiles once for it.
+    """The function that a policy computes; equal only to itself, so that JAX compiles it once.
 
     Attributes:
       apply: (variables, batch of observations) -> distribution of the actions.
@@ -63,7 +63,7 @@ class Policy:
 
     Attributes:
       variables: parameters of the networks, and statistics that normalize observations.
-      network: what it computes.
+      network: the function that it computes.
       updates: number of updates that trained it.
       source: the run that it comes from, for people.
     """
@@ -85,7 +85,7 @@ class Policy:
         Args:
           obs: `State.obs` of one environment, or of several with a leading axis; an array instead of the dict if the
             policy reads only that entry.
-          key: PRNG key to sample with; without one the policy's mode. For a batch one key, or one for each.
+          key: PRNG key to sample with; by default the policy's mode. For a batch, one key or one per observation.
 
         Raises:
           ConfigError: an entry is missing, or has another shape or dtype.
@@ -137,7 +137,7 @@ class Policy:
         return path
 
     def _checked(self, obs: Any) -> tuple[dict[str, Array], bool]:
-        """A batch of observations, and whether it was one."""
+        """The observation as a batch, and whether it was one already."""
         spec = self.network.spec
         if not isinstance(obs, Mapping):
             reads = self.network.reads(self.variables)
@@ -154,7 +154,7 @@ class Policy:
         batches = {name: x.shape[: x.ndim - len(spec[name].shape)] for name, x in found.items()}
         if len(set(batches.values())) > 1:
             sizes = ", ".join(f"{name} {x.shape}" for name, x in found.items())
-            raise ConfigError(f"the observation's entries differ in their batch: {sizes}")
+            raise ConfigError(f"the observation's entries differ in batch size: {sizes}")
         batched = bool(next(iter(batches.values())))
         if not batched:
             found = {name: x[None] for name, x in found.items()}

@@ -45,8 +45,8 @@ class Run:
 
         Args:
           path: its folder.
-          env: the environment of a run that was trained in one made in Python; without it such a run shows its
-            settings and curves, but has no policy.
+          env: the run's environment, if it was made in Python; without it, such a run has settings and curves but no
+            policy.
 
         Raises:
           ConfigError: there is no run, or it was trained in another environment.
@@ -95,13 +95,13 @@ class Run:
         """The environment that it was trained in.
 
         Raises:
-          ConfigError: it was made in Python, and `Run` was not given it.
+          ConfigError: it was made in Python, and was not passed to `Run`.
         """
         return self.training_run.env
 
     @property
     def training_run(self) -> TrainingRun:
-        """Environment, agent and checkpoints; built when first asked for."""
+        """Environment, agent and checkpoints; built on first use."""
         if self._training_run is None:
             self._training_run = TrainingRun(self.settings, Progress(quiet=True), env=self._env)
         return self._training_run
@@ -118,7 +118,7 @@ class Run:
         return policy_of(self.training_run, self._dir, best)
 
     def curve(self) -> Path:
-        """The learning curve, drawn from the metrics of now; returns the PNG file."""
+        """Plots the learning curve from the current metrics; returns the PNG file."""
         plot_run(self._dir)
         return self._dir.curve_file
 
@@ -171,7 +171,7 @@ class RunGroup(Sequence[Run]):
         self.path = Path(path)
         self._runs = tuple(Run(run.path, env) for run in runs_in(self.path))
 
-    def __getitem__(self, index: Any) -> Any:  # a run, or of a slice a tuple of them
+    def __getitem__(self, index: Any) -> Any:  # a run, or for a slice a tuple of runs
         return self._runs[index]
 
     def __len__(self) -> int:
@@ -181,7 +181,7 @@ class RunGroup(Sequence[Run]):
         return iter(self._runs)
 
     def curve(self) -> Path:
-        """Learning curves: the interquartile mean over seeds with its interval; returns the PNG file.
+        """Plots learning curves: the interquartile mean over seeds with its interval; returns the PNG file.
 
         Raises:
           ConfigError: no episode of a run has ended yet.
@@ -219,7 +219,7 @@ def load_policy(run: "Run | RunGroup | str | Path", best: bool = False, env: Pix
     Args:
       run: a run or its folder.
       best: the policy with the best evaluation during training, instead of the last.
-      env: the environment of a run that was trained in one made in Python.
+      env: the run's environment, if it was made in Python.
 
     Raises:
       ConfigError: there is no run or no checkpoint, or the environment is another one.

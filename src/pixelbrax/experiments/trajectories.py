@@ -22,12 +22,12 @@ _MAX_SEGMENT = 128  # steps
 
 @dataclass(frozen=True)
 class Trajectories:
-    """Episodes side by side; what follows an episode's end is zero.
+    """Episodes side by side, padded with zeros after their ends.
 
     Step t leads from observation t to observation t + 1 by action t, so there is one more observation than actions.
 
     Attributes:
-      observations: (episode, time + 1, ...) by key, as in `State.obs`; of "pixels" only the newest frame.
+      observations: (episode, time + 1, ...) by key, as in `State.obs`; "pixels" has only the newest frame.
       coordinates: (episode, time + 1, n) float32, generalized positions and velocities of the engine.
       actions: (episode, time, action_size) float32, in [-1, 1].
       rewards: (episode, time) float32.
@@ -36,7 +36,7 @@ class Trajectories:
       diverged: (episode,) bool.
       lengths: (episode,) int32, actions of each episode.
       numbers: (episode,) int64, number of each episode; with the seed it determines the episode.
-      levels: (episode, distractor) int32, level that each distractor sampled; empty without distractors that have any.
+      levels: (episode, distractor) int32, level that each distractor sampled; empty if no distractor has levels.
     """
 
     observations: dict[str, np.ndarray]
@@ -88,7 +88,7 @@ class Trajectories:
 
 
 def check_rollout(env: PixelEnv, episodes: int, steps: int | None, num_envs: int | None) -> tuple[int, int]:
-    """Steps of an episode at most, and episodes that run side by side.
+    """Maximum number of steps in an episode, and number of episodes that run side by side.
 
     Raises:
       ConfigError: a number is out of range.
@@ -110,15 +110,15 @@ def shards(
     num_envs: int,
     deterministic: bool,
 ) -> Iterator["Shard"]:
-    """The parts of a rollout, each to be collected when it is asked for.
+    """The parts of a rollout, each collected on demand.
 
     Args:
-      acts: as `actor` gives it, with its `variables`.
+      acts: what acts, from `actor`.
       env: the environment.
-      variables: of what acts.
+      variables: its variables, from `actor`.
       episodes: number of episodes.
       seed: of the episodes.
-      limit: steps of an episode at most.
+      limit: maximum number of steps in an episode.
       num_envs: episodes in each part.
       deterministic: take a policy's mode.
     """
@@ -160,7 +160,7 @@ class _Collector:
         self._run = jax.jit(self._steps, donate_argnums=1)
 
     def __call__(self, variables: PyTree, keys: Array, numbers: np.ndarray) -> Trajectories:
-        """The trajectories of some episodes, of (num_envs, 2) keys."""
+        """The trajectories of some episodes, from (num_envs, 2) keys."""
         state, first, levels = self._reset(keys)
         parts = [jax.tree.map(lambda x: np.asarray(x)[None], first)]
         steps = []
@@ -221,7 +221,7 @@ class _Collector:
         return jax.lax.scan(step, state, start + jnp.arange(self._segment))
 
     def _seen(self, state: State) -> dict[str, Array]:
-        """What is kept of a state: each frame once."""
+        """What is recorded of a state: each frame once."""
         images = self._env.images
         axis = 0 if images.channels_first else -1
         seen = {
@@ -255,7 +255,7 @@ def _levels(state: State, camera: str) -> Int[Array, "episode distractor"]:
 
 
 def joined_trajectories(parts: list[Trajectories]) -> Trajectories:
-    """Several of them as one, as long as the longest."""
+    """Concatenates trajectories, padded to the longest."""
     time = max(part.rewards.shape[1] for part in parts)
 
     def join(values: list[np.ndarray], length: int | None) -> np.ndarray:

@@ -23,12 +23,12 @@ def short(count: float) -> str:
 
 
 def lone_marker(count: int) -> str | None:
-    """A curve of a single point is no line: it needs a marker."""
+    """A curve of a single point has no line: it needs a marker."""
     return "o" if count == 1 else None
 
 
 def legend_below(figure: Figure, most_columns: int = 3) -> None:
-    """A legend under the axes, where it covers no data; long names in lines of their own."""
+    """A legend under the axes, where it covers no data; long names are wrapped."""
     found = [axes.get_legend_handles_labels() for axes in figure.axes]
     handles = [handle for pair in found for handle in pair[0]]
     labels = [str(label) for pair in found for label in pair[1]]

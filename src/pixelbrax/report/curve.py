@@ -16,13 +16,13 @@ _SAMPLED, _MODE, _DIVERGED = "#2a6f97", "#bb3e03", "#9b2226"
 def write_curve(path: Path, rows: list[dict[str, float]], evaluations: dict[str, dict[str, Any]], title: str) -> None:
     """Return against steps, as a PNG.
 
-    Training samples its actions, and an evaluation takes the policy's mode: these are two policies, whose returns may
-    lie far apart from the first step on, and are drawn as two curves.
+    Training samples actions, and evaluations take the policy's mode. The returns of the two may differ widely from the
+    first step on, so they are two curves.
 
     Args:
-      path: where the picture goes.
-      rows: a run's metrics.csv; rows without a whole episode are left out. Where physics diverged, if the column
-        "diverged" counts that, is marked.
+      path: the PNG file.
+      rows: a run's metrics.csv; rows without a whole episode are left out. Steps at which physics diverged
+        (column "diverged") are marked.
       evaluations: a run's evaluation.json.
       title: above the picture.
     """
@@ -50,7 +50,7 @@ def write_curve(path: Path, rows: list[dict[str, float]], evaluations: dict[str,
 
 
 def _points(axes: Any, points: Sequence[dict[str, Any]], label: str, form: str, **settings: Any) -> None:
-    """Mean returns with their standard errors; the dotted line between them only tells whose they are."""
+    """Mean returns with their standard errors; the dotted line only connects points of one policy."""
     if points:
         axes.errorbar(
             [point["steps"] for point in points],
@@ -71,6 +71,6 @@ def _diverged(axes: Any, rows: Sequence[dict[str, float]], results: Sequence[dic
     """Crosses at the bottom, at the steps at which physics diverged in training or evaluation."""
     steps = [point["steps"] for point in (*rows, *results) if point.get("diverged", 0) > 0]
     if steps:
-        bottom = axes.get_xaxis_transform()  # steps across, and a share of the height upwards
+        bottom = axes.get_xaxis_transform()  # x in steps, y as a fraction of the height
         label = "physics diverged"
         axes.plot(steps, [0.02] * len(steps), "x", color=_DIVERGED, transform=bottom, label=label, clip_on=False)

@@ -19,8 +19,8 @@ def write_curves(path: Path, groups: Mapping[str, Sequence[Rows]], title: str) -
     The band is its 95 % bootstrap interval over the runs.
 
     Args:
-      path: where the picture goes.
-      groups: by their names in the legend, the metrics.csv of the runs of each.
+      path: the PNG file.
+      groups: rows of metrics.csv of each run in a group, by the group's name in the legend.
       title: above the picture.
     """
     figure = Figure(figsize=(10, 4.4), dpi=120, layout="constrained")
@@ -46,7 +46,7 @@ def write_curves(path: Path, groups: Mapping[str, Sequence[Rows]], title: str) -
 
 
 def _common(runs: Sequence[Rows], column: str) -> tuple[np.ndarray, np.ndarray]:
-    """Places along a column that all runs reach, and (run, place) returns there, between those that are known."""
+    """Points along a column that all runs reach, and (run, point) returns there, interpolated."""
     known = [[(row[column], row["return"]) for row in rows if np.isfinite(row["return"])] for rows in runs]
     first, last = max(run[0][0] for run in known), min(run[-1][0] for run in known)
     x = np.linspace(first, last, _POINTS) if last > first else np.array([first])

@@ -1,4 +1,4 @@
-"""Returns under looks that were trained with and looks that were not, side by side."""
+"""Returns under train and test distractors, side by side."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +12,8 @@ def write_gaps(path: Path, results: Sequence[PairResult], title: str) -> None:
     """A bar for each test setting, and a line at the return under the train setting, as a PNG.
 
     Args:
-      path: where the picture goes.
-      results: of one run.
+      path: the PNG file.
+      results: results of one run.
       title: above the picture.
     """
     figure = Figure(figsize=(7, 1.2 + 0.4 * len(results)), dpi=120, layout="constrained")

@@ -10,7 +10,7 @@ def write_grid(path: Path, images: np.ndarray, gap: int = 2) -> None:
     """Images side by side on white, as a PNG.
 
     Args:
-      path: where the picture goes.
+      path: the PNG file.
       images: (rows, columns, height, width, 3) uint8.
       gap: white pixels between images.
     """

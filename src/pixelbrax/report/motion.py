@@ -1,4 +1,4 @@
-"""A task's body in motion without its engine, for pictures that need not wait for one to compile."""
+"""A task's body in recorded motion, for pictures that need no physics engine to be compiled."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ FRAMES_A_SECOND = 20
 def recorded_frames(
     task: str, num_frames: int, keys: Array, distractors: DistractorLike = (), **settings: Any
 ) -> UInt8[Array, "episode frame height width 3"]:
-    """What the task's camera sees of one motion under random controls, `FRAMES_A_SECOND` frames a simulated second.
+    """Frames of one motion under random controls from the task's camera, `FRAMES_A_SECOND` per simulated second.
 
     Args:
       task: a name of `pixelbrax.list_tasks()`.

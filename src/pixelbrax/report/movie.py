@@ -1,4 +1,4 @@
-"""Files of moving pictures."""
+"""Video files."""
 
 import os
 import warnings
@@ -9,23 +9,23 @@ from jaxtyping import UInt8
 from PIL import Image
 
 MOVIES = (".mp4", ".gif")
-_COLORS_OF = 16  # frames whose colors a GIF's palette is made of
+_COLORS_OF = 16  # frames that a GIF's palette is computed from
 _HUNDREDTHS = 2  # of a second: the shortest time that browsers show a frame of a GIF
 
 
 def write_video(path: Path, frames: UInt8[np.ndarray, "frame height width 3"], fps: float) -> str | None:
-    """Writes a video: H.264 in a .mp4, or a .gif. The file appears when it is whole.
+    """Writes a video: H.264 in a .mp4, or a .gif. The file is written atomically.
 
     A GIF counts time in hundredths of a second and shows at most 50 frames a second; frames are left out or repeated
     so that it plays in the same time.
 
     Args:
-      path: where it goes; the name's end says which kind.
+      path: the file; its suffix determines the format.
       frames: uint8 RGB.
       fps: frames a second.
 
     Returns:
-      None, or why there is no video: the encoder of mp4 is an optional part of a machine.
+      None, or why there is no video: the MP4 encoder is an optional dependency.
     """
     part = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
     try:
@@ -42,7 +42,7 @@ def _write_mp4(path: Path, frames: np.ndarray, fps: float) -> str | None:
         import imageio.v2 as imageio
 
         with warnings.catch_warnings():
-            # imageio starts the encoder by a fork, and JAX warns of forks; the child only becomes the encoder.
+            # imageio forks to start the encoder, and JAX warns about forks; the child only runs the encoder.
             warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
             with imageio.get_writer(path, fps=fps, codec="libx264", quality=8, macro_block_size=2) as writer:
                 for frame in frames:

@@ -21,12 +21,12 @@ _SIDE = 256  # pixels of a video's longer side
 
 @dataclass(frozen=True)
 class Recording:
-    """An episode to look at.
+    """A recorded episode.
 
     Attributes:
       frames: (frame, height, width, 3) uint8.
       fps: frames a second at which it plays in real time.
-      ending: why the episode ended, "terminated", "truncated" or "diverged"; empty if it did not within the time.
+      ending: why the episode ended, "terminated", "truncated" or "diverged"; empty if it did not end in time.
       seconds: simulated length.
     """
 
@@ -37,7 +37,7 @@ class Recording:
 
     @property
     def note(self) -> str:
-        """What to say of a video that ends because its episode did; else nothing."""
+        """Why the video ends, if its episode ended; otherwise empty."""
         return f"episode ended after {self.seconds:.3g} s: {self.ending}" if self.ending else ""
 
 
@@ -50,7 +50,7 @@ def record_episode(
     seconds: float | None = None,
     viewer: PixelEnv | None = None,
 ) -> Recording:
-    """One episode in real time, seen by the task's camera in color, with the frames that action repeat skips.
+    """One episode in real time from the task's camera, in color, with the frames that action repeat skips.
 
     Args:
       env: the environment.
@@ -58,7 +58,7 @@ def record_episode(
       key: for the episode and the actor.
       size: height and width of the frames, pixels.
       seconds: simulated seconds after which to stop; by default the whole episode.
-      viewer: the same environment under other settings of the picture, which draws instead of `env`.
+      viewer: the same environment with other render settings, which renders instead of `env`.
 
     Returns:
       The frames after each physics step, up to the episode's end.
@@ -82,7 +82,7 @@ def record_episode(
 
 
 def record_observations(env: PixelEnv, actor: Actor, key: Array, *, seconds: float | None = None) -> Recording:
-    """One episode in real time as an agent sees it, distractors and all, in pixels large enough to look at.
+    """One episode in real time as an agent observes it, with distractors, in enlarged pixels.
 
     Args:
       env: the environment, of one camera, with channels last.
@@ -117,14 +117,14 @@ def record(
     seconds: float | None = None,
     viewer: PixelEnv | None = None,
 ) -> Recording:
-    """`record_observations` if anything distracts, and `record_episode` if not."""
+    """`record_observations` if there are distractors, and `record_episode` otherwise."""
     if distracted:
         return record_observations(env, actor, key, seconds=seconds)
     return record_episode(env, actor, key, size=size, seconds=seconds, viewer=viewer)
 
 
 def num_frames(env: PixelEnv, seconds: float) -> int:
-    """Frames that `record_episode` draws at most in so much simulated time."""
+    """Maximum number of frames that `record_episode` renders in `seconds` of simulated time."""
     return _num_steps(env, seconds) * env.action_repeat
 
 
@@ -138,7 +138,7 @@ def _ending(state: State) -> tuple[Array, Array, Array, Array]:
 
 
 def _rollout(env: PixelEnv, step: Callable[..., tuple[State, tuple[Array, Any]]], key: Array, num_steps: int):
-    """What `step` gives of each step from a fresh episode on, as NumPy arrays."""
+    """The outputs of `step` for each step after a reset, as NumPy arrays."""
 
     @jax.jit
     def rollout(key: Array) -> Any:

@@ -1,4 +1,4 @@
-"""The training loop and what it leaves on disk."""
+"""The training loop, and the files that it writes."""
 
 from pixelbrax.training.acting_hooks import ActingHook, Interval
 from pixelbrax.training.config import TrainConfig, check_types, load_config, load_preset, preset_names

@@ -15,23 +15,23 @@ from pixelbrax.training.hooks import Hook
 from pixelbrax.training.run_dir import RunDir
 
 HOOK_STREAM = 2
-"""Of the random numbers that follow from a run's seed, those of hooks."""
+"""Stream of random numbers for hooks, from the run's seed."""
 
 
 class Interval:
-    """The end of a log interval, as an `ActingHook` sees it: what it reads, and what it may set.
+    """The end of a log interval, for an `ActingHook`: what the hook may read, and what it may set.
 
     Attributes:
       run: the run, with its metrics so far.
       env: the environment that the agent acts in; its `with_params` sets parameters of `state.envs`.
-      row: the interval's row of metrics.csv. The times in it differ between processes: nothing may depend on them.
+      row: the interval's row of metrics.csv. Its times differ between processes: no action may depend on them.
       updates: updates done.
-      key: PRNG key of this interval, of the run's seed; the same for every hook and process.
-      reason: why training is to stop; empty if it is not.
+      key: PRNG key of this interval, from the run's seed; the same for every hook and process.
+      reason: why training should stop; empty if it should continue.
     """
 
     def __init__(self, run: RunDir, env: PixelEnv, row: dict[str, float], key: Array, load: Callable[[], AgentState]):
-        """Takes what loads the agent's state when it is first asked for: on several devices that copies it."""
+        """`load` is called when the state is first read: on several devices it copies the state."""
         self.run, self.env, self.row, self.updates, self.key = run, env, row, int(row["updates"]), key
         self.reason = ""
         self.is_changed = False
@@ -42,9 +42,9 @@ class Interval:
     def state(self) -> AgentState:
         """The agent's state. Its arrays are valid during the call only: the next update reuses their memory.
 
-        Assign another to train on with, such as `replace(state, params=...)`, or, with other environment parameters,
-        `replace(state, envs=interval.env.with_params(state.envs, ...))`. Shapes, dtypes and structure must stay as they
-        are, and so must `num_updates`.
+        Assign a new state to continue training with it, such as `replace(state, params=...)`; to change environment
+        parameters, `replace(state, envs=interval.env.with_params(state.envs, ...))`. Structure, shapes and
+        `num_updates` must stay the same; other dtypes are cast to those of the old state.
         """
         if self._state is None:
             self._state = self._load()
@@ -55,35 +55,35 @@ class Interval:
         self._state, self.is_changed = _checked(self.state, new), True
 
     def stop(self, reason: str) -> None:
-        """Stops training after this interval, as if the last update had been done.
+        """Stops training after this interval; the run then counts as complete.
 
-        Agents side by side are one program, which ends after an interval in which the hooks of all of them ask for it.
+        Agents side by side share one program: it ends after an interval in which the hooks stop all of them.
         """
         self.reason = reason or "no reason given"
 
 
 class ActingHook(Hook, abc.ABC):
-    """A hook that can change training. What it remembers is kept in the checkpoints, so that a resumed run is the same.
+    """A hook that can change training. Checkpoints keep its state, so that a resumed run is the same.
 
-    Of several processes that train together, all call `act`, and must do the same: it may depend on the interval and on
-    what the hook remembers, and on nothing else.
+    If several processes train together, each calls `act`, and all must do the same: `act` may depend only on the
+    interval and on the hook's own state.
     """
 
     @property
     def name(self) -> str:
-        """The name of what it remembers in a checkpoint: one for each hook of a trainer."""
+        """The name of the hook's state in a checkpoint; unique among the hooks of a trainer."""
         return type(self).__name__
 
     @abc.abstractmethod
     def act(self, interval: Interval) -> None:
-        """Called after every log interval of every run that has not broken down; before evaluations on the way."""
+        """Called after every log interval of every run that has not broken down; before evaluations during training."""
 
     def state_of(self, run: RunDir) -> Any:
-        """What the hook remembers of a run, as JSON: numbers, text, lists and dicts of them; None for nothing."""
+        """The hook's state for a run, as JSON: numbers, text, lists and dicts of them; None if there is none."""
         del run
 
     def set_state_of(self, run: RunDir, state: Any) -> None:
-        """Gets back what `state_of` gave when the run's checkpoint was written; called when a run is resumed."""
+        """Restores what `state_of` returned when the run's checkpoint was written; called when a run is resumed."""
 
 
 class ActingHooks:
@@ -95,7 +95,7 @@ class ActingHooks:
         if len(self._hooks) < len(hooks):
             names = [hook.name for hook in hooks]
             twice = next(name for name in names if names.count(name) > 1)
-            raise ConfigError(f"two hooks are named {twice}: give each a name of its own, since checkpoints keep both")
+            raise ConfigError(f"two hooks are named {twice}: give each its own name, since checkpoints keep both")
 
     def __bool__(self) -> bool:
         return bool(self._hooks)
@@ -103,7 +103,7 @@ class ActingHooks:
     def act(
         self, run: RunDir, env: PixelEnv, seed: int, row: dict[str, float], load: Callable[[], AgentState]
     ) -> Interval:
-        """Calls every hook with the interval, which is returned."""
+        """Calls every hook with the interval, and returns the interval."""
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), HOOK_STREAM), int(row["updates"]))
         interval = Interval(run, env, row, key, load)
         for hook in self._hooks.values():
@@ -111,15 +111,15 @@ class ActingHooks:
         return interval
 
     def states(self, run: RunDir) -> dict[str, Any]:
-        """What the hooks remember of a run, by name."""
+        """The hooks' states for a run, by name."""
         states = {name: hook.state_of(run) for name, hook in self._hooks.items()}
         return {name: state for name, state in states.items() if state is not None}
 
     def restore(self, run: RunDir, states: dict[str, Any]) -> None:
-        """Gives the hooks back what they remembered; one that is new begins afresh.
+        """Restores the hooks' states; a new hook begins afresh.
 
         Raises:
-          ConfigError: the run was trained with a hook that is not here.
+          ConfigError: the run was trained with a hook that is not given.
         """
         if missing := [name for name in states if name not in self._hooks]:
             raise ConfigError(
@@ -130,10 +130,10 @@ class ActingHooks:
 
 
 def _checked(old: AgentState, new: AgentState) -> AgentState:
-    """The new state, whose leaves have the dtypes of the old ones.
+    """The new state, cast to the dtypes of the old one.
 
     Raises:
-      ConfigError: its structure or a shape differs, or the number of updates.
+      ConfigError: the structure, a shape or the number of updates differs.
     """
     if not isinstance(new, AgentState) or jax.tree.structure(old) != jax.tree.structure(new):
         raise ConfigError("a hook changed the structure of the agent's state: it may change values only")
@@ -151,5 +151,5 @@ def _checked(old: AgentState, new: AgentState) -> AgentState:
 
     checked = jax.tree_util.tree_map_with_path(leaf, old, new)
     if int(checked.num_updates) != int(old.num_updates):
-        raise ConfigError(f"a hook changed num_updates to {int(checked.num_updates)}: training counts it")
+        raise ConfigError(f"a hook changed num_updates to {int(checked.num_updates)}: only training may change it")
     return checked

@@ -1,6 +1,6 @@
-"""Checkpoints of a whole training state, by Orbax: written under another name and renamed, so that none is partial.
+"""Checkpoints of a whole training state, by Orbax: written under a temporary name and renamed, so none is partial.
 
-Each keeps checksums of its arrays, which loading compares: no storage that Orbax writes to notices every flipped bit.
+Each keeps checksums of its arrays, which loading verifies: no storage backend of Orbax detects every flipped bit.
 """
 
 import contextlib
@@ -27,27 +27,27 @@ from pixelbrax.training.files import writing
 T = TypeVar("T")
 
 FORMAT = 1
-"""Version of the format: the names of the arrays, which are those of fields of states, and of the metadata."""
+"""Version of the format: the names of the arrays (the fields of states) and of the metadata."""
 
 _KEPT = 2  # the last, and the one before in case the last is damaged
-# In the metadata that Orbax writes with the arrays.
+# Keys of the metadata that Orbax writes with the arrays.
 _FORMAT, _VERSION, _CHECKSUMS, _NOTES = "format", "pixelbrax", "sha256", "notes"
 
 
 class DamagedCheckpointError(ConfigError):
-    """A checkpoint that is not what was written, or is not there."""
+    """A checkpoint is missing, or is not what was written."""
 
 
 def save_checkpoint(folder: Path, updates: int, state: object, notes: Mapping[str, Any] | None = None) -> None:
-    """Writes a state under its number of updates; older checkpoints but one are removed.
+    """Writes a state under its number of updates, and removes all older checkpoints except one.
 
-    Those of as many or more updates go too: they are of a future that was rolled back.
+    Checkpoints of as many or more updates are removed too: the run was rolled back before them.
 
     Args:
       folder: the run's checkpoint folder.
       updates: updates so far.
       state: a pytree of arrays.
-      notes: what else to keep, as JSON.
+      notes: other values to keep, as JSON.
     """
     drop_checkpoints(folder, updates)
     folder.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def save_checkpoint(folder: Path, updates: int, state: object, notes: Mapping[st
             }
             manager.save(updates, args=ocp.args.StandardSave(arrays), custom_metadata=metadata)
             manager.wait_until_finished()
-        except (OSError, ValueError) as e:  # storage layers below Orbax raise theirs
+        except (OSError, ValueError) as e:  # ValueError comes from storage layers below Orbax
             for half in folder.glob(f"{updates}.orbax-checkpoint-tmp*"):
                 shutil.rmtree(half, ignore_errors=True)  # or a full disk stays full
             if isinstance(e, OSError):
@@ -73,7 +73,7 @@ def save_checkpoint(folder: Path, updates: int, state: object, notes: Mapping[st
 
 
 def drop_checkpoints(folder: Path, first: int) -> None:
-    """Removes the checkpoints of that many updates and more."""
+    """Removes the checkpoints of `first` updates and more."""
     if folder.is_dir():
         with _manager(folder) as manager:
             for updates in manager.all_steps():
@@ -82,7 +82,7 @@ def drop_checkpoints(folder: Path, first: int) -> None:
 
 
 def all_checkpoints(folder: Path) -> set[int]:
-    """Numbers of updates of the checkpoints there are."""
+    """Numbers of updates of all checkpoints."""
     if not folder.is_dir():
         return set()
     with _manager(folder) as manager:
@@ -101,12 +101,12 @@ def last_checkpoint(folder: Path) -> int:
 
 
 def load_checkpoint(folder: Path, like: T, updates: int) -> T:
-    """The checkpoint at a number of updates, whose arrays are the bits that were written.
+    """The checkpoint at a number of updates, bit for bit as it was written.
 
     Args:
       folder: the run's checkpoint folder.
       like: a state, or its `jax.eval_shape`, of the structure, shapes and dtypes expected.
-      updates: which, such as `last_checkpoint` says.
+      updates: its number of updates, such as `last_checkpoint` returns.
 
     Raises:
       DamagedCheckpointError: there is none, it is damaged, or it is of another kind of run.
@@ -121,7 +121,7 @@ def load_checkpoint(folder: Path, like: T, updates: int) -> T:
             _silence_late_callbacks()
             raise _damaged(where, _first_line(e), all_checkpoints(folder)) from e
     if wrong := _changed(leaves, metadata.get(_CHECKSUMS)):
-        raise _damaged(where, f"the checksum of {wrong} is not that of what was written", all_checkpoints(folder))
+        raise _damaged(where, f"the checksum of {wrong} does not match", all_checkpoints(folder))
     return _unflat(leaves, like)
 
 
@@ -137,11 +137,11 @@ def load_notes(folder: Path, updates: int) -> dict[str, Any]:
 
 
 def load_last(folder: Path, load: Callable[[int], T]) -> T:
-    """The last checkpoint of a run that may be under way: one that is removed while it is read gives way to a newer.
+    """The last checkpoint of a run that may still be training: if it is removed meanwhile, a newer one is loaded.
 
     Args:
       folder: the run's checkpoint folder.
-      load: gives the checkpoint of a number of updates.
+      load: loads the checkpoint of a number of updates.
 
     Raises:
       ConfigError: there is none, or the last is damaged.
@@ -159,12 +159,12 @@ def load_newest(candidates: Iterable[int], load: Callable[[int], T], note: Calla
     """The newest checkpoint that can be loaded: a damaged one costs only the updates since the one before.
 
     Args:
-      candidates: numbers of updates, one at least.
-      load: gives the checkpoint of a number of updates.
-      note: gets a line for every one that is passed over.
+      candidates: numbers of updates, at least one.
+      load: loads the checkpoint of a number of updates.
+      note: called with a line for every checkpoint that is skipped.
 
     Raises:
-      DamagedCheckpointError: none can be loaded; that of the newest.
+      DamagedCheckpointError: none can be loaded; the error is that of the newest.
     """
     problems: list[DamagedCheckpointError] = []
     for updates in sorted(candidates, reverse=True):
@@ -174,7 +174,7 @@ def load_newest(candidates: Iterable[int], load: Callable[[int], T], note: Calla
             problems.append(e)
             continue
         for problem in problems:
-            note(f"{problem}: going on from update {updates:,} instead")
+            note(f"{problem}: resuming from update {updates:,} instead")
         return state
     raise problems[0]
 
@@ -195,7 +195,7 @@ def _metadata(manager: ocp.CheckpointManager, where: Path) -> dict[str, Any]:
 
 
 def _other_format(where: Path, metadata: Mapping[str, Any]) -> str:
-    """Why a checkpoint of another version cannot be read; which version wrote it, the run's config.toml may know."""
+    """Why a checkpoint of another format cannot be read; the run's config.toml may tell which version wrote it."""
     config, written = where.parent.parent / "config.toml", {}
     with contextlib.suppress(OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         written = tomllib.loads(config.read_text(encoding="utf-8")).get("provenance", {})
@@ -222,14 +222,14 @@ def _checksum(array: Any) -> str:
 
 
 def _changed(leaves: Mapping[str, Any], kept: object) -> str | None:
-    """The name of an array that is not what was written, if there is one."""
+    """The name of an array whose checksum does not match, if there is one."""
     known = kept if isinstance(kept, dict) else {}
     return next((name for name, x in leaves.items() if known.get(name) != _checksum(x)), None)
 
 
 @contextlib.contextmanager
 def _without_orbax_log() -> Iterator[None]:
-    """Silences the tracebacks that Orbax logs of errors that it also raises; users get one line."""
+    """Silences the tracebacks that Orbax logs for errors that it also raises; users get one line."""
     logger = logging.getLogger("absl")
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -240,10 +240,10 @@ def _without_orbax_log() -> Iterator[None]:
 
 
 class _WithoutLateCallbacks:
-    """A hook for what nobody can catch.
+    """A `sys.unraisablehook` that ignores late callbacks.
 
-    After one array could not be read, TensorStore reports the end of the other reads to an event loop that Orbax has
-    closed.
+    After an array could not be read, TensorStore reports the end of the other reads to an event loop that Orbax has
+    already closed.
     """
 
     def __init__(self, hook: Callable[[Any], object]):
@@ -261,7 +261,7 @@ def _silence_late_callbacks() -> None:
 
 
 def _manager(folder: Path) -> ocp.CheckpointManager:
-    # Of several processes each reads and writes by itself.
+    # Each of several processes reads and writes by itself.
     alone = jax.process_index()
     options = ocp.CheckpointManagerOptions(
         max_to_keep=_KEPT,
@@ -275,7 +275,7 @@ def _manager(folder: Path) -> ocp.CheckpointManager:
 
 
 def _flat(state: object) -> dict[str, jax.Array]:
-    """Leaves by path: names that survive any storage. Random keys as their bits, empty arrays (MJX's) left out."""
+    """Leaves by path: names that survive any storage. PRNG keys as their bits; empty arrays (MJX's) are left out."""
     return {
         jax.tree_util.keystr(path): jax.random.key_data(leaf) if _is_key(leaf) else leaf
         for path, leaf in jax.tree_util.tree_leaves_with_path(state)
@@ -284,7 +284,7 @@ def _flat(state: object) -> dict[str, jax.Array]:
 
 
 def _target(state: object) -> dict[str, np.ndarray]:
-    """What is saved of such a state; it takes no memory."""
+    """The arrays that a checkpoint of such a state holds, as views that take no memory."""
     shapes = jax.eval_shape(_flat, state)
     return {name: np.broadcast_to(np.zeros((), x.dtype), x.shape) for name, x in shapes.items()}
 

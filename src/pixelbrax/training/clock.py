@@ -8,7 +8,7 @@ from pixelbrax.training.run_dir import RunDir
 
 
 class Clock:
-    """Seconds of training without evaluations on the way, and the time of the last checkpoint."""
+    """Seconds of training, evaluations excluded, and the time of the last checkpoint."""
 
     def __init__(self, run: RunDir, updates: int):
         """Continues where the run's metrics end."""
@@ -19,7 +19,7 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        """Since training began, those before a run was resumed included."""
+        """Seconds since training began, including those before the run was resumed."""
         return self._before + time.perf_counter() - self._start
 
     @property
@@ -32,12 +32,12 @@ class Clock:
         self._saved, self.saved_updates = time.perf_counter(), updates
 
     def seconds_left(self, updates: int, total: int) -> float:
-        """Of training, at the speed so far."""
+        """Seconds of training left, at the speed so far."""
         return (total - updates) * (time.perf_counter() - self._start) / (updates - self._first)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """While something else than training is done."""
+        """Stops the clock while something other than training runs."""
         paused = time.perf_counter()
         yield
         self._start += time.perf_counter() - paused

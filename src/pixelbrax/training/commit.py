@@ -6,14 +6,14 @@ from importlib import metadata
 from pathlib import Path
 
 COMMIT_FILE = "commit.txt"
-"""In the wheel's package folder, written when it was built from a checkout."""
+"""File in the wheel's package folder, written if the wheel was built from a checkout."""
 
 
 def commit_of(package: Path) -> str:
-    """The commit of a package folder, marked "+changes" if it was changed since; empty if nothing tells.
+    """The commit of a package folder, marked "+changes" if it was changed since; empty if unknown.
 
-    Of a checkout git tells it; of an installed wheel, the file that the build left; of `pip install git+...`, what pip
-    wrote down.
+    The source is git for a checkout, the file that the build wrote for an installed wheel, and pip's record for
+    `pip install git+...`.
     """
     if commit := checked_out(package):
         return commit

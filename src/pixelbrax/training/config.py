@@ -20,7 +20,7 @@ from pixelbrax.training.env_config import EnvConfig
 from pixelbrax.training.evaluation import MAX_EPISODES
 
 _PRESETS = resources.files("pixelbrax") / "configs"
-# The table of a run's config.toml that says where it was made; it is no setting.
+# The table of a run's config.toml that says where the run was made; it is not a setting.
 PROVENANCE = "provenance"
 _IMPORTS = "imports"  # modules of plugins that were loaded by name
 _MOST_COUNTED = 2**31 - 1  # programs count updates and samples with int32
@@ -38,13 +38,13 @@ class TrainConfig:
     seed: int = 0
     """Seed of every random number of the run."""
     num_devices: int = 1
-    """Devices over which environments are spread, or agents if there are several."""
+    """Devices over which environments are sharded, or agents if there are several."""
     log_interval: int = 5
     """Updates between two rows of metrics."""
     checkpoint_interval: float = 60.0
     """Seconds between two checkpoints; 0 writes one after every log interval."""
     loggers: tuple[str, ...] = ()
-    """Loggers of metrics, besides metrics.csv."""
+    """Loggers of metrics, in addition to metrics.csv."""
     initial_eval: bool = True
     """Evaluate the untrained policy too."""
     eval_episodes: int = 32
@@ -83,10 +83,10 @@ class TrainConfig:
         return algorithm_of(self.agent).name
 
     def with_algorithm(self, name: str) -> "TrainConfig":
-        """The same with another algorithm, whose settings keep the values of those that both have.
+        """The same with another algorithm, which keeps the values of shared settings.
 
-        Both have what their classes inherit from the same class; a setting that happens to be called alike, such as
-        `value_coef`, may mean something else.
+        Shared settings are those that both classes inherit from a common base; settings that only share a name, such
+        as `value_coef`, may mean something else.
 
         Raises:
           ConfigError: there is no such algorithm.
@@ -123,7 +123,7 @@ class TrainConfig:
         return env, agent
 
     def make_agent(self, env: PixelEnv, **settings: Any) -> Agent:
-        """The agent in an environment, some of whose `SWEEPABLE` settings may be given, also as traced values."""
+        """The agent for an environment; `settings` replaces some of its `SWEEPABLE` settings, also by traced values."""
         agent = replace(self.agent, **settings)
         return algorithm_of(agent).make(env, self.network, agent, self.num_updates)
 
@@ -170,13 +170,13 @@ def _parse(text: str, source: str) -> TrainConfig:
     try:
         data = tomllib.loads(text)
         origin = _origin(data.pop(PROVENANCE, None))
-        load_plugins(*data.pop(_IMPORTS, ()))  # they may have registered what the rest names
+        load_plugins(*data.pop(_IMPORTS, ()))  # they may register what the other settings name
         rules = dacite.Config(strict=True, cast=[tuple], type_hooks={float: _as_float})
         named = [name for name in algorithm_names() if name in data]
         if len(named) > 1:
             raise ValueError(f"there are tables of several algorithms, {', '.join(named)}: keep one")
         if "agent" in data:
-            raise ValueError(f"an algorithm's settings are in a table of its name: {', '.join(algorithm_names())}")
+            raise ValueError(f"an algorithm's settings belong in a table of its name: {', '.join(algorithm_names())}")
         _check_table(TrainConfig, data, "the file")
         for name in named:
             kind = get_algorithm(name).config
@@ -190,7 +190,7 @@ def _parse(text: str, source: str) -> TrainConfig:
 
 
 def _check_table(kind: type, table: Any, what: str) -> None:
-    """Refuses what is no table, names that do not exist, and true or false for a number, which Python takes as 1 or 0.
+    """Refuses anything but a table, unknown names, and true or false for a number, which Python takes as 1 or 0.
 
     Raises:
       ValueError: the message names the setting.
@@ -212,7 +212,7 @@ def _check_table(kind: type, table: Any, what: str) -> None:
 
 
 def check_types(config: TrainConfig) -> None:
-    """Refuses settings of a wrong type that were given from Python, by the rules of a file.
+    """Refuses settings from Python that have a wrong type, by the same rules as for a file.
 
     Raises:
       ConfigError: the message names the setting.
@@ -228,12 +228,12 @@ def check_types(config: TrainConfig) -> None:
 
 
 def _as_float(value: Any) -> Any:
-    """A whole number where a float is meant; all else is left for dacite to judge."""
+    """Turns an integer into a float; dacite judges everything else."""
     return float(value) if isinstance(value, int) else value
 
 
 def _origin(provenance: Any) -> str:
-    """What to add to a complaint about the file of another version."""
+    """What to add to an error about a file that another version wrote."""
     written = provenance.get("pixelbrax") if isinstance(provenance, dict) else None
     if not isinstance(written, str) or written == pixelbrax.__version__:
         return ""

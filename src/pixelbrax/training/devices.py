@@ -1,4 +1,4 @@
-"""How training is laid out over devices: environments and samples of one agent, or agents side by side."""
+"""How training is sharded over devices: environments and samples of one agent, or agents side by side."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -22,17 +22,17 @@ State = TypeVar("State", bound=PyTree)
 
 
 class Layout:
-    """A share of the environments on each device, or of the agents if there are several.
+    """Shards environments over devices, or agents if there are several.
 
-    Training equals that on one device up to summation order. The devices may be those of several processes
-    (`jax.distributed`), which then all do the same and hold the same outside the compiled programs.
+    Training equals that on one device up to summation order. The devices may belong to several processes
+    (`jax.distributed`); outside the compiled programs, all processes then do the same and hold the same values.
     """
 
     def __init__(self, num_devices: int, agent: Agent, num_agents: int):
-        """Takes the first devices there are.
+        """Takes the first `num_devices` devices.
 
         Raises:
-          ConfigError: there are fewer, or they do not divide what they share.
+          ConfigError: there are fewer, or their number does not divide what they share.
         """
         available, processes = jax.devices(), jax.process_count()
         if num_devices > len(available):
@@ -51,17 +51,17 @@ class Layout:
 
     @property
     def context(self) -> AbstractContextManager:
-        """In which programs are to be traced."""
+        """The context in which programs must be traced."""
         return nullcontext() if self._mesh is None else jax.set_mesh(self._mesh)
 
     @property
     def everywhere(self) -> Any:
-        """The sharding of what all devices have whole, or None on one device."""
+        """The sharding of values that are replicated on all devices, or None on one device."""
         return self._on_mesh(_EVERYWHERE)
 
     @property
     def state(self) -> Any:
-        """Where the parts of an `AgentState` are: a prefix of its shardings, or None on one device."""
+        """The shardings of an `AgentState`, as a tree prefix, or None on one device."""
         if self._mesh is None:
             return None
         if self._several:
@@ -77,7 +77,7 @@ class Layout:
         return jax.shard_map(function, in_specs=_specs(in_axes), out_specs=_specs(out_axes), check_vma=False)
 
     def place(self, state: AgentState) -> AgentState:
-        """The state laid out, once every process has it."""
+        """The state, sharded over the devices, once every process has it."""
         if self._mesh is None:
             return state
         if jax.process_count() == 1:
@@ -95,7 +95,7 @@ class Layout:
         return jax.tree.map(lambda x: x.addressable_data(0), whole)
 
     def any(self, *questions: bool) -> tuple[bool, ...]:
-        """Whether any process says yes, question by question: all must do the same."""
+        """For each question, whether any process says yes, so that all processes act alike."""
         if jax.process_count() == 1:
             return questions
         return tuple(bool(x) for x in multihost_utils.process_allgather(np.array(questions)).any(axis=0))
@@ -105,7 +105,7 @@ class Layout:
 
 
 def _uncommitted(x: jax.Array) -> jax.Array:
-    """The array on no particular device, such as a program of several processes takes."""
+    """The array, committed to no device, as a program of several processes requires."""
     if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
         bits = jnp.asarray(np.asarray(jax.random.key_data(x)))
         return jax.random.wrap_key_data(bits, impl=jax.random.key_impl(x))
@@ -113,5 +113,5 @@ def _uncommitted(x: jax.Array) -> jax.Array:
 
 
 def _specs(axes: Any) -> Any:
-    """The agents' axis, where there is one, spread over the devices."""
+    """Specs that shard the agents' axis, where there is one, over the devices."""
     return jax.tree.map(lambda axis: _EVERYWHERE if axis is None else _SHARED, axes, is_leaf=lambda x: x is None)

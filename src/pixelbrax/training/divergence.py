@@ -1,4 +1,4 @@
-"""Counts diverged episodes, whose physics or reward was no longer finite, and warns of many."""
+"""Counts diverged episodes (action, physics or reward not finite), and warns if there are many."""
 
 from pixelbrax.learning import EpisodeTotals
 from pixelbrax.training.run_dir import RunDir
@@ -15,7 +15,7 @@ class Divergence:
         self._warned: set[RunDir] = set()
 
     def warning(self, run: RunDir, episodes: EpisodeTotals) -> str:
-        """Counts the episodes of an interval; a warning if more than 1 % of the run's have diverged, once a run."""
+        """Counts the episodes of an interval; returns a warning, once per run, if more than 1 % diverged so far."""
         self._ended[run] = self._ended.get(run, 0) + int(episodes.ended)
         self._diverged[run] = self._diverged.get(run, 0) + int(episodes.diverged)
         if run in self._warned or not self._is_much(run):
@@ -33,8 +33,8 @@ class Divergence:
     def _text(self, run: RunDir) -> str:
         ended, diverged = self._ended[run], self._diverged[run]
         return (
-            f"WARNING: {run.path}: {diverged:,} of {ended:,} episodes ({diverged / ended:.1%}) diverged: their physics "
-            "or reward was no longer finite, which truncates them. Give the physics a smaller time step or another "
-            "--backend (on Brax's spring and positional engines a model of your own needs its <custom> numerics), and "
+            f"WARNING: {run.path}: {diverged:,} of {ended:,} episodes ({diverged / ended:.1%}) diverged: action, "
+            "physics or reward was not finite, which truncates them. Give the physics a smaller time step or another "
+            "--backend (on Brax's spring and positional engines your own model needs its <custom> numerics), and "
             "look for a division by 0 or a logarithm in the reward; see `diverged` in metrics.csv"
         )

@@ -12,7 +12,7 @@ from pixelbrax.tasks import get_task
 
 @dataclass(frozen=True)
 class EnvConfig:
-    """What `pixelbrax.make` takes."""
+    """Settings of `pixelbrax.make`."""
 
     task: Annotated[str, tyro.conf.arg(aliases=["--env"])] = "halfcheetah"
     """Task to learn; `pixelbrax list` shows them."""
@@ -21,27 +21,27 @@ class EnvConfig:
     frame_stack: int = 3
     """Frames in one observation."""
     action_repeat: int = 1
-    """Frames that an action lasts."""
+    """Frames that each action lasts."""
     episode_length: int = 1000
     """Frames after which an episode is truncated."""
     backend: str | None = None
-    """Engine, one of those that `pixelbrax list` shows; by default the task's own."""
+    """Physics engine, one of those that `pixelbrax list` shows; by default the task's own."""
     physics: Literal["suite"] | None = None
-    """suite: simulate dmc/* by the DeepMind Control Suite's own numbers instead of MuJoCo Playground's."""
+    """suite: simulate dmc/* with the DeepMind Control Suite's own physics instead of MuJoCo Playground's."""
     obs: Literal["pixels", "state"] = "pixels"
-    """What the policy sees: images, or for comparison the engine's own observation vector, with nothing drawn."""
+    """What the policy observes: images, or, for comparison, the engine's own observation vector, without rendering."""
     grayscale: bool = False
-    """One luminance channel a frame instead of three colors."""
+    """One luminance channel per frame instead of three colors."""
     camera: str | None = None
     """Name or number of one of the model's cameras; by default the task's own view."""
     shadows: bool = False
-    """Draw shadows."""
+    """Render shadows."""
     samples: int = 1
-    """Rays in each pixel: 1, 4, 9 or 16."""
+    """Rays per pixel: 1, 4, 9 or 16."""
     distractors: tuple[str, ...] = ()
     """Visual distractors, in order, such as dcs/hard; `pixelbrax list --distractors` shows them."""
     facts: Annotated[tuple[str, ...], tyro.conf.Suppress] = ()
-    """Facts that identify an environment made in Python ("name: value"); none for one that these settings make."""
+    """Facts that identify an environment made in Python ("name: value"); empty if these settings make it."""
 
     @property
     def view(self) -> str:
@@ -67,8 +67,8 @@ class EnvConfig:
         """
         if self.facts:
             raise ConfigError(
-                f"the environment {self.task!r} was made in Python, and settings cannot make it: make it there, give "
-                "it to pixelbrax.train(env, resume=RUN) or pixelbrax.load_policy(RUN, env=env)"
+                f"the environment {self.task!r} was made in Python, and settings cannot make it: make it again and "
+                "pass it to pixelbrax.train(env, resume=RUN) or pixelbrax.load_policy(RUN, env=env)"
             )
         settings = asdict(self)
         settings.pop("facts")
@@ -78,5 +78,5 @@ class EnvConfig:
 
 
 def camera_of(text: str | None) -> str | int | None:
-    """A camera of a model as `make` takes it, by its name or number as a user types it."""
+    """A camera for `make`, from its name or number as a user types it."""
     return int(text) if text is not None and text.isdecimal() else text

@@ -27,7 +27,7 @@ class Evaluation:
       returns: (num_episodes,) float32.
       lengths: (num_episodes,) float32, frames.
       held_out: returns of the same policy in the same episodes under held-out distractors, if there are any.
-      diverged: (num_episodes,) bool, which ended because physics or reward was no longer finite; empty if none did.
+      diverged: (num_episodes,) bool, which ended because action, physics or reward was not finite; empty if unknown.
     """
 
     returns: np.ndarray
@@ -61,7 +61,7 @@ class Evaluation:
         )
 
     def as_dict(self) -> dict[str, float]:
-        """For files."""
+        """The statistics, for JSON files."""
         low, high = interval(self.returns)
         return {
             "mean_return": self.mean,
@@ -76,7 +76,7 @@ class Evaluation:
 
 
 MAX_EPISODES = 1_000_000
-"""Of one evaluation; their returns are kept in memory."""
+"""Limit for one evaluation, whose returns are kept in memory."""
 
 
 class Evaluator:
@@ -93,14 +93,14 @@ class Evaluator:
     ):
         """Evaluates a policy in `env`, for any values of its variables.
 
-        An episode follows from the key and its own number; neither the batch size nor how many come after it matters.
+        The key and an episode's index determine it; neither the batch size nor the number of episodes matters.
 
         Args:
           env: one environment; it is batched here.
           policy: maps its variables, such as parameters, and a batch of observations to distributions of actions.
           num_episodes: episodes in all.
           deterministic: act with the policy's mode; otherwise with samples.
-          progress: shows that it is compiling.
+          progress: shows compilation and progress.
           batch_size: episodes side by side, for which the program is compiled; by default all.
 
         Raises:
@@ -115,9 +115,9 @@ class Evaluator:
         self._compiled = None
 
     def __call__(self, variables: PyTree, key: Array) -> Evaluation:
-        """The episodes that follow from `key`."""
+        """Runs the episodes that `key` determines."""
         keys = jnp.stack([jax.random.split(part, self._num_episodes) for part in jax.random.split(key)], axis=1)
-        # The last batch is filled up with episodes that are there already, and cut off again.
+        # The last batch is padded with earlier episodes, whose results are dropped.
         count = -(-self._num_episodes // self._batch_size)
         numbers = np.arange(count * self._batch_size) % self._num_episodes
         batches = [keys[chosen] for chosen in np.split(numbers, count)]
@@ -134,7 +134,7 @@ class Evaluator:
     def _run(
         self, variables: PyTree, keys: Array
     ) -> tuple[Float[Array, " episode"], Float[Array, " episode"], Bool[Array, " episode"]]:
-        """Returns, lengths (frames), divergence of a batch of episodes, of (episode, 2) keys: to reset, and to act."""
+        """Returns, lengths (frames), divergence of a batch of episodes, from (episode, 2) keys: to reset and to act."""
 
         def step(state: State, number: Array) -> tuple[State, None]:
             policy = self._policy(variables, state.obs)

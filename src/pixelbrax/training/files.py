@@ -1,7 +1,7 @@
-"""Files of numbers that a run writes while others read them: metrics.csv and evaluation.json.
+"""Numeric files that a run writes while others read them: metrics.csv and evaluation.json.
 
-A writer may be killed at any time, so a last line may be half there: readers pass over it, and over nothing else. All
-else that is wrong in a file raises an error that names the line.
+A writer may be killed at any time, so the last line may be incomplete: readers skip it. Any other damage raises an
+error that names the line.
 """
 
 import contextlib
@@ -17,16 +17,16 @@ from typing import Any
 from pixelbrax.errors import ConfigError
 
 COLUMNS = ("updates", "steps", "seconds", "return")
-"""Columns that every metrics.csv must have; a file has others too."""
+"""Columns that every metrics.csv must have; there are others too."""
 _RESULTS = ("steps", "mean_return", "iqm")
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """While `path` is written: errors of the operating system then say which file it was.
+    """Adds the file's name to errors of the operating system while `path` is written.
 
     Raises:
-      OSError: the same, with its file name.
+      OSError: the same error, with the file's name.
     """
     try:
         yield
@@ -35,7 +35,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def replace_text(file: Path, text: str) -> None:
-    """Writes a file such that readers see the old text or the new one, and nothing between.
+    """Replaces a file atomically: readers see the old text or the new one.
 
     Raises:
       OSError: it cannot be written; the old text is still there.
@@ -53,7 +53,7 @@ def replace_text(file: Path, text: str) -> None:
 def append_row(file: Path, row: Mapping[str, Any]) -> None:
     """Adds a row to a table; the first row's keys are the columns.
 
-    A row that has other keys (the file is of an earlier version) widens the table: what is not known is left empty.
+    A row with other keys (an earlier version wrote the file) widens the table; unknown cells are left empty.
 
     Raises:
       ConfigError: the table is damaged.
@@ -73,17 +73,17 @@ def append_row(file: Path, row: Mapping[str, Any]) -> None:
 
 
 def read_rows(file: Path) -> list[dict[str, float]]:
-    """All rows of a table of numbers; an empty cell is NaN. A last line that does not end yet is passed over.
+    """All rows of a table of numbers; an empty cell is NaN. An incomplete last line is skipped.
 
     Raises:
-      ConfigError: the table is damaged; the message has the line.
+      ConfigError: the table is damaged; the message names the line.
     """
     header, rows = _table(file)
     return [{name: _number(cell) for name, cell in zip(header, cells, strict=True)} for cells in rows]
 
 
 def keep_rows(file: Path, updates: int) -> None:
-    """Removes the rows of later updates, and a last line that does not end.
+    """Removes the rows of later updates, and an incomplete last line.
 
     Raises:
       ConfigError: the table is damaged.
@@ -98,7 +98,7 @@ def keep_rows(file: Path, updates: int) -> None:
 
 
 def read_results(file: Path) -> dict[str, dict[str, Any]]:
-    """Evaluations by name: tables of numbers, in which there may be a table of the same form, and text in that.
+    """Evaluations by name: tables of numbers, each with at most one nested level, which may also hold text.
 
     Raises:
       ConfigError: the file is damaged.
@@ -108,36 +108,36 @@ def read_results(file: Path) -> dict[str, dict[str, Any]]:
     try:
         found = json.loads(_read(file))
     except (ValueError, RecursionError) as e:
-        raise _damaged(file, getattr(e, "lineno", None), f"it is no JSON ({e})") from e
+        raise _damaged(file, getattr(e, "lineno", None), f"it is not JSON ({e})") from e
     if not isinstance(found, dict):
-        raise _damaged(file, None, "it is no table of evaluations")
+        raise _damaged(file, None, "it is not a table of evaluations")
     for name, result in found.items():
         parts = [result, *(x for x in result.values() if isinstance(x, dict))] if isinstance(result, dict) else []
         if not parts:
-            raise _damaged(file, None, f"{name!r} is no evaluation")
+            raise _damaged(file, None, f"{name!r} is not an evaluation")
         for part, needed in zip(parts, [_RESULTS, *[_RESULTS[1:]] * len(parts)], strict=False):
             for key in {*needed, *part}:
                 value = part.get(key)
                 nested = (part is result and isinstance(value, dict)) or (part is not result and isinstance(value, str))
                 if not nested and (isinstance(value, bool) or not isinstance(value, int | float)):
-                    raise _damaged(file, None, f"{key} of {name!r} is {value!r}, and must be a number")
+                    raise _damaged(file, None, f"{key} of {name!r} is {value!r}, but must be a number")
     return found
 
 
 def _header(file: Path) -> list[str] | None:
-    """The columns, of a file whose first line is whole; otherwise nothing is known of it yet."""
+    """The columns; None if there is no file or its first line is incomplete."""
     try:
         with file.open(encoding="utf-8", newline="") as lines:
             first = lines.readline()
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as e:
-        raise _damaged(file, 1, "it is no text") from e
+        raise _damaged(file, 1, "it is not text") from e
     return next(csv.reader([first])) if first.endswith("\n") else None
 
 
 def _table(file: Path, needed: Sequence[str] = COLUMNS) -> tuple[list[str], list[list[str]]]:
-    """The columns and the rows, whose cells are all numbers or empty; nothing of a file without a whole line."""
+    """The columns and the rows, whose cells are all numbers or empty; nothing if no line is complete."""
     if not file.exists():
         return [], []
     text = _read(file)
@@ -152,16 +152,16 @@ def _table(file: Path, needed: Sequence[str] = COLUMNS) -> tuple[list[str], list
     if missing := [name for name in needed if name not in header]:
         raise _damaged(file, 1, f"there is no column {', '.join(missing)}")
     if len(set(header)) < len(header):
-        raise _damaged(file, 1, "a column is there twice")
+        raise _damaged(file, 1, "a column appears twice")
     last = -math.inf
     for line, row in enumerate(rows, start=2):
         if len(row) != len(header):
-            raise _damaged(file, line, f"it has {len(row)} cells, and the header {len(header)}")
+            raise _damaged(file, line, f"it has {len(row)} cells, the header has {len(header)}")
         for name, cell in zip(header, row, strict=True):
             try:
                 value = _number(cell)
             except ValueError as e:
-                raise _damaged(file, line, f"{name} is {cell[:40]!r}, and must be a number") from e
+                raise _damaged(file, line, f"{name} is {cell[:40]!r}, but must be a number") from e
             if name == "updates":
                 if not value > last:
                     raise _damaged(file, line, f"updates is {cell} after {last:.0f}, as if two had trained here")
@@ -178,7 +178,7 @@ def _read(file: Path) -> str:
         with file.open(encoding="utf-8", newline="") as text:
             return text.read()
     except UnicodeDecodeError as e:
-        raise _damaged(file, None, f"it is no text ({e.reason} at byte {e.start})") from e
+        raise _damaged(file, None, f"it is not text ({e.reason} at byte {e.start})") from e
 
 
 def _text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -189,4 +189,4 @@ def _text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _damaged(file: Path, line: int | None, what: str) -> ConfigError:
     where = file if line is None else f"{file}, line {line},"
-    return ConfigError(f"{where} is damaged: {what}; mend it, or remove it to do without")
+    return ConfigError(f"{where} is damaged: {what}; repair it, or remove it to continue without it")

@@ -1,4 +1,4 @@
-"""How much of a policy's return is left under looks that it has never seen."""
+"""Generalization: a policy's return under held-out distractors."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from pixelbrax.training.statistics import bootstrap
 
 @dataclass(frozen=True)
 class PairResult:
-    """The answer to a pair's question.
+    """Returns under the train and test settings of a pair.
 
     Attributes:
-      pair: the question.
-      trained: returns under what the policy trained with.
-      tested: returns under what it is tested with.
+      pair: the train and test settings.
+      trained: returns under the train setting.
+      tested: returns under the test setting.
       gap: mean of the first minus mean of the second.
       gap_low, gap_high: 95 % interval of the gap, by bootstrap over episodes.
     """
@@ -39,7 +39,7 @@ class PairResult:
         return cls(pair, trained, tested, trained.mean - tested.mean, float(low), float(high))
 
     def as_dict(self) -> dict[str, object]:
-        """For files."""
+        """The result, for JSON files."""
         return {
             "task": self.pair.task,
             "train": list(self.pair.train),
@@ -52,7 +52,7 @@ class PairResult:
 
 
 def pairs_for(suite: Suite, config: EnvConfig) -> tuple[Pair, ...]:
-    """The pairs whose task and train setting are a run's.
+    """The pairs that match a run's task and train setting.
 
     Raises:
       ConfigError: there is none; the message says which train settings the suite has.
@@ -73,14 +73,14 @@ def pairs_for(suite: Suite, config: EnvConfig) -> tuple[Pair, ...]:
 
 
 def evaluate_pairs(pairs: tuple[Pair, ...], evaluate: Callable[[tuple[str, ...]], Evaluation]) -> Iterator[PairResult]:
-    """Runs a policy under the train setting, which all pairs share, and each test setting.
+    """Evaluates a policy under the train setting, which all pairs share, and under each test setting.
 
     Args:
-      pairs: of `pairs_for`.
-      evaluate: runs the policy under the distractors named, always through the same episodes.
+      pairs: from `pairs_for`.
+      evaluate: evaluates the policy under the named distractors, always in the same episodes.
 
     Yields:
-      Each pair's result, as soon as it is there.
+      Each pair's result, as soon as it is known.
     """
     trained = evaluate(pairs[0].train)
     for pair in pairs:

@@ -43,19 +43,19 @@ class TensorBoard(Hook):
         self._writers: dict[RunDir, Any] = {}
 
     def on_start(self, run: RunDir) -> None:
-        """Opens a file; points of earlier files that a resumed run writes again no longer count."""
+        """Opens an event file; TensorBoard discards earlier points that a resumed run writes again."""
         rows = run.read_metrics()
         again = int(rows[-1]["steps"]) + 1 if rows else 0
         folder = str(run.path / "tensorboard")
         self._writers[run] = self._library.SummaryWriter(folder, purge_step=again, flush_secs=5)
 
     def on_update(self, run: RunDir, row: dict[str, float]) -> None:
-        """A point on every curve."""
+        """Adds a point to every curve."""
         for name, value in _finite(row).items():
             self._writers[run].add_scalar(f"train/{name}", value, int(row["steps"]))
 
     def on_evaluation(self, run: RunDir, name: str, steps: int, result: Evaluation) -> None:
-        """A point on the evaluation's curves."""
+        """Adds a point to the evaluation's curves."""
         for name, value in _curves(result).items():
             self._writers[run].add_scalar(name, value, steps)
 
@@ -73,7 +73,7 @@ class WandB(Hook):
         self._sent: dict[RunDir, Any] = {}
 
     def on_start(self, run: RunDir) -> None:
-        """Begins the record, or resumes it."""
+        """Begins or resumes the W&B run."""
         file = run.path / "wandb-id.txt"
         if not file.exists():
             file.write_text(uuid.uuid4().hex[:12])
@@ -91,16 +91,16 @@ class WandB(Hook):
             raise ConfigError(f"Weights & Biases: {e} (WANDB_MODE=offline keeps everything in the run)") from e
 
     def on_update(self, run: RunDir, row: dict[str, float]) -> None:
-        """A point on every curve."""
+        """Adds a point to every curve."""
         steps = int(row["steps"])
         self._sent[run].log({f"train/{name}": value for name, value in _finite(row).items()}, step=steps)
 
     def on_evaluation(self, run: RunDir, name: str, steps: int, result: Evaluation) -> None:
-        """A point on the evaluation's curves."""
+        """Adds a point to the evaluation's curves."""
         self._sent[run].log(_curves(result), step=steps)
 
     def on_end(self, run: RunDir) -> None:
-        """Ends the record."""
+        """Ends the W&B run."""
         self._sent.pop(run).finish()
 
 
@@ -115,14 +115,14 @@ _REGISTRY: Registry[NamedHook] = Registry("logger")
 
 
 def register_hook(name: str, make: Callable[[], Hook]) -> None:
-    """Makes a hook known by name: `pixelbrax train --loggers NAME`, `loggers` in TOML files.
+    """Registers a hook under a name: `pixelbrax train --loggers NAME`, `loggers` in TOML files.
 
     Args:
       name: its name.
-      make: makes one, such as its class; called once for each training.
+      make: makes the hook, such as its class; called once per training.
 
     Raises:
-      ConfigError: another has that name.
+      ConfigError: the name is taken.
     """
     _REGISTRY.add(NamedHook(name, make))
 
@@ -141,7 +141,7 @@ register_hook("wandb", WandB)
 
 
 def _curves(result: Evaluation) -> dict[str, float]:
-    """An evaluation's numbers, and those under held-out distractors, by curve."""
+    """Statistics of an evaluation, and of that under held-out distractors, by curve."""
     kinds = {"evaluation": result} | ({"held_out": result.held_out} if result.held_out else {})
     return {f"{kind}/{key}": value for kind, each in kinds.items() for key, value in each.as_dict().items()}
 

@@ -1,4 +1,4 @@
-"""Notices a program that waits for something that never comes."""
+"""Detects a process that hangs."""
 
 import contextlib
 import threading
@@ -14,13 +14,13 @@ _BUSY_SHARE = 0.05  # of one processor: less is idle
 def idle_watch(
     what: str, say: Callable[[str], None], seconds: float = IDLE_SECONDS, tick: float = _TICK
 ) -> Iterator[None]:
-    """Says once if this process uses no processor time for so long.
+    """Reports once if this process uses no processor time for `seconds`.
 
     Args:
       what: what is under way, such as "compiling the first reset".
-      say: called with the message, from a thread of its own.
-      seconds: without processor time until then.
-      tick: seconds between two looks.
+      say: called with the message, from a separate thread.
+      seconds: how long the process must be idle.
+      tick: seconds between two checks.
     """
     wall, cpu = time.perf_counter(), time.process_time()
     active = wall
@@ -35,7 +35,7 @@ def idle_watch(
             return True
         say(
             f"{what}: no progress, the processor has been idle for {now - active:.0f} s. This process waits "
-            "for another one or for itself; Ctrl-C (twice, if need be) stops it, `py-spy dump` shows where"
+            "for another process or is deadlocked; Ctrl-C (twice, if needed) stops it, `py-spy dump` shows where"
         )
         return False
 
@@ -45,7 +45,7 @@ def idle_watch(
 
 @contextlib.contextmanager
 def ticking(seconds: float, tick: Callable[[], bool]) -> Iterator[None]:
-    """Calls `tick` every so many seconds while it returns True, from a thread of its own: the main one may be busy."""
+    """Calls `tick` every `seconds` while it returns True, from a separate thread: the main thread may be busy."""
     done = threading.Event()
 
     def run() -> None:

@@ -1,8 +1,8 @@
-"""Connections between processes that train together, by the standard library alone.
+"""Connections between processes that train together, with the standard library only.
 
-The processes meet, compare facts and learn of each other's end at once. JAX's own connections abort the process when
-something is wrong, so this one stands before they are made and for as long as they last: process 0 in the middle, one
-TCP connection to each of the others, messages of one line of JSON.
+Over them the processes compare facts, and learn at once when one of them ends. JAX's own connections abort the process
+when something is wrong, so these are made first and last as long: one TCP connection from process 0 to each of the
+others. Each message is one line of JSON.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ class Channel:
     """A TCP connection that carries messages."""
 
     def __init__(self, connection: socket.socket):
-        """Takes over a connection; it closes with the channel."""
+        """Takes ownership of a connection, which closes with the channel."""
         self.socket = connection
         self.unread: list[Message] = []
         self._sending = threading.Lock()
@@ -52,7 +52,7 @@ class Channel:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _SILENT)
 
     def send(self, message: Message) -> None:
-        """Sends a message, or nothing if the other side is gone: whoever reads finds that out."""
+        """Sends a message; does nothing if the other side is gone, which the reader notices."""
         with self._sending, contextlib.suppress(OSError):
             self.socket.sendall(json.dumps(message).encode() + b"\n")
 
@@ -68,7 +68,7 @@ class Channel:
         try:
             messages = [json.loads(line) for line in lines]
         except ValueError:
-            return None  # this is no process of ours
+            return None  # not one of our processes
         return messages if all(isinstance(message, dict) for message in messages) else None
 
     def close(self) -> None:
@@ -77,13 +77,13 @@ class Channel:
 
 
 class Link:
-    """What connects this process to the others: all of them if this is process 0, process 0 otherwise."""
+    """Connects process 0 to all others, and any other process to process 0."""
 
     def __init__(self, process_id: int, channels: Mapping[int, Channel], on_end: Callable[[End], None]):
-        """Watches the connections from a thread of its own.
+        """Watches the connections from a separate thread.
 
         Args:
-          process_id: of this process.
+          process_id: number of this process.
           channels: to the other processes, by their numbers.
           on_end: ends this process, whatever its main thread is doing; called from that thread.
         """
@@ -102,7 +102,7 @@ class Link:
 
     @property
     def left(self) -> bool:
-        """Whether this process has ended its part, in whatever way."""
+        """Whether this process has left, for whatever reason."""
         return self._left.is_set()
 
     def agree(self, facts: Mapping[str, Any], timeout: float) -> None:
@@ -127,7 +127,7 @@ class Link:
         self._tell({"agreed": True})
 
     def give(self, value: Any, timeout: float) -> Any:
-        """A value of process 0, in every process.
+        """Sends a value from process 0 to every process, and returns it.
 
         Raises:
           ConfigError: a process has ended or does not answer.
@@ -138,10 +138,10 @@ class Link:
         return value
 
     def leave(self, end: End | None) -> bool:
-        """This process ends its part by itself; if not at the regular end, it sends the others the reason.
+        """Leaves the others: at the regular end with None; otherwise it sends them the reason.
 
         Returns:
-          Whether it may: False if the end of another process is ending this one already.
+          Whether it may: False if the end of another process is already ending this one.
         """
         if not self._own("main"):
             return False
@@ -151,14 +151,14 @@ class Link:
         return True
 
     def force(self, end: End) -> None:
-        """Ends this process now, from whatever thread, unless it is ending already; it sends the others the reason."""
+        """Ends this process now, from any thread, unless it is already ending; sends the others the reason."""
         if self._own("watch") and not self.left:
             self._left.set()
             self._tell({"end": end.reason, "code": end.code})
             self._on_end(end)
 
     def wait_for_end(self, timeout: float) -> End | None:
-        """The end of another process, if it comes within so many seconds."""
+        """The end of another process, or None if none ends within `timeout` seconds."""
         self._ended.wait(timeout)
         return self.end
 
@@ -178,7 +178,7 @@ class Link:
             return self._owner == thread
 
     def _receive(self, kind: str, count: int, timeout: float) -> dict[int, Message]:
-        """A message of a kind from each of so many processes."""
+        """One message of a kind from each of `count` processes."""
         found: dict[int, Message] = {}
         deadline = time.monotonic() + timeout
         while len(found) < count:
@@ -201,7 +201,7 @@ class Link:
                 channel.send(message)
 
     def _watch(self) -> None:
-        """Reads what the other processes say until each has closed its connection."""
+        """Reads messages until every other process has closed its connection."""
         with selectors.DefaultSelector() as selector:
             for process, channel in self._channels.items():
                 selector.register(channel.socket, selectors.EVENT_READ, process)
@@ -228,7 +228,7 @@ class Link:
             self._answers.put((process, message))
 
     def _finish(self, process: int, end: End) -> None:
-        """Another process has ended before its time, and so must this one."""
+        """Another process has ended early, so this one must end too."""
         if self.left or self.end is not None:
             return
         if self.process_id == 0:
@@ -239,7 +239,7 @@ class Link:
         threading.Thread(target=self._force, args=(end,), name="pixelbrax end", daemon=True).start()
 
     def _force(self, end: End) -> None:
-        """Ends this process if its main thread has not done so after a while: it may wait in a program for ever."""
+        """Ends this process if its main thread has not done so after a while: it may wait in a program forever."""
         if not self._left.wait(_GRACE) and self._own("watch"):
             self._left.set()
             self._on_end(end)

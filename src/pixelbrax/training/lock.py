@@ -1,7 +1,8 @@
-"""One trainer at a time in a run's directory, by a lock that ends with its process however that ends.
+"""One trainer at a time in a run's directory, by a lock that is released however its process ends.
 
-The lock is the operating system's (`flock`), on a file in the directory that stays there. Over NFS it holds between
-machines too; some other shared file systems have none, which is said. What the file holds is only for the message.
+The lock is the operating system's (`flock`), on a file that stays in the directory. Over NFS it also holds between
+machines; if a file system has no locks, a message says so. The file says who holds the lock, for
+messages, and for a refusal where there are no locks.
 """
 
 import contextlib
@@ -28,10 +29,10 @@ _held: dict[str, tuple[int, int]] = {}  # folders that this process holds: by wh
 
 @contextlib.contextmanager
 def locked(folders: Sequence[Path], note: Callable[[str], None] = lambda text: None) -> Iterator[None]:
-    """While nobody else trains in these folders. A thread may take the same ones again.
+    """Locks folders, so that nobody else trains in them. A thread may lock the same folders again.
 
     Args:
-      folders: those of runs; they exist.
+      folders: folders of runs, which must exist.
       note: called with a message if the file system has no locks.
 
     Raises:
@@ -73,7 +74,7 @@ def _locked(folder: Path, note: Callable[[str], None]) -> Iterator[None]:
 
 
 def _opened(folder: Path) -> int:
-    """The lock's file; of many at once, as many as the system lets this process have."""
+    """Opens the lock's file; if this process has too many files open, raises its limit to the system's."""
     for again in (True, False):
         try:
             return os.open(folder / _FILE, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
@@ -103,13 +104,13 @@ def _take(descriptor: int, folder: Path, note: Callable[[str], None]) -> None:
             raise _refusal(folder, _holder(folder)) from None
         _without_locks(folder, note)
     facts = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S %z")}
-    with contextlib.suppress(OSError):  # a full disk; the lock holds all the same
+    with contextlib.suppress(OSError):  # a full disk; the lock holds anyway
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps(facts).encode(), 0)
 
 
 def _without_locks(folder: Path, note: Callable[[str], None]) -> None:
-    """Where the file system has no locks, what the file says must do: a holder on this machine is alive or not."""
+    """Without file locks, the file's contents must suffice: a holder on this machine is alive or not."""
     holder = _holder(folder)
     if holder.get("host") == socket.gethostname() and _is_alive(holder.get("pid")):
         raise _refusal(folder, holder)
@@ -118,7 +119,7 @@ def _without_locks(folder: Path, note: Callable[[str], None]) -> None:
 
 
 def _holder(folder: Path) -> dict[str, object]:
-    """What the lock's file says of who holds it; nothing if it cannot be read."""
+    """The holder named in the lock's file; empty if it cannot be read."""
     try:
         facts = json.loads((folder / _FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Several processes, perhaps of several machines, that train together."""
+"""Several processes, perhaps on several machines, that train together."""
 
 import atexit
 import contextlib
@@ -31,9 +31,9 @@ from pixelbrax.training.software import versions
 from pixelbrax.training.tunnel import Tunnel
 
 _ANSWER_SECONDS = 50.0  # in which a process answers another that waits for it
-_VERDICT_SECONDS = 5.0  # in which the end of a process is known after a program has failed for it
+_VERDICT_SECONDS = 5.0  # to learn which process ended, after a program failed because of it
 _DAY = 24 * 60 * 60
-# JAX's settings that change numbers or programs.
+# JAX's settings that change results or programs.
 _JAX_SETTINGS = (
     "jax_enable_x64",
     "jax_default_matmul_precision",
@@ -52,7 +52,7 @@ class Processes:
     num_processes: int = 1
     process_id: int = 0
     join_timeout: float = 45.0
-    """Seconds within which all must have come."""
+    """Seconds within which all must have joined."""
     quiet: bool = False
     """Process 0 does not say that it waits."""
 
@@ -60,13 +60,13 @@ class Processes:
         """Checks the description.
 
         Raises:
-          ConfigError: it is not one of several processes, nor of one alone.
+          ConfigError: it describes neither one process nor several.
         """
         check_count("num_processes", self.num_processes)
         check_number("join_timeout", self.join_timeout, most=_DAY, above=0)
         if not 0 <= self.process_id < self.num_processes:
             raise ConfigError(
-                f"process_id is {self.process_id}, of {self.num_processes}: it must be one of 0 to num_processes - 1"
+                f"process_id is {self.process_id} of {self.num_processes} processes: it must be 0 to num_processes - 1"
             )
         if bool(self.coordinator) != (self.num_processes > 1):
             raise ConfigError(
@@ -92,18 +92,18 @@ _group = _Group()
 
 @contextlib.contextmanager
 def joined(processes: Processes, facts: Callable[[], Mapping[str, Any]], command: str = "train") -> Iterator[None]:
-    """While this process is one of several; of one alone nothing changes.
+    """Connects this process with the others that train together; does nothing for a single process.
 
-    The end of one process before the regular one ends all: each says why in one line and exits with the same code (2
-    after a loss), also while its main thread waits in a program for a process that is gone. Checkpoints are whole then.
+    If one process ends early, all end: each prints the reason in one line and exits with the same code (2 after a
+    loss), even if its main thread waits in a program for a process that is gone. Checkpoints stay intact.
 
     Args:
-      processes: which there are.
-      facts: gives what must be the same in all, by name; it may raise ConfigError, which is sent to the others.
+      processes: the processes, and which of them this is.
+      facts: returns what must be the same in all, by name; a ConfigError that it raises is sent to the others.
       command: of `pixelbrax`, for messages.
 
     Raises:
-      ConfigError: the processes are not described, do not find each other, or differ.
+      ConfigError: the description is invalid, or the processes do not find each other or differ.
     """
     processes.validate()
     if processes.num_processes == 1:
@@ -120,7 +120,7 @@ def _among_others(processes: Processes, facts: Callable[[], Mapping[str, Any]], 
         waiting = f"process 0 of {processes.num_processes} waits at {processes.coordinator} for the others"
         Progress(quiet=processes.quiet).say(f"{waiting}, at most {processes.join_timeout:g} s ...")
     else:
-        logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax warns at each checkpoint of any process but 0
+        logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax warns at each checkpoint except in process 0
     link = meet(
         processes.coordinator, processes.num_processes, processes.process_id, processes.join_timeout, _say_and_exit
     )
@@ -137,24 +137,24 @@ def _among_others(processes: Processes, facts: Callable[[], Mapping[str, Any]], 
         link.close()
         _group.link = None
         if jax.distributed.is_initialized():
-            # Python's own end would wait for the others in JAX's, for minutes, and then abort.
+            # At a regular exit, JAX would wait minutes for the others and then abort.
             atexit.register(_flush_and_exit, _group.code)
 
 
 def stop_others() -> None:
-    """This process is stopped (Ctrl-C) where the others do not look for it: they stop too, and nobody waits."""
+    """Stops the other processes after a Ctrl-C in this one at a point where they do not check for it."""
     if _group.link:
         _leave(_group.link, KeyboardInterrupt())
 
 
 def to_go_on(how: str) -> None:
-    """What to add from now on if the end of another process ends this one: how to go on."""
+    """Sets how to resume, for the message that this process prints if the end of another ends it."""
     _group.remedy = how
 
 
 @contextlib.contextmanager
 def removed_if_lost(folder: Path) -> Iterator[None]:
-    """Removes a folder also if another process ends meanwhile and this one can only exit."""
+    """Removes a folder if the end of another process meanwhile forces this one to exit."""
     _group.folders.append(folder)
     try:
         yield
@@ -164,7 +164,7 @@ def removed_if_lost(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def own_folder(path: Path) -> Iterator[Path]:
-    """Where this process writes a run: the first in `path`, the others, which work along, where nobody looks."""
+    """Where this process writes a run: `path` in the first process, a temporary folder in the others."""
     if jax.process_index() == 0:
         yield path
         return
@@ -173,12 +173,12 @@ def own_folder(path: Path) -> Iterator[Path]:
 
 
 def own_progress(quiet: bool = False) -> Progress:
-    """The first process speaks for all."""
+    """Progress that only the first process prints."""
     return Progress(Console(highlight=False, quiet=jax.process_index() > 0), quiet)
 
 
 def settings_of(configs: Mapping[str, TrainConfig]) -> dict[str, Any]:
-    """All settings of agents, by names for people; of agents after the first what is not as in the first."""
+    """All settings of the first agent, and those of the others that differ from it, by names for people."""
     first, *others = configs
     plain = {name: _flat(config) for name, config in configs.items()}
     facts: dict[str, Any] = {"agents": ", ".join(configs) if others else 1, **plain[first]}
@@ -198,7 +198,7 @@ def agree_on(name: str, value: Callable[[], object]) -> None:
 
 
 def clips_of(distractor: object) -> str:
-    """Checksum of the images that a distractor keeps: folders of one name may hold other videos elsewhere."""
+    """Checksum of a distractor's images: a folder of the same name may hold other videos on another machine."""
     total = hashlib.sha256()
 
     def add(part: object) -> None:
@@ -216,7 +216,7 @@ def clips_of(distractor: object) -> str:
 
 
 def checkpoints_of(runs: Sequence[RunDir]) -> dict[str, str]:
-    """Checkpoints of runs, each as the checksum of its files: copies on several machines may be of different age."""
+    """Checkpoints of runs, each as the checksum of its files: copies on several machines may differ in age."""
     facts = {}
     for run in runs:
         steps = [p for p in run.checkpoint_dir.glob("*") if p.name.isdecimal()]
@@ -246,7 +246,7 @@ def _software() -> dict[str, str]:
 
 
 def _checksum(folder: Path) -> str:
-    """Of the names and bytes of all files, short; what Python compiles is left out."""
+    """Short checksum of the names and bytes of all files, without Python's compiled ones."""
     total = hashlib.sha256()
     for file in sorted(folder.rglob("*")):
         if file.is_file() and "__pycache__" not in file.parts:
@@ -257,7 +257,7 @@ def _checksum(folder: Path) -> str:
 
 
 def _connect_jax(link: Link, processes: Processes) -> None:
-    """JAX's own connections, and its devices."""
+    """Makes JAX's own connections, and initializes its devices."""
     assert processes.coordinator is not None
     host, _ = parse_address(processes.coordinator)
     with contextlib.ExitStack() as stack:
@@ -281,10 +281,10 @@ def _connect_jax(link: Link, processes: Processes) -> None:
                 address,
                 processes.num_processes,
                 processes.process_id,
-                initialization_timeout=int(processes.join_timeout) + 60,  # past its own it aborts
-                shutdown_timeout_seconds=_DAY,  # the others may be busy; if they are gone, the link tells
+                initialization_timeout=int(processes.join_timeout) + 60,  # JAX aborts after its own
+                shutdown_timeout_seconds=_DAY,  # the others may be busy; if they are gone, the link notices
             )
-            device = jax.devices()[0]  # makes them, for which the processes need each other
+            device = jax.devices()[0]  # initializes them, which needs all processes
         except (RuntimeError, ValueError) as e:
             end = link.wait_for_end(_VERDICT_SECONDS)
             raise ConfigError(end.reason if end else f"JAX cannot connect the processes: {_first_line(e)}") from e
@@ -296,7 +296,7 @@ def _connect_jax(link: Link, processes: Processes) -> None:
 
 @contextlib.contextmanager
 def _reserved_port() -> Iterator[int]:
-    """A free port that nobody else is given before JAX's coordinator has it (which on a busy one crashes)."""
+    """A free port, reserved until JAX's coordinator has it: on a busy port the coordinator crashes."""
     both = socket.has_dualstack_ipv6()
     with socket.socket(socket.AF_INET6 if both else socket.AF_INET) as holder:
         if both:
@@ -313,19 +313,19 @@ def _reserved_port() -> Iterator[int]:
 
 @contextlib.contextmanager
 def _departure(link: Link) -> Iterator[None]:
-    """Turns an exception into the end of all processes, or into the end of another that has caused it."""
+    """Turns an exception into the end of all processes, for the reason of the process that caused it."""
     me = f"process {link.process_id}"
     try:
         yield
     except BaseException as e:
         own = isinstance(e, ConfigError | TrainingError | KeyboardInterrupt | OSError)
-        # A collective fails at once when a process is gone, and before it is known why.
+        # A collective fails as soon as a process is gone, before the reason is known.
         other = None if own else link.wait_for_end(_VERDICT_SECONDS)
         if other and link.leave(other):
             _say_and_exit(other)
         _leave(link, e)
         if re.search("gloo|nccl|rccl", str(e), re.IGNORECASE):
-            raise ConfigError(f"{me} has lost touch with the others: {_first_line(e)}") from e
+            raise ConfigError(f"{me} lost its connection to the others: {_first_line(e)}") from e
         raise
 
 
@@ -348,7 +348,7 @@ def _end(me: str, error: BaseException) -> End:
 
 
 def _say_and_exit(end: End) -> None:
-    """Ends this process at once; its main thread may wait for ever in a program that needs the others."""
+    """Ends this process at once; its main thread may wait forever in a program that needs the others."""
     for folder in list(_group.folders):
         shutil.rmtree(folder, ignore_errors=True)
     what = "" if end.code == 130 else "error: "

@@ -1,4 +1,4 @@
-"""What a person sees while a run is under way."""
+"""Progress messages for people."""
 
 import contextlib
 import time
@@ -8,24 +8,24 @@ from rich.console import Console
 
 from pixelbrax.training.idle import idle_watch, ticking
 
-_LINE_SECONDS = 10.0  # between two lines where the output is no terminal
+_LINE_SECONDS = 10.0  # between two lines where the output is not a terminal
 
 
 class Progress:
     """One live line on a terminal; a line every few seconds elsewhere (files, CI)."""
 
     def __init__(self, console: Console | None = None, quiet: bool = False):
-        """Writes to `console`, by default standard output; if quiet, only what is said `always`."""
+        """Writes to `console`, by default standard output; if quiet, only the lines with `always`."""
         self.console = console or Console(highlight=False)
         self.quiet = quiet
         self._last_line = 0.0
 
     def say(self, text: str, always: bool = False) -> None:
-        """A lasting line.
+        """Prints a line that stays.
 
         Args:
           text: the line.
-          always: also if quiet: results, and what went wrong.
+          always: print it even if quiet, as for results and errors.
         """
         if always or not self.quiet:
             self.console.print(text, markup=False, soft_wrap=True)
@@ -46,7 +46,7 @@ class Progress:
         self.say(f"{what}: {time.perf_counter() - start:.1f} s")
 
     def training(self, line: str, last: bool) -> None:
-        """Shows how far training is; the last line lasts."""
+        """Shows the progress of training; the last line stays."""
         if self.quiet:
             return
         if self.console.is_terminal:
@@ -58,7 +58,7 @@ class Progress:
 
     @contextlib.contextmanager
     def _ticking(self, text: Callable[[], str]) -> Iterator[None]:
-        """Refreshes a status line from a thread of its own: the main one is inside the compiler."""
+        """Refreshes a status line from a separate thread: the main thread is inside the compiler."""
         if not self.console.is_terminal:
             yield
             return

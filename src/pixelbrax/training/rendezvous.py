@@ -39,11 +39,11 @@ def meet(coordinator: str, num_processes: int, process_id: int, timeout: float, 
       coordinator: HOST:PORT at which process 0 listens and the others find it.
       num_processes: how many there are, at least 2.
       process_id: which this is, from 0.
-      timeout: seconds within which all must have come.
+      timeout: seconds within which all must have joined.
       on_end: see `Link`.
 
     Raises:
-      ConfigError: the address cannot be used or is in use; a process does not come, or ends; two do not fit together.
+      ConfigError: the address cannot be used or is in use; a process does not join, or ends; two disagree.
     """
     host, port = parse_address(coordinator)
     if process_id:
@@ -64,13 +64,13 @@ def meet(coordinator: str, num_processes: int, process_id: int, timeout: float, 
 
 
 class _Meeting:
-    """Those who have come to process 0 so far."""
+    """The processes that have joined process 0 so far."""
 
     def __init__(self, server: socket.socket, num_processes: int):
         self.channels: dict[int, Channel] = {}
         self._server = server
         self._count = num_processes
-        self._strangers: set[Channel] = set()  # who have said nothing yet
+        self._strangers: set[Channel] = set()  # connections that have sent nothing yet
 
     def tell(self, message: dict) -> None:
         for channel in self.channels.values():
@@ -91,8 +91,8 @@ class _Meeting:
                     missing = sorted(set(range(1, self._count)) - set(self.channels))
                     who = f"process {missing[0]}" if len(missing) == 1 else f"{len(missing)} processes, {missing},"
                     return (
-                        f"{who} of {self._count} did not come to {coordinator} within {timeout:g} s: start all with "
-                        "the same flags except --process-id; --join-timeout gives them longer"
+                        f"{who} of {self._count} did not connect to {coordinator} within {timeout:g} s: start all with "
+                        "the same flags except --process-id; --join-timeout gives them more time"
                     )
                 for key, _ in selector.select(min(left, 1.0)):
                     if key.fileobj is self._server:
@@ -109,11 +109,11 @@ class _Meeting:
         return ""
 
     def _hear(self, channel: Channel, selector: selectors.BaseSelector) -> str:
-        """What somebody says, or that they go; returns what is wrong, or nothing."""
+        """Handles messages or the end of a connection; returns what is wrong, or nothing."""
         known = {other: process for process, other in self.channels.items()}
         messages = channel.read()
         if channel in known and messages is None:
-            return f"process {known[channel]} ended before all had come"
+            return f"process {known[channel]} ended before all had joined"
         if channel in known or messages == []:
             return ""
         hello = messages[0] if messages else {}
@@ -142,14 +142,14 @@ class _Meeting:
 
 @contextlib.contextmanager
 def _listen(port: int) -> Iterator[socket.socket]:
-    """Process 0's end of the address, on all of its interfaces."""
+    """The server of process 0, on all of its interfaces."""
     both = socket.has_dualstack_ipv6()
     try:
         family = socket.AF_INET6 if both else socket.AF_INET
         server = socket.create_server(("", port), family=family, dualstack_ipv6=both, backlog=128)
     except OSError as e:
         raise ConfigError(
-            f"process 0 cannot listen at port {port}: {os.strerror(e.errno or 0)}; end what uses it, perhaps an "
+            f"process 0 cannot listen on port {port}: {os.strerror(e.errno or 0)}; end what uses it, perhaps an "
             "earlier run, or give all processes another port in --coordinator"
         ) from e
     with server:
@@ -157,7 +157,7 @@ def _listen(port: int) -> Iterator[socket.socket]:
 
 
 def _join(host: str, port: int, num_processes: int, process_id: int, timeout: float) -> Channel:
-    """Process 0, once it has let everybody in."""
+    """The channel to process 0, once all processes have joined."""
     deadline = time.monotonic() + timeout
     problem = ""
     while (left := deadline - time.monotonic()) > 0:
@@ -174,16 +174,16 @@ def _join(host: str, port: int, num_processes: int, process_id: int, timeout: fl
                     if _admitted(channel):
                         otherwise.pop_all()
                         return channel
-            problem = "whatever answers there is no process 0 of pixelbrax"
+            problem = "what answers there is not process 0 of pixelbrax"
         time.sleep(min(_RETRY_SECONDS, max(left, 0.0)))
     raise ConfigError(
         f"process {process_id} did not reach process 0 at {host}:{port} within {timeout:g} s ({problem}): start all "
-        "with the same flags except --process-id; --join-timeout gives them longer"
+        "with the same flags except --process-id; --join-timeout gives them more time"
     )
 
 
 def _admitted(channel: Channel) -> bool:
-    """Waits until process 0 has heard this process, and then for as long as it waits for others.
+    """Waits until process 0 has heard this process, and then until all have joined.
 
     Raises:
       ConfigError: process 0 says what is wrong, or ends.
@@ -202,5 +202,5 @@ def _admitted(channel: Channel) -> bool:
                 channel.socket.settimeout(None)
         if messages is None:
             if heard:
-                raise ConfigError("process 0 ended before all had come")
+                raise ConfigError("process 0 ended before all had joined")
             return False

@@ -31,17 +31,17 @@ class RunDir:
 
     @property
     def metrics_file(self) -> Path:
-        """One row a log interval."""
+        """One row per log interval."""
         return self.path / "metrics.csv"
 
     @property
     def evaluation_file(self) -> Path:
-        """Returns of the untrained policy, the trained one, and those on the way."""
+        """Returns of the untrained policy, the trained one, and those evaluated during training."""
         return self.path / "evaluation.json"
 
     @property
     def gaps_file(self) -> Path:
-        """Returns under looks never seen; its numbers are beside it, as .json."""
+        """Returns under held-out distractors; the .json beside it has the numbers."""
         return self.path / "generalization.png"
 
     @property
@@ -51,7 +51,7 @@ class RunDir:
 
     @property
     def video_file(self) -> Path:
-        """The trained policy at work."""
+        """Video of the trained policy."""
         return self.path / "video.mp4"
 
     @property
@@ -74,11 +74,11 @@ class RunDir:
         return self._failure_file.read_text(errors="replace") if self._failure_file.exists() else ""
 
     def fail(self, why: str) -> None:
-        """Notes that training broke down."""
+        """Records that training broke down."""
         replace_text(self._failure_file, why)
 
     def forget_failure(self) -> None:
-        """To try again from the last checkpoint."""
+        """Removes that record, to try again from the last checkpoint."""
         self._failure_file.unlink(missing_ok=True)
 
     @property
@@ -92,7 +92,7 @@ class RunDir:
 
         Raises:
           ConfigError: the directory exists or cannot be made.
-          OSError: its file cannot be written; the directory is gone again.
+          OSError: its file cannot be written; the directory is removed again.
         """
         make_folder(path)
         run = cls(path)
@@ -130,10 +130,10 @@ class RunDir:
         append_row(self.metrics_file, row)
 
     def read_metrics(self) -> list[dict[str, float]]:
-        """All rows of metrics.csv; a row that is being written is none yet.
+        """All rows of metrics.csv; a row that is still being written is skipped.
 
         Raises:
-          ConfigError: the file is damaged; the message has the line.
+          ConfigError: the file is damaged; the message names the line.
         """
         return read_rows(self.metrics_file)
 
@@ -163,7 +163,7 @@ class RunDir:
         replace_text(self.evaluation_file, json.dumps(results, indent=2) + "\n")
 
     def read_evaluations(self) -> dict[str, dict[str, Any]]:
-        """All evaluations by name; what is under `HELD_OUT` in one was evaluated under `eval_distractors`.
+        """All evaluations by name; `HELD_OUT` in each holds the results under `eval_distractors`, if any.
 
         Raises:
           ConfigError: the file is damaged.

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as requests to stop at the next chance."""
+"""Ctrl-C and SIGTERM as requests to stop at the next opportunity."""
 
 import signal
 import threading
@@ -25,9 +25,9 @@ def last_stop() -> int:
 
 @contextmanager
 def stop_requests() -> Iterator[StopRequest]:
-    """Turns the first Ctrl-C or SIGTERM into a request to stop at the next chance; a second one acts at once.
+    """Turns the first Ctrl-C or SIGTERM into a request to stop at the next opportunity; a second one acts at once.
 
-    In another thread than the main one, nothing changes.
+    Outside the main thread it does nothing.
     """
     global _last_stop
     request = StopRequest()
@@ -55,9 +55,9 @@ def stop_requests() -> Iterator[StopRequest]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt also while JAX's callback of the garbage collector runs.
+    """Makes Ctrl-C raise KeyboardInterrupt even while JAX's garbage-collector callback runs.
 
-    Python ignores exceptions there, and while a program is traced that is where the signal often arrives.
+    Python ignores exceptions in that callback, and during tracing the signal often arrives there.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""Where and how a result was made."""
+"""Provenance: where and how a result was made."""
 
 import os
 import platform
@@ -14,10 +14,10 @@ _PACKAGES = ("jax", "jaxlib", "brax", "mujoco", "mujoco-mjx", "flax", "optax", "
 
 
 def provenance(command: str = "") -> dict[str, str]:
-    """Versions, device, machine, commit, and the command line; what is not known is left out.
+    """Versions, device, machine, commit, and the command line; unknown facts are left out.
 
     Args:
-      command: what was typed, if anything was.
+      command: the command line or call, if there was one.
     """
     device = jax.devices()[0]
     facts = {
@@ -31,6 +31,6 @@ def provenance(command: str = "") -> dict[str, str]:
 
 
 def versions() -> dict[str, str]:
-    """Of this package, of Python, and of what training uses."""
+    """Versions of this package, of Python, and of the packages that training uses."""
     packages = {package: metadata.version(package) for package in _PACKAGES}
     return {"pixelbrax": pixelbrax.__version__, "python": platform.python_version(), **packages}

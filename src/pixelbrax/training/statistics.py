@@ -1,4 +1,4 @@
-"""Numbers that a few runs or episodes can bear: Agarwal et al. 2021 (arXiv 2108.13264)."""
+"""Statistics for few runs or episodes: Agarwal et al. 2021 (arXiv 2108.13264)."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ Statistic = Callable[[Float[np.ndarray, "*batch score"]], Float[np.ndarray, "*ba
 
 
 def iqm(scores: Float[np.ndarray, "*batch score"]) -> Float[np.ndarray, "*batch"]:
-    """Interquartile mean: of the scores without the lowest and the highest quarter (rounded down) of them."""
+    """Interquartile mean: the mean of the scores without their lowest and highest quarter (rounded down)."""
     cut = scores.shape[-1] // 4
     return np.sort(scores, axis=-1)[..., cut : scores.shape[-1] - cut].mean(-1)
 
@@ -19,7 +19,7 @@ def iqm(scores: Float[np.ndarray, "*batch score"]) -> Float[np.ndarray, "*batch"
 def bootstrap(
     scores: Float[np.ndarray, " score"], statistic: Statistic, seed: int = 0
 ) -> Float[np.ndarray, " resample"]:
-    """The statistic of 2,000 resamples of the scores, drawn with replacement."""
+    """The statistic of 2,000 resamples of the scores, sampled with replacement."""
     rng = np.random.default_rng(seed)
     return statistic(rng.choice(scores, (_RESAMPLES, len(scores))))
 

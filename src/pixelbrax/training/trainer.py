@@ -1,6 +1,6 @@
-"""Training: agents that learn side by side in one program; one alone is a trainer of one.
+"""Training: one or several agents that learn side by side in one program.
 
-Compiled chunks of updates; between them metrics, hooks, checkpoints, evaluations and a look at the signals.
+Compiled intervals of updates; between them metrics, hooks, checkpoints, evaluations and a check for signals.
 """
 
 import itertools
@@ -32,10 +32,10 @@ from pixelbrax.training.signals import stop_requests
 from pixelbrax.training.training_run import TRAINING_STREAM, TrainingRun
 
 MAX_AGENTS = 4096
-"""Agents in one trainer at most: each is a run of its own, with its files."""
+"""Limit on the agents of one trainer: each writes its own run."""
 
-# Agents side by side share the number of updates; else PPG's `cond` on it would become a select, and every update would
-# go through the auxiliary phase.
+# Agents side by side share the number of updates; otherwise PPG's `cond` on it would become a select, and every update
+# would compute the auxiliary phase.
 _AXES: Any = AgentState.prefix(0, num_updates=None)
 
 
@@ -54,14 +54,14 @@ class Trainer:
         Args:
           configs: settings of each agent; they differ in seeds and the algorithm's `SWEEPABLE` settings only.
           progress: where to show what is under way.
-          hooks: callbacks, besides the loggers that the settings name. Of several processes that train together, all
-            have the `ActingHook`s, which must act alike; the first has the others.
+          hooks: callbacks, besides the loggers that the settings name. If several processes train together, each calls
+            the `ActingHook`s, which must act alike; only the first calls the others.
           env: an environment to train in instead of the one that the settings describe.
 
         Raises:
           ConfigError: a setting cannot be used, or differs where it must not.
         """
-        self._began: list[tuple[Hook, RunDir]] = []  # and has not ended yet
+        self._began: list[tuple[Hook, RunDir]] = []  # pairs that have not ended yet
         hooks = [*map(make_hook, configs[0].loggers), *hooks]
         self._acting = ActingHooks([hook for hook in hooks if isinstance(hook, ActingHook)])
         first_process = jax.process_index() == 0
@@ -76,7 +76,7 @@ class Trainer:
         for config in configs[1:]:
             config.validate()
             if _common(config) != _common(configs[0]):
-                raise ConfigError(f"agents side by side may differ in seed, {', '.join(sweepable)}, and nothing else")
+                raise ConfigError(f"agents side by side may differ only in seed, {', '.join(sweepable)}")
         self._layout = Layout(self.config.num_devices, first.agent, len(configs))
         self._program: Any = None
         values = {name: [getattr(config.agent, name) for config in configs] for name in sweepable}
@@ -106,7 +106,7 @@ class Trainer:
                 training_run.save(run, self.one(state, index), self._acting.states(run))
 
     def restore(self, runs: Sequence[RunDir]) -> AgentState:
-        """The state at the last checkpoints that all runs have; hooks get back theirs.
+        """The state at the last checkpoint that all runs have; restores the hooks' states too.
 
         Raises:
           ConfigError: there is none that can be read, or it holds the state of a hook that is not given.
@@ -118,7 +118,7 @@ class Trainer:
             if None in last.values():
                 raise ConfigError(f"{runs[0].path} holds no checkpoint: the run was stopped before its first")
             where = ", ".join(f"{name} at {updates}" for name, updates in last.items())
-            raise ConfigError(f"the runs stand at different updates, {where}: resume each by itself")
+            raise ConfigError(f"the runs are at different updates, {where}: resume each by itself")
 
         def load(updates: int) -> list[AgentState]:
             return [t.restore(run, updates) for t, run in zip(self.training_runs, runs, strict=True)]
@@ -129,7 +129,7 @@ class Trainer:
         return self.all(states)
 
     def evaluate(self, runs: Sequence[RunDir], name: str, state: AgentState) -> None:
-        """The deterministic return of each agent, kept in its run; not again where that evaluation is written."""
+        """Evaluates each agent's deterministic policy and writes the result in its run, unless it is there already."""
         self._begin(runs)
         steps = int(state.num_updates) * self.config.agent.steps_per_update
         for index, (training_run, run) in enumerate(zip(self.training_runs, runs, strict=True)):
@@ -138,15 +138,15 @@ class Trainer:
                 self._tell(lambda hook, run=run, result=result: hook.on_evaluation(run, name, steps, result))
 
     def train(self, runs: Sequence[RunDir], state: AgentState) -> tuple[AgentState, bool]:
-        """Trains to the end, or until SIGINT or SIGTERM; writes checkpoints on the way and at the end.
+        """Trains to the end, or until SIGINT or SIGTERM; writes checkpoints meanwhile and at the end.
 
         Returns:
           The last state, and whether training is complete: all updates are done, or hooks have stopped it.
 
         Raises:
-          ConfigError: another process trains in one of the runs, or a hook did what it cannot do.
-          TrainingError: all agents have broken down. If that of one of several fails, its run says why, and the
-            others continue.
+          ConfigError: another process trains in one of the runs, or a hook made a change that is not allowed.
+          TrainingError: all agents have broken down. If only some break down, their runs say why, and the others
+            continue.
         """
         with locked([run.path for run in runs], lambda text: self.progress.say(text, always=True)):
             self._begin(runs)
@@ -204,7 +204,7 @@ class Trainer:
         return state, enough
 
     def end(self, runs: Sequence[RunDir]) -> None:
-        """Calls the hooks for the last time for these runs."""
+        """Calls the hooks' `on_end` for these runs."""
         ending = [pair for pair in self._began if pair[1] in runs]
         for pair in ending:
             self._began.remove(pair)
@@ -233,7 +233,7 @@ class Trainer:
         return lambda x: each(self._varied, x)
 
     def _compiled_interval(self, state: AgentState) -> Any:
-        """`_interval` of all agents; compiled when first asked for."""
+        """`_interval` of all agents; compiled on first use."""
         if self._program is None:
             with self.progress.busy("compiling the update"), self._layout.context:
                 each = self._of_each(self._interval, _AXES, (_AXES, 0, 0, 0))
@@ -267,7 +267,7 @@ class Trainer:
         """Adds a row to each run's metrics; returns the rows, None for runs that have broken down.
 
         Raises:
-          TrainingError: all have.
+          TrainingError: all have broken down.
         """
         metrics, episodes, finite = jax.tree.map(lambda x: np.asarray(x).reshape(len(runs), -1), tuple(results))
         rows: list[dict[str, float] | None] = [None] * len(runs)
@@ -307,12 +307,12 @@ class Trainer:
 
 
 def _mean_of_known(x: Float[Array, " update"]) -> Float[Array, ""]:
-    """The mean over the updates that have the metric, to the bit `x.mean()` if all have it; NaN if none has."""
+    """The mean over the updates that have the metric, bit for bit `x.mean()` if all have it; NaN if none has."""
     return jnp.where(jnp.any(jnp.isnan(x)), jnp.nanmean(x), jnp.mean(x))
 
 
 def _mean_row(rows: Sequence[dict[str, float] | None]) -> dict[str, float]:
-    """What the progress line shows of several agents: the mean return, the speed and divergence of all together."""
+    """Values for the progress line of several agents: the mean return, the total speed and divergence."""
     good = [row for row in rows if row is not None]
     returns = [row["return"] for row in good if math.isfinite(row["return"])]
     mean = sum(returns) / len(returns) if returns else math.nan
@@ -336,18 +336,18 @@ def _problem(state: AgentState, finite: Bool[np.ndarray, " leaf"], run: RunDir, 
 
 def _is_written(run: RunDir, name: str, steps: int) -> bool:
     """Whether a resumed run has that evaluation."""
-    # Of several processes only the first can know it, and all must do the same.
+    # Of several processes only the first can know, but all must do the same.
     return jax.process_count() == 1 and run.read_evaluations().get(name, {}).get("steps") == steps
 
 
 def _common(config: TrainConfig) -> TrainConfig:
-    """The same with defaults in place of what agents side by side may differ in."""
+    """The settings, with defaults for those in which agents side by side may differ."""
     agent = config.agent
     defaults: Any = {field.name: field.default for field in fields(agent) if field.name in agent.SWEEPABLE}
     return replace(config, seed=0, agent=replace(agent, **defaults))
 
 
 def _mapped(function: Any, *states: AgentState) -> AgentState:
-    """`jax.tree.map` of all fields but the number of updates, which is the first state's."""
+    """`jax.tree.map` of all fields except the number of updates, which is the first state's."""
     mapped = jax.tree.map(function, *(replace(state, num_updates=()) for state in states))
     return replace(mapped, num_updates=states[0].num_updates)

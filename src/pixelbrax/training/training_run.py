@@ -22,7 +22,7 @@ from pixelbrax.xla import check_single
 
 # Streams of random numbers of a run, all from its seed.
 TRAINING_STREAM, EVALUATION_STREAM = 0, 1
-_SIDE_BY_SIDE = 32  # episodes of an evaluation at least, if there are as many
+_SIDE_BY_SIDE = 32  # minimum batch size of an evaluation with so many episodes
 _HOOKS = "hooks"  # in the notes of a checkpoint
 
 
@@ -55,10 +55,10 @@ class TrainingRun:
         self._held_out: Evaluator | None = None
 
     def prepare(self) -> None:
-        """Makes ready what only training needs: evaluation under `eval_distractors`.
+        """Prepares what only training needs: evaluation under `eval_distractors`.
 
         Raises:
-          ConfigError: they cannot be used.
+          ConfigError: the distractors cannot be used.
         """
         if self.config.eval_distractors:
             self._held_out = self.evaluator(self.config.eval_episodes, self.config.eval_distractors)
@@ -78,22 +78,22 @@ class TrainingRun:
         if updates is None:
             return load_last(run.checkpoint_dir, lambda updates: self.restore(run, updates))
         like = jax.eval_shape(self.agent.init, jax.random.key(0))
-        # What is kept follows from the number of updates.
+        # The number of updates determines what a checkpoint keeps.
         kept = self.agent.to_checkpoint(replace(like, num_updates=np.int32(updates)))
         kept = replace(kept, num_updates=like.num_updates)
         return self.agent.from_checkpoint(load_checkpoint(run.checkpoint_dir, kept, updates))
 
     def save(self, run: RunDir, state: AgentState, hooks: Mapping[str, Any] | None = None) -> None:
-        """Writes a checkpoint of the state, and of what hooks remember, by their names."""
+        """Writes a checkpoint of the state and of the hooks' states, by name."""
         kept = self.agent.to_checkpoint(state)
         save_checkpoint(run.checkpoint_dir, int(state.num_updates), kept, {_HOOKS: dict(hooks or {})})
 
     def hook_states(self, run: RunDir, updates: int) -> dict[str, Any]:
-        """What hooks remembered at a checkpoint, by their names."""
+        """The hooks' states in a checkpoint, by name."""
         return load_notes(run.checkpoint_dir, updates).get(_HOOKS, {})
 
     def policy(self, variables: tuple[PyTree, PyTree], observation: Observation) -> ActionDistribution:
-        """Distribution of the actions for a batch of observations, by `AgentState.variables`."""
+        """Distribution of the actions for a batch of observations, given `AgentState.variables`."""
         return self.agent.policy(*variables, observation)
 
     def evaluator(
@@ -102,11 +102,11 @@ class TrainingRun:
         """An evaluator of this run's policies in its environment.
 
         Args:
-          num_episodes: episodes; as many side by side as in the run's own evaluations, so that the program is the same.
-          distractors: instead of those of training; None keeps those.
+          num_episodes: number of episodes; the batch size is that of the run's own evaluations: the same program.
+          distractors: replace those of training; None keeps those.
           deterministic: act with the policy's mode; otherwise with samples.
         """
-        # As many as the run trains in fit into memory, however many are asked for.
+        # A batch of `num_envs` fits into memory, however many episodes are requested.
         batch_size = min(self.config.eval_episodes, max(self.config.agent.num_envs, _SIDE_BY_SIDE))
         env, policy = self.env_under(distractors), self.policy
         return Evaluator(env, policy, num_episodes, deterministic, self.progress, batch_size)
@@ -155,5 +155,5 @@ class TrainingRun:
 
 
 def _best_of(state: AgentState) -> dict[str, PyTree]:
-    """What is kept of the best policy."""
+    """The part of a state that is kept for the best policy."""
     return {"params": state.params, "statistics": state.statistics}

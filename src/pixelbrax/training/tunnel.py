@@ -1,4 +1,4 @@
-"""A way to JAX's coordinator that stays open when the coordinator is gone."""
+"""A connection to JAX's coordinator that stays open when the coordinator is gone."""
 
 import asyncio
 import contextlib
@@ -12,13 +12,13 @@ class Tunnel:
     """A port of this machine that leads to JAX's coordinator in process 0.
 
     JAX aborts a process, with a stack of C++ frames, within milliseconds of losing its coordinator. Behind a tunnel it
-    does not see the loss: its connection is silent, and `Link` has the time to say what happened.
+    does not see the loss: its connection is silent, and `Link` has time to report what happened.
     """
 
     def __init__(self, host: str, port: int):
         """Listens at a free port until the process ends."""
         self._host, self._port = host, port
-        self._carried: list[object] = []  # what Python collects it closes
+        self._carried: list[object] = []  # Python closes what it collects
         self._server = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._server.getsockname()[1]}"
         threading.Thread(target=lambda: asyncio.run(self._serve()), name="pixelbrax tunnel", daemon=True).start()
@@ -38,7 +38,7 @@ class Tunnel:
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Carries bytes one way; what ends on one side is not ended on the other."""
+    """Copies bytes one way; the end of one side does not end the other."""
     with contextlib.suppress(OSError):
         while data := await reader.read(_CHUNK):
             writer.write(data)

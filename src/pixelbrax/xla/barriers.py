@@ -1,8 +1,8 @@
 """Barriers that keep XLA from fusing two parts of a program where the fusion would compute one value many times.
 
 Seen with JAX 0.10.2. `pixelbrax bench render` and `pixelbrax bench env` show the rates on a CPU, the
-columns `kernels` and `bytes_moved` of `benchmarks/cross_compile.py` what a GPU gets. Remove a function when the benchmark is
-no slower without it.
+columns `kernels` and `bytes_moved` of `benchmarks/cross_compile.py` what a GPU gets. Remove a function when
+the benchmark is no slower without it.
 """
 
 from typing import Any

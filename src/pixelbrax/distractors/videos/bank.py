@@ -1,4 +1,4 @@
-"""Video clips in the device's memory, at the size of the observation."""
+"""Video clips at the size of the observation, which compiled programs hold as constants."""
 
 from collections import Counter
 from collections.abc import Mapping
