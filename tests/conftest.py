@@ -26,7 +26,7 @@ install_import_hook([f"pixelbrax.{room}" for room in _CHECKED], "tests.typecheck
 
 
 def pytest_configure(config):
-    """Tests spend most of their time compiling programs that they run once or twice: make test leaves LLVM's passes out.
+    """Most of the time goes into compiling programs that run once or twice: make test leaves LLVM's passes out.
 
     Where XLA still has its older emitters of fusions (JAX 0.10), they compile in less than half the time. XLA's own
     passes, by which programs are fused and sums ordered, are the same; make test-all compiles as users do.

@@ -59,6 +59,7 @@ def test_a_step_that_takes_too_long_is_cut_off(tmp_path):
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "cut off"
 
 
+@pytest.mark.full
 def test_sheets_show_what_the_environment_shows(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     from looks import Stagehand  # pyright: ignore[reportMissingImports]

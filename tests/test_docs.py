@@ -15,6 +15,7 @@ import pixelbrax
 from pixelbrax.cli.main import main
 
 ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 
 
@@ -59,9 +60,9 @@ def test_commands_exist_and_know_their_flags(document):
                 assert not word.startswith("--") or re.search(rf"{word}\b", text), line
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_snippets_are_python_and_use_what_there_is(document):
-    for code in _blocks(document, "python"):
+@pytest.mark.parametrize("document", [*DOCUMENTS, *EXAMPLES], ids=lambda path: path.name)
+def test_snippets_and_examples_use_what_there_is(document):
+    for code in [document.read_text()] if document in EXAMPLES else _blocks(document, "python"):
         for node in ast.walk(ast.parse(code)):
             if isinstance(node, ast.ImportFrom) and node.module:
                 module = importlib.import_module(node.module)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
+# tests/test_docs.py looks at them in `make test`, too: they import what there is.
+pytestmark = pytest.mark.full
 
 
 def _run(script: str, *arguments: str, cwd: Path | None = None) -> str:
@@ -29,12 +31,10 @@ def test_an_own_creature_acts():
     assert "images (4, 48, 48, 9) uint8" in _run("own_creature.py")
 
 
-@pytest.mark.full
 def test_a_brax_environment_is_wrapped():
     assert "images (4, 48, 48, 9)" in _run("wrap_brax.py")
 
 
-@pytest.mark.full  # tests/envs/test_params.py has the law
 def test_a_curriculum_compiles_one_program():
     assert _run("curriculum.py").count("programs compiled 1") == 6
 
@@ -43,20 +43,17 @@ def test_a_playground_environment_is_wrapped():
     assert "images (4, 48, 48, 9)" in _run("wrap_playground.py")
 
 
-@pytest.mark.full
 def test_a_creature_is_trained(tmp_path):
     done = _run("train_own_creature.py", "1280", cwd=tmp_path)
     assert "5 of 5 updates" in done
     assert "first action" in done
 
 
-@pytest.mark.full
 def test_a_hook_acts_and_its_policy_is_loaded(tmp_path):
     assert "strength 0.0" in _run("own_hook.py", "10240", cwd=tmp_path)
     done = _run("load_policy.py", "runs/curriculum", cwd=tmp_path)
     assert "for cpu, cuda, tpu" in done
 
 
-@pytest.mark.full
 def test_a_dataset_is_collected_and_read(tmp_path):
     assert "32, 32, 9) uint8" in _run("collect_dataset.py", str(tmp_path / "data"))

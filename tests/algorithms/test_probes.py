@@ -51,7 +51,7 @@ def test_learns_which_side_pays(name, outputs):
 @pytest.mark.parametrize("name", ["ppo", pytest.param("ppg", marks=full), pytest.param("dcpg", marks=full)])
 def test_truncation_bootstraps_and_termination_does_not(name):
     """Each step pays 1. Episodes that begin on the left terminate with it; the others are truncated, and go on."""
-    env = _env(_Fate(), episode_length=2, outputs=("pixels",), image_size=16, frame_stack=1)
+    env = _env(_Fate(), episode_length=2)
     agent = make_agent(name, env, 80, discount=0.8)
     state, _ = train((jax.jit(agent.init), jax.jit(agent.update)), 80)
     value = agent.outputs(*state.variables, state.envs.obs).value

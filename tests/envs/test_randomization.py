@@ -1,5 +1,7 @@
 """Domain randomization in the form of Brax and Playground: it reaches the physics and the picture."""
 
+import copy
+
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -13,6 +15,8 @@ from pixelbrax.physics.brax import brax_envs
 from pixelbrax.render import GeomPose, ModelCamera, Scene, randomize_scene, randomized_model, render
 
 pytestmark = pytest.mark.filterwarnings("ignore:Brax System")
+
+
 FALLING = """
     <mujoco>
       <worldbody>
@@ -42,10 +46,65 @@ def randomize(model, keys):
     return model.tree_replace({"opt.gravity": gravity, "geom_rgba": rgba}), in_axes
 
 
+@pytest.fixture(scope="module")
+def pendulum():
+    """A randomized environment, its compiled reset and step, and three first states."""
+    settings = {"image_size": 16, "frame_stack": 1, "episode_length": 2}
+    env = pixelbrax.make("inverted_pendulum", "spring", randomization_fn=randomize, **settings)
+    reset, step = jax.jit(jax.vmap(env.reset)), jax.jit(jax.vmap(env.step))
+    return env, step, reset(jax.random.split(jax.random.PRNGKey(1), 3))
+
+
+def _step_often(step, states, count):
+    """`count` steps with a small action, the first state included."""
+    history = [states]
+    for _ in range(count):
+        history.append(step(history[-1], jnp.full((3, 1), 0.02)))
+    return history
+
+
+def test_each_episode_keeps_what_it_sampled_and_looks_like_it(pendulum):
+    env, step, first = pendulum
+    history = _step_often(step, first, 4)
+    gravity = np.stack([state.info["model"]["opt.gravity"][:, 2] for state in history])
+    assert (gravity[0] == gravity[2]).all(), "an episode keeps what it sampled"
+    assert len(np.unique(gravity[[0, 3]])) == 6, "every episode and environment samples anew"
+    # The image is the one that MuJoCo's model in these colors would give.
+    for state in (history[0], history[3]):
+        for i in range(3):
+            model = copy.copy(env.physics.mj_model)
+            model.geom_rgba[:] = state.info["model"]["geom_rgba"][i]
+            model.geom_matid[:] = -1
+            expected = Scene.from_mujoco(model, sites=True).geom_rgb
+            scene, pose, camera = env.render_inputs(jax.tree.map(lambda x, i=i: x[i], state))
+            np.testing.assert_allclose(scene.geom_rgb, expected, atol=1e-6)
+            difference = np.asarray(render(scene, pose, camera, 16, 16).rgb).astype(int) - state.obs["pixels"][i]
+            assert np.abs(difference).max() <= 1
+        assert (state.obs["pixels"][0] != state.obs["pixels"][1]).any()
+
+
+def test_physics_equal_those_of_braxs_own_wrapper(pendulum):
+    _, step, first = pendulum
+    gravity, rgba = first.info["model"]["opt.gravity"], first.info["model"]["geom_rgba"]
+
+    def same(sys):
+        in_axes = jax.tree.map(lambda x: None, sys).tree_replace({"opt.gravity": 0, "geom_rgba": 0})
+        return sys.tree_replace({"opt.gravity": gravity, "geom_rgba": rgba}), in_axes
+
+    theirs = DomainRandomizationVmapWrapper(brax_envs.get_environment("inverted_pendulum", backend="spring"), same)
+    keys = jax.random.split(jax.random.PRNGKey(1), 3)
+    expected = jax.jit(theirs.reset)(jax.vmap(lambda key: jax.random.split(key)[0])(keys))
+    their_step = jax.jit(theirs.step)
+    for states in _step_often(step, first, 2)[1:]:
+        expected = their_step(expected, jnp.full((3, 1), 0.02))
+        np.testing.assert_allclose(states.obs["state"], expected.obs, rtol=1e-4, atol=1e-5)
+
+
 def _no_reward(before, action, after):
     return jnp.zeros(())
 
 
+@pytest.mark.full
 def test_each_episode_falls_and_looks_as_it_drew():
     env = pixelbrax.make(
         mujoco.MjSpec.from_string(FALLING),
@@ -83,24 +142,6 @@ def test_each_episode_falls_and_looks_as_it_drew():
         difference = np.asarray(render(scene, pose, camera, 16, 16).rgb).astype(int) - first.obs["pixels"][i]
         assert np.abs(difference).max() <= 1
     assert (first.obs["pixels"][0] != first.obs["pixels"][1]).any()
-
-
-def test_physics_equal_those_of_braxs_own_wrapper():
-    keys = jax.random.split(jax.random.PRNGKey(1), 3)
-    env = pixelbrax.make("inverted_pendulum", "spring", randomization_fn=randomize, outputs=())
-    states = jax.jit(jax.vmap(env.reset))(keys)
-    gravity, rgba = states.info["model"]["opt.gravity"], states.info["model"]["geom_rgba"]
-
-    def same(sys):
-        in_axes = jax.tree.map(lambda x: None, sys).tree_replace({"opt.gravity": 0, "geom_rgba": 0})
-        return sys.tree_replace({"opt.gravity": gravity, "geom_rgba": rgba}), in_axes
-
-    theirs = DomainRandomizationVmapWrapper(brax_envs.get_environment("inverted_pendulum", backend="spring"), same)
-    expected = jax.jit(theirs.reset)(jax.vmap(lambda key: jax.random.split(key)[0])(keys))
-    step, their_step = jax.jit(jax.vmap(env.step)), jax.jit(theirs.step)
-    for _ in range(5):
-        states, expected = step(states, jnp.full((3, 1), 0.02)), their_step(expected, jnp.full((3, 1), 0.02))
-        np.testing.assert_allclose(states.obs["state"], expected.obs, rtol=1e-4, atol=1e-5)
 
 
 SCENE = """

@@ -12,12 +12,8 @@ from pixelbrax.tasks import get_task
 MATRIX = [
     (name, backend) for name in pixelbrax.list_tasks() for backend in get_task(name).backends if backend != "warp"
 ]
-# `make test` walks a sample that has every kind of engine; `make test-all` walks them all.
-SAMPLE = {
-    ("dmc/cartpole_balance", "jax"),
-    ("inverted_pendulum", "generalized"),
-    ("inverted_pendulum", "positional"),
-}
+# `make test` takes the smallest, and has the laws on the probe; `make test-all` walks them all.
+SAMPLE = {("inverted_pendulum", "positional")}
 assert set(MATRIX) >= SAMPLE
 # MuJoCo Playground starts these in one pose, always.
 FIXED_START = {"dmc/ball_in_cup", "dmc/humanoid_run", "dmc/humanoid_stand", "dmc/humanoid_walk"}

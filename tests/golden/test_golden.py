@@ -8,8 +8,12 @@ from tests.golden.models import NAMES, picture
 from tests.images import read_image
 
 
-@pytest.mark.parametrize("shadows", [False, True])
-@pytest.mark.parametrize("name", NAMES)
+# Without shadows, `make test` takes one scene: all else is the same program.
+@pytest.mark.parametrize(
+    ("name", "shadows"),
+    [(name, True) for name in NAMES]
+    + [pytest.param(name, False, marks=[] if name == "materials" else [pytest.mark.full]) for name in NAMES],
+)
 def test_colors_are_mujocos(name, shadows):
     mine, body = ours(name, shadows)
     difference = np.abs(read_image(picture(name, shadows)).astype(int) - mine)

@@ -15,8 +15,8 @@ NAMES = [name for name in task_names() if name in brax_envs._envs]
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in ("ant", "reacher") else [pytest.mark.full]) for name in NAMES]
-)  # a free joint; several bodies that move on their own
+    "name", [pytest.param(name, marks=[] if name == "reacher" else [pytest.mark.full]) for name in NAMES]
+)  # several bodies that move on their own
 def test_geom_poses_equal_mujocos(name):
     physics = make_brax_physics(name, get_task(name).backends[0])
     model = physics.mj_model
@@ -38,7 +38,8 @@ def test_geom_poses_equal_mujocos(name):
 
 
 @pytest.mark.filterwarnings("ignore:Brax System")
-@pytest.mark.parametrize("name", ["inverted_pendulum", pytest.param("halfcheetah", marks=pytest.mark.full)])
+@pytest.mark.full  # tests/envs/test_laws.py has the law
+@pytest.mark.parametrize("name", ["inverted_pendulum", "halfcheetah"])
 def test_states_equal_the_unwrapped_environments(name):
     physics = make_brax_physics(name, "spring")
     env = brax_envs.get_environment(name, backend="spring")

@@ -16,14 +16,14 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.tasks import CameraSpec, Palette, get_task
 
 BENCHMARKS = Path(__file__).parent.parent.parent / "benchmarks"
-FULL = pytest.mark.full
 # What is missing from 0.99 is told in docs/tasks.md: the hand hides the object or the target.
 LEAST = {"reacher": (0.99, 0.99), "pusher": (0.99, 0.99), "fetch": (0.99, 0.99), "grasp": (0.97, 0.99)}
 # The suite's camera 0: the target of the swimmer is out of its sight most of the time.
 LEAST |= {"dmc/reacher_easy": (0.99, 0.99), "dmc/finger_turn_hard": (0.99, 0.99), "dmc/point_mass": (0.85, 0.99)}
 
 
-@pytest.mark.parametrize("task", [pytest.param(task, marks=[FULL] if task != "reacher" else []) for task in LEAST])
+@pytest.mark.full
+@pytest.mark.parametrize("task", LEAST)
 def test_what_a_task_is_about_is_seen_in_its_first_images(task, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     from visibility import rows_of  # pyright: ignore[reportMissingImports]
