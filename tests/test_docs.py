@@ -61,7 +61,8 @@ def test_commands_exist_and_know_their_flags(document):
 
 
 @pytest.mark.parametrize("document", [*DOCUMENTS, *EXAMPLES], ids=lambda path: path.name)
-def test_snippets_and_examples_use_what_there_is(document):
+def test_snippets_and_examples_use_what_there_is(document, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
     for code in [document.read_text()] if document in EXAMPLES else _blocks(document, "python"):
         for node in ast.walk(ast.parse(code)):
             if isinstance(node, ast.ImportFrom) and node.module:

@@ -20,6 +20,7 @@ from pixelbrax.errors import ConfigError
 GROUP = "pixelbrax.plugins"
 _imported: dict[str, None] = {}  # modules loaded by their names, in order
 _discovered: dict[str, bool] = {}  # entry points by their names, and whether they could be loaded
+_searched: list[str] | None = None  # `sys.path` at the last search
 
 
 def load_plugins(*modules: str) -> list[str]:
@@ -38,6 +39,12 @@ def load_plugins(*modules: str) -> list[str]:
         _import(name)
     _discover()
     return [*_imported, *(name for name, loaded in _discovered.items() if loaded)]
+
+
+def load_installed_plugins() -> None:
+    """Imports the installed plugins, if nobody did: a search reads the metadata of every installed package."""
+    if _searched != sys.path:
+        _discover()
 
 
 def imported_modules() -> tuple[str, ...]:
@@ -61,6 +68,8 @@ def _import(name: str) -> None:
 
 def _discover() -> None:
     """Loads each installed plugin once."""
+    global _searched
+    _searched = list(sys.path)
     for entry in metadata.entry_points(group=GROUP):
         if entry.name in _discovered:
             continue

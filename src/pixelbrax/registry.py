@@ -3,7 +3,7 @@
 from typing import Generic, Protocol, TypeVar
 
 from pixelbrax.errors import ConfigError, nearest
-from pixelbrax.plugins import load_plugins
+from pixelbrax.plugins import load_installed_plugins
 
 
 class Named(Protocol):
@@ -44,7 +44,7 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """All names, in the order of adding, those of plugins included."""
-        load_plugins()
+        load_installed_plugins()
         return list(self._known)
 
     def values(self) -> list[T]:
@@ -58,7 +58,7 @@ class Registry(Generic[T]):
           ConfigError: there is none; the message suggests the nearest names.
         """
         if name not in self._known:
-            load_plugins()
+            load_installed_plugins()
         if name not in self._known:
             raise ConfigError(f"unknown {self._kind} {name!r}: {nearest(name, self.names(), self._listing)}")
         return self._known[name]

@@ -1,5 +1,6 @@
 """Every algorithm where the answer is known."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -96,7 +97,7 @@ def _env(physics, **settings):
 
 
 class _Fate(ProbePhysics):
-    """The ball stays at -0.8 or 0.8; on the left, the first step terminates the episode."""
+    """The ball stays at -0.8 or 0.8; on the left, the first step terminates the episode. Its time is not observed."""
 
     def __init__(self):
         super().__init__(pays_side=True)
@@ -104,6 +105,10 @@ class _Fate(ProbePhysics):
     def step(self, state, action):
         key, frames, x = state.engine_state
         return self._state(key, frames + 1, x, jnp.ones(()), over=x < 0)
+
+    def _state(self, *args, **kwargs):
+        state = super()._state(*args, **kwargs)
+        return replace(state, obs=state.obs.at[1].set(0.0))
 
 
 class _Delayed(ProbePhysics):

@@ -27,7 +27,7 @@ def test_geom_poses_equal_mujocos(name):
     mujoco.mj_kinematics(model, data)
     state = jax.eval_shape(physics.reset, jax.random.key(0))
     state = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), state)
-    pipeline = physics._env.pipeline_init(jnp.asarray(data.qpos, jnp.float32), jnp.zeros(model.nv))
+    pipeline = jax.jit(physics._env.pipeline_init)(jnp.asarray(data.qpos, jnp.float32), jnp.zeros(model.nv))
     state.engine_state.pipeline_state.__dict__.update(pipeline.__dict__)
     xpos, xmat = physics.body_pose(state)
     np.testing.assert_allclose(xpos, data.xpos, atol=2e-5)
