@@ -20,9 +20,8 @@ from jaxtyping import install_import_hook
 
 import tests.typecheck  # noqa: F401  (the hook names it)
 
-# Rooms in which jaxtyping's annotations are enforced, in the tests' own processes.
-_CHECKED = ("networks", "learning", "algorithms")
-install_import_hook([f"pixelbrax.{room}" for room in _CHECKED], "tests.typecheck.check_arrays")
+# jaxtyping's annotations are enforced, in the tests' own processes.
+install_import_hook("pixelbrax", "tests.typecheck.check_arrays")
 
 
 def pytest_configure(config):

@@ -1,12 +1,18 @@
 """A run done again by its own settings, gone on with, and told briefly; all from states of the probe."""
 
 import csv
+import signal
+import subprocess
+import sys
+import time
 import tomllib
 
+import jax
+import numpy as np
 import pytest
 
 from pixelbrax.cli.main import main
-from pixelbrax.training import RunDir, Trainer
+from pixelbrax.training import RunDir, Trainer, TrainingRun
 
 TINY = """
 train --task probe/sides --episode-length 10 --obs state --critic state --num-envs 4 --unroll-length 4
@@ -29,6 +35,10 @@ def first(probe_tasks, tmp_path_factory):
 def _rows(run):
     with run.metrics_file.open() as file:
         return [{k: v for k, v in row.items() if k not in TIMES} for row in csv.DictReader(file)]
+
+
+def _leaves(run):
+    return jax.tree.leaves(TrainingRun(run.load_config()).restore(run).params)
 
 
 def test_a_run_is_done_again_by_its_own_settings(first, capsys):
@@ -76,3 +86,31 @@ def test_what_is_evaluated_is_not_evaluated_again(first, capsys, monkeypatch):
     assert "untrained policy" not in capsys.readouterr().out
     assert stopped.read_evaluations()["untrained"] == before
     assert _rows(stopped) == _rows(first)
+
+
+def test_ctrl_c_keeps_what_was_learnt_and_resume_gives_the_same_bits(first):
+    runs = first.path.parent
+    command = [
+        sys.executable,
+        "-c",
+        "import tests.probe_tasks, pixelbrax.__main__",
+        *TINY,
+        "--runs",
+        str(runs),
+        "--name",
+        "interrupted",
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    metrics = runs / "interrupted" / "metrics.csv"
+    deadline = time.monotonic() + 200
+    while not metrics.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=100)
+    stopped = RunDir.open(runs / "interrupted")
+    if process.returncode == 130:  # a fast machine may have finished before the signal came
+        assert f"pixelbrax train --resume {stopped.path}" in output
+        assert main(["train", "--resume", str(stopped.path)]) == 0
+    assert _rows(stopped) == _rows(first)
+    for a, b in zip(_leaves(stopped), _leaves(first), strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -59,11 +59,11 @@ def test_truncation_at_the_exact_step_and_next_step_autoreset(strict):
 
 
 def test_termination_is_apart_from_truncation(strict):
-    states = _episode(probe_env(terminates_at=3, episode_length=5), jax.random.key(0), 8)
+    states = _episode(probe_env(terminates_at=3, episode_length=5, outputs=()), jax.random.key(0), 8)
     np.testing.assert_array_equal(states.terminated, [0, 0, 0, 1, 0, 0, 0, 1, 0])
     assert not states.truncated.any()
     # Both at once is a termination.
-    states = _episode(probe_env(terminates_at=3, episode_length=3), jax.random.key(0), 3)
+    states = _episode(probe_env(terminates_at=3, episode_length=3, outputs=()), jax.random.key(0), 3)
     assert bool(states.terminated[-1])
     assert not bool(states.truncated[-1])
 
@@ -79,11 +79,11 @@ def test_frame_stacks_never_mix_episodes(strict):
 
 
 def test_action_repeat_sums_rewards_and_stops_at_the_end(strict):
-    states = _episode(probe_env(action_repeat=3, episode_length=7), jax.random.key(0), 4)
+    states = _episode(probe_env(action_repeat=3, episode_length=7, outputs=()), jax.random.key(0), 4)
     np.testing.assert_array_equal(states.reward, [0, 1 + 2 + 3, 4 + 5 + 6, 7, 0])
     np.testing.assert_array_equal(states.metrics["episode_length"], [0, 3, 6, 7, 0])
     np.testing.assert_array_equal(states.truncated, [0, 0, 0, 1, 0])
-    states = _episode(probe_env(terminates_at=5, action_repeat=3), jax.random.key(0), 3)
+    states = _episode(probe_env(terminates_at=5, action_repeat=3, outputs=()), jax.random.key(0), 3)
     np.testing.assert_array_equal(states.reward, [0, 6, 4 + 5, 0])
     np.testing.assert_array_equal(states.terminated, [0, 0, 1, 0])
 
@@ -138,12 +138,12 @@ def test_same_step_autoreset_shows_both_episodes(strict):
 
 
 def test_without_autoreset_an_episode_stays_at_its_end(strict):
-    states = _episode(probe_env(episode_length=3, autoreset="disabled"), jax.random.key(0), 5)
+    states = _episode(probe_env(episode_length=3, autoreset="disabled", outputs=()), jax.random.key(0), 5)
     np.testing.assert_array_equal(states.truncated, [0, 0, 0, 1, 1, 1])
     np.testing.assert_array_equal(states.reward, [0, 1, 2, 3, 0, 0])
     np.testing.assert_array_equal(states.metrics["episode_return"], [0, 1, 3, 6, 6, 6])
     np.testing.assert_array_equal(states.obs["state"][3], states.obs["state"][5])
-    states = _episode(probe_env(terminates_at=2, autoreset="disabled"), jax.random.key(0), 4)
+    states = _episode(probe_env(terminates_at=2, autoreset="disabled", outputs=()), jax.random.key(0), 4)
     np.testing.assert_array_equal(states.terminated, [0, 0, 1, 1, 1])
     np.testing.assert_array_equal(states.reward, [0, 1, 2, 0, 0])
 
@@ -162,7 +162,7 @@ def test_diverged_physics_ends_the_episode_and_poisons_nothing(strict, autoreset
 
 
 def test_an_action_that_is_not_a_number_ends_its_own_episode_only(strict):
-    env = probe_env()
+    env = probe_env(outputs=())
     states = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 3))
     actions = jnp.array([[0.5], [jnp.nan], [jnp.inf]])
     states = jax.vmap(env.step)(states, actions)
@@ -202,7 +202,7 @@ def test_resets_drawn_where_they_are_needed_are_the_same(strict):
     keys = jax.random.split(jax.random.key(2), 21)
 
     def rollout(physics):
-        env = PixelEnv(physics, CAMERA, image_size=8, frame_stack=1, episode_length=3)
+        env = PixelEnv(physics, CAMERA, outputs=(), episode_length=3)
 
         def one(key):
             def step(state, _):

@@ -123,7 +123,7 @@ def test_another_thread_can_train(env, finished, tmp_path):
 
 
 def test_several_seeds_are_a_group(env, tmp_path):
-    group = pixelbrax.train(env, runs=tmp_path, name="two", num_seeds=2, **SETTINGS)
+    group = pixelbrax.train(env, runs=tmp_path, name="two", num_seeds=2, initial_eval=False, **SETTINGS)
     assert [run.settings.seed for run in group] == [0, 1]
     assert group.curve().stat().st_size > 1_000
     assert len(pixelbrax.RunGroup(tmp_path / "two", env)) == 2

@@ -7,7 +7,6 @@ from tests.golden.make import ours
 from tests.golden.models import NAMES, picture
 from tests.images import read_image
 
-
 # `make test` takes these, which have every shape, light and kind of texture between them.
 SAMPLE = {("cubes", True), ("images", True), ("materials", False), ("solids", True), ("spots", True), ("sun", True)}
 

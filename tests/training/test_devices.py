@@ -149,7 +149,7 @@ def test_processes_that_are_not_described_are_told(capsys):
     for flags, problem in {
         "--num-processes 2": "several processes need both --coordinator HOST:PORT and --num-processes",
         "--coordinator localhost:1234": "several processes need both",
-        "--coordinator localhost:1234 --num-processes 2 --process-id 2": "process_id is 2, of 2",
+        "--coordinator localhost:1234 --num-processes 2 --process-id 2": "process_id is 2 of 2 processes",
     }.items():
         assert main(["train", *flags.split()]) == 2
         assert problem in capsys.readouterr().err

@@ -66,6 +66,6 @@ def _product(a: Float[Array, "4"], b: Float[Array, "4"]) -> Float[Array, "4"]:
     return jnp.concatenate([real[None], a[0] * b[1:] + b[0] * a[1:] + jnp.cross(a[1:], b[1:])])
 
 
-def _rotated(quat: Float[Array, "*n 4"], vector: Float[Array, "*n 3"]) -> Float[Array, "*n 3"]:
+def _rotated(quat: Float[Array, "*#n 4"], vector: Float[Array, "*#n 3"]) -> Float[Array, "*n 3"]:
     across = 2.0 * jnp.cross(quat[..., 1:], vector)
     return vector + quat[..., :1] * across + jnp.cross(quat[..., 1:], across)

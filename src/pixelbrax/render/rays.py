@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from pixelbrax.render.tolerances import MIN_LENGTH
 
-Pixels = Float[Array, " pixel"]
+Pixels = Float[Array, "*#pixels"]  # of all pixels; or one number for all, or with leading axes
 Vector = tuple[Pixels, Pixels, Pixels]  # one array for each component
 GeomPixels = Float[Array, "*rows pixel"]  # of one geom; or of several, with a leading axis
 # Of one geom; or of several, with trailing axes (geom, 1) that broadcast against the pixels' axis.

@@ -14,7 +14,7 @@ from pixelbrax.render.scene import GeomPose, Scene
 from pixelbrax.render.shapes import Geom, Shape
 from pixelbrax.xla import select_row
 
-GeomIndex = Int32[Array, " pixel"] | int  # position among the visible geoms, -1 for the sky; an int: for all pixels
+GeomIndex = Int32[Array, "*#pixels"] | int  # position among the visible geoms, -1 for the sky; an int: for all pixels
 
 
 class CameraGeoms(NamedTuple):

@@ -7,10 +7,10 @@ from jaxtyping import Float
 
 _RESAMPLES = 2_000
 
-Statistic = Callable[[Float[np.ndarray, "*batch score"]], Float[np.ndarray, "*batch"]]
+Statistic = Callable[[Float[np.ndarray, "*batch score"]], Float[np.ndarray, "*batch"] | np.floating]
 
 
-def iqm(scores: Float[np.ndarray, "*batch score"]) -> Float[np.ndarray, "*batch"]:
+def iqm(scores: Float[np.ndarray, "*batch score"]) -> Float[np.ndarray, "*batch"] | np.floating:
     """Interquartile mean: the mean of the scores without their lowest and highest quarter (rounded down)."""
     cut = scores.shape[-1] // 4
     return np.sort(scores, axis=-1)[..., cut : scores.shape[-1] - cut].mean(-1)
@@ -21,7 +21,7 @@ def bootstrap(
 ) -> Float[np.ndarray, " resample"]:
     """The statistic of 2,000 resamples of the scores, sampled with replacement."""
     rng = np.random.default_rng(seed)
-    return statistic(rng.choice(scores, (_RESAMPLES, len(scores))))
+    return np.asarray(statistic(rng.choice(scores, (_RESAMPLES, len(scores)))))
 
 
 def interval(scores: Float[np.ndarray, " score"], statistic: Statistic = iqm) -> tuple[float, float]:

@@ -6,7 +6,7 @@ Compiled intervals of updates; between them metrics, hooks, checkpoints, evaluat
 import itertools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -291,7 +291,7 @@ class Trainer:
             raise TrainingError("all agents have broken down" if len(runs) > 1 else runs[0].failure)
         return rows
 
-    def _row(self, updates: int, metrics: Metrics, episodes: EpisodeTotals) -> dict[str, float]:
+    def _row(self, updates: int, metrics: Mapping[str, np.floating], episodes: EpisodeTotals) -> dict[str, float]:
         """One row of metrics.csv. The return is NaN where no whole episode ended."""
         per_update, count = self.config.agent.steps_per_update, int(episodes.count)
         return {

@@ -91,7 +91,7 @@ def select_row(
 
 
 @jax.custom_batching.custom_vmap
-def _gather(values: Array, index: Int32[Array, " pixel"]) -> Array:
+def _gather(values: Array, index: Int32[Array, "*pixels"]) -> Array:
     return values.at[index.astype(jnp.uint32)].get(mode="promise_in_bounds")
 
 
