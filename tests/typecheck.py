@@ -1,9 +1,9 @@
 """What jaxtyping calls a type checker: shapes and dtypes of arrays, checked by beartype at each call.
 
 Only hints that name an array are enforced. Settings are checked by the package itself, whose messages the tests read
-after passing wrong types on purpose; so are the arguments of some functions, which convert what they can (`_CONVERTED`).
-Constructors are left out, too: a tree of axes, shapes or shardings is an instance of the same dataclass as the tree of arrays that it
-describes.
+after passing wrong types on purpose; so are the arguments in `_CONVERTED`, of functions which convert what they can.
+Constructors are left out, too: a tree of axes, shapes or shardings is an instance of the same dataclass as the tree of
+arrays that it describes.
 """
 
 from typing import Any, get_args

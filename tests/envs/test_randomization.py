@@ -49,8 +49,9 @@ def randomize(model, keys):
 @pytest.fixture(scope="module")
 def pendulum():
     """A randomized environment, its compiled reset and step, and three first states."""
-    settings = {"image_size": 16, "frame_stack": 1, "episode_length": 2}
-    env = pixelbrax.make("inverted_pendulum", "spring", randomization_fn=randomize, **settings)
+    env = pixelbrax.make(
+        "inverted_pendulum", "spring", image_size=16, frame_stack=1, episode_length=2, randomization_fn=randomize
+    )
     reset, step = jax.jit(jax.vmap(env.reset)), jax.jit(jax.vmap(env.step))
     return env, step, reset(jax.random.split(jax.random.PRNGKey(1), 3))
 

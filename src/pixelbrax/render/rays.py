@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from pixelbrax.render.tolerances import MIN_LENGTH
 
 Pixels = Float[Array, "*#pixels"]  # of all pixels; or one number for all, or with leading axes
+PixelMask = Bool[Array, "*#pixels"]
 Vector = tuple[Pixels, Pixels, Pixels]  # one array for each component
 GeomPixels = Float[Array, "*rows pixel"]  # of one geom; or of several, with a leading axis
 # Of one geom; or of several, with trailing axes (geom, 1) that broadcast against the pixels' axis.

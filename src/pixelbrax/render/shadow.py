@@ -7,15 +7,15 @@ acne from rounding. Sides that face away from the light are dark because of thei
 import functools
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool
+from jaxtyping import Array
 
 from pixelbrax.render.raycast import map_geoms
-from pixelbrax.render.rays import Vector, subtract
+from pixelbrax.render.rays import PixelMask, Vector, subtract
 from pixelbrax.render.shapes import Geom, Shape
 from pixelbrax.render.shot import GeomIndex, Hit, Shot
 
 
-def in_shadow(shot: Shot, hit: Hit, toward: Vector, reach: float) -> Bool[Array, " pixel"]:
+def in_shadow(shot: Shot, hit: Hit, toward: Vector, reach: float) -> PixelMask:
     """Whether a geom other than the pixel's own meets point + s * toward for some s between 0 and `reach`."""
 
     def shades(shape: Shape, geom: Geom, n: Array, geom_index: GeomIndex, point: Vector, toward: Vector) -> Array:

@@ -9,7 +9,7 @@ the ray's line misses the center, without that cancellation, and cheaper.
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from pixelbrax.render.rays import GeomPixels, Pixels, Rays, Scalar, Vector, basis_toward, dot
+from pixelbrax.render.rays import GeomPixels, PixelMask, Pixels, Rays, Scalar, Vector, basis_toward, dot
 from pixelbrax.render.shapes.base import Silhouette, slope_function
 from pixelbrax.render.tolerances import SOFT_RIM
 
@@ -25,7 +25,7 @@ def root(
     return jnp.where(inside, far, c) / jnp.where(inside, a, far)
 
 
-def occludes(offset: Vector, toward: Vector, squared_radius: Scalar, reach: float) -> Bool[Array, " pixel"]:
+def occludes(offset: Vector, toward: Vector, squared_radius: Scalar, reach: float) -> PixelMask:
     """See `Shape`; for a sphere at the origin."""
     a, c = dot(toward, toward), -dot(toward, offset)
     return (dot(offset, offset) - c * c / a < squared_radius) & (c > 0) & (c < reach * a)

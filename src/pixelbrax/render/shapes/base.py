@@ -14,7 +14,7 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from pixelbrax.render.rays import Matrix, Pixels, Rays, Triple, Vector
+from pixelbrax.render.rays import Matrix, PixelMask, Pixels, Rays, Triple, Vector
 from pixelbrax.render.tolerances import MIN_SQUARED_LATITUDE, MIN_TEXTURED_SIZE
 
 
@@ -142,7 +142,7 @@ class Shape:
 
     name: str
     depth: Callable[[Rays, Geom], Pixels]
-    occludes: Callable[[Vector, Vector, Geom, float], Bool[Array, " pixel"]]
+    occludes: Callable[[Vector, Vector, Geom, float], PixelMask]
     silhouette: Callable[[Rays, Geom], Silhouette]
     surface: RoundSurface | FramedSurface | SeparateSurface
     image_point: Callable[[LocalPoint, Vector], ImagePoint]

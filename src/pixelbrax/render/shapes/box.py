@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from pixelbrax.render.rays import GeomPixels, Pixels, Rays, Vector, dot, turn
+from pixelbrax.render.rays import GeomPixels, PixelMask, Pixels, Rays, Vector, dot, turn
 from pixelbrax.render.shapes.base import (
     FramedSurface,
     Geom,
@@ -32,7 +32,7 @@ def _depth(rays: Rays, geom: Geom) -> GeomPixels:
     return first_of_stretch(enter, leave)
 
 
-def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> Bool[Array, " pixel"]:
+def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> PixelMask:
     mat, size = geom.mat, geom.size
     enter, leave = jnp.full_like(offset[0], -jnp.inf), jnp.full_like(offset[0], jnp.inf)
     for k, (o, d) in enumerate(zip(turn(mat, offset), turn(mat, toward), strict=True)):

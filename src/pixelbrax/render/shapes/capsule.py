@@ -5,9 +5,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
 
-from pixelbrax.render.rays import GeomPixels, Pixels, Rays, Vector, basis_around, dot
+from pixelbrax.render.rays import GeomPixels, PixelMask, Pixels, Rays, Vector, basis_around, dot
 from pixelbrax.render.shapes.base import (
     Geom,
     ImagePoint,
@@ -55,7 +54,7 @@ def _depth(rays: Rays, geom: Geom) -> GeomPixels:
     return jnp.where(side_hit, on_side, on_cap) / jnp.where(side_hit, a, squared_norm)
 
 
-def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> Bool[Array, " pixel"]:
+def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> PixelMask:
     """By the distance between the ray's line and the segment: where along the axis it is smallest, then its value."""
     axis, radius, half_length = geom.mat[:, 2], geom.size[0], geom.size[1]
     a, b = dot(toward, toward), dot(toward, axis)

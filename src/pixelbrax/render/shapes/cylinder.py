@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
-from pixelbrax.render.rays import GeomPixels, Pixels, Rays, Vector, basis_around, turn
+from pixelbrax.render.rays import GeomPixels, PixelMask, Pixels, Rays, Vector, basis_around, turn
 from pixelbrax.render.shapes.base import (
     FramedSurface,
     Geom,
@@ -42,7 +42,7 @@ def _depth(rays: Rays, geom: Geom) -> GeomPixels:
     return first_of_stretch(enter, leave)
 
 
-def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> Bool[Array, " pixel"]:
+def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> PixelMask:
     size = geom.size
     ox, oy, oz = turn(geom.mat, offset)
     dx, dy, dz = turn(geom.mat, toward)

@@ -2,9 +2,8 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool
 
-from pixelbrax.render.rays import GeomPixels, Pixels, Rays, Vector, basis_toward, dot, turn
+from pixelbrax.render.rays import GeomPixels, PixelMask, Pixels, Rays, Vector, basis_toward, dot, turn
 from pixelbrax.render.shapes import ball
 from pixelbrax.render.shapes.base import (
     FramedSurface,
@@ -31,7 +30,7 @@ def _depth(rays: Rays, geom: Geom) -> GeomPixels:
     return ball.root(a, distance * x, (distance - 1) * (distance + 1), discriminant, distance < 1)
 
 
-def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> Bool[Array, " pixel"]:
+def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> PixelMask:
     a, b, c = (jnp.maximum(geom.size[k], MIN_HALF_AXIS) for k in range(3))
     (ox, oy, oz), (dx, dy, dz) = turn(geom.mat, offset), turn(geom.mat, toward)
     return ball.occludes((ox / a, oy / b, oz / c), (dx / a, dy / b, dz / c), jnp.ones(()), reach)

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool
+from jaxtyping import Array
 
-from pixelbrax.render.rays import GeomPixels, Pixels, Rays, Vector, dot, turn
+from pixelbrax.render.rays import GeomPixels, PixelMask, Pixels, Rays, Vector, dot, turn
 from pixelbrax.render.shapes.base import (
     Geom,
     ImagePoint,
@@ -32,7 +32,7 @@ def _depth(rays: Rays, geom: Geom) -> GeomPixels:
     return depth
 
 
-def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> Bool[Array, " pixel"]:
+def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> PixelMask:
     """From both sides, as in MuJoCo's shadow maps."""
     size = geom.size
     ox, oy, oz = turn(geom.mat, offset)

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from jaxtyping import Array, Bool
-
-from pixelbrax.render.rays import GeomPixels, Rays, Vector, basis_toward
+from pixelbrax.render.rays import GeomPixels, PixelMask, Rays, Vector, basis_toward
 from pixelbrax.render.shapes import ball
 from pixelbrax.render.shapes.base import (
     Geom,
@@ -29,7 +27,7 @@ def _depth(rays: Rays, geom: Geom) -> GeomPixels:
     return ball.root(squared_norm, distance * x, product, discriminant, distance < radius)
 
 
-def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> Bool[Array, " pixel"]:
+def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> PixelMask:
     return ball.occludes(offset, toward, geom.size[0] * geom.size[0], reach)
 
 
