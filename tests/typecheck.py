@@ -15,6 +15,7 @@ _CONVERTED = {
     "step": {"action"},
     "with_reward_weights": {"weights"},
     "reset_where": {"mask"},
+    "of": {"clips"},
     "look_at": {"pos", "target", "fovy"},
     "orbit": {"lookat", "distance", "azimuth", "elevation", "fovy"},
 }

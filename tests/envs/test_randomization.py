@@ -185,7 +185,7 @@ def test_whatever_a_picture_shows_may_vary():
         getattr(other, name)[:] = values
         data = mujoco.MjData(other)
         mujoco.mj_forward(other, data)
-        bodies = data.xpos.astype(np.float32), data.xmat.astype(np.float32).reshape(-1, 3, 3)
+        bodies = jnp.asarray(data.xpos, jnp.float32), jnp.asarray(data.xmat, jnp.float32).reshape(-1, 3, 3)
         expected = _picture(Scene.from_mujoco(other, sites=True), other, bodies)
         assert (expected != _picture(Scene.from_mujoco(model, sites=True), model, bodies)).any(), name
         difference = np.asarray(draw(same | arrays, bodies)).astype(int) - expected
