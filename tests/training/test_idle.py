@@ -1,9 +1,10 @@
-"""A process that waits for ever says so; one that computes does not."""
+"""A process that waits for ever says so; one that computes does not; and progress in a notebook."""
 
 import threading
 import time
 
 from pixelbrax.training.idle import idle_watch
+from pixelbrax.training.progress import Progress, plain_console
 
 
 def _said(work) -> list[str]:
@@ -31,3 +32,13 @@ def test_a_busy_process_is_not():
             pass
 
     assert _said(compute) == []
+
+
+def test_a_notebook_gets_plain_lines(monkeypatch, capsys):
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    progress = Progress(plain_console())
+    with progress.busy("compiling"):
+        pass
+    first, last = capsys.readouterr().out.splitlines()
+    assert first == "compiling ..."
+    assert last.startswith("compiling: ")

@@ -18,13 +18,12 @@ from typing import Any
 
 import jax
 import numpy as np
-from rich.console import Console
 
 import pixelbrax
 from pixelbrax.errors import ConfigError, TrainingError, check_count, check_number
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.link import End, Link
-from pixelbrax.training.progress import Progress
+from pixelbrax.training.progress import Progress, plain_console
 from pixelbrax.training.rendezvous import meet, parse_address
 from pixelbrax.training.run_dir import RunDir
 from pixelbrax.training.software import versions
@@ -174,7 +173,7 @@ def own_folder(path: Path) -> Iterator[Path]:
 
 def own_progress(quiet: bool = False) -> Progress:
     """Progress that only the first process prints."""
-    return Progress(Console(highlight=False, quiet=jax.process_index() > 0), quiet)
+    return Progress(plain_console(quiet=jax.process_index() > 0), quiet)
 
 
 def settings_of(configs: Mapping[str, TrainConfig]) -> dict[str, Any]:

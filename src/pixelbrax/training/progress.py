@@ -11,12 +11,20 @@ from pixelbrax.training.idle import idle_watch, ticking
 _LINE_SECONDS = 10.0  # between two lines where the output is not a terminal
 
 
+def plain_console(quiet: bool = False) -> Console:
+    """Standard output; in a notebook plain lines, where rich would make a separate output of each."""
+    console = Console(highlight=False, quiet=quiet)
+    if console.is_jupyter:
+        return Console(highlight=False, quiet=quiet, force_jupyter=False, force_terminal=False)
+    return console
+
+
 class Progress:
     """One live line on a terminal; a line every few seconds elsewhere (files, CI)."""
 
     def __init__(self, console: Console | None = None, quiet: bool = False):
         """Writes to `console`, by default standard output; if quiet, only the lines with `always`."""
-        self.console = console or Console(highlight=False)
+        self.console = console or plain_console()
         self.quiet = quiet
         self._last_line = 0.0
 
