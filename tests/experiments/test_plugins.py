@@ -95,6 +95,9 @@ def test_a_run_remembers_what_was_imported(named, tmp_path):
     run.config_file.write_text(run.config_file.read_text().replace(named, "gone"))
     with pytest.raises(ConfigError, match=r"config.toml: cannot import gone: ModuleNotFoundError"):
         run.load_config()
+    run.config_file.write_text('imports = "gone"')
+    with pytest.raises(ConfigError, match=r"imports is 'gone': it must be a list of modules"):
+        run.load_config()
 
 
 @pytest.mark.parametrize(

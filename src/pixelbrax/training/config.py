@@ -170,7 +170,10 @@ def _parse(text: str, source: str) -> TrainConfig:
     try:
         data = tomllib.loads(text)
         origin = _origin(data.pop(PROVENANCE, None))
-        load_plugins(*data.pop(_IMPORTS, ()))  # they may register what the other settings name
+        imports = data.pop(_IMPORTS, [])
+        if not isinstance(imports, list):
+            raise ValueError(f'{_IMPORTS} is {imports!r:.60}: it must be a list of modules, ["my_package.tasks"]')
+        load_plugins(*imports)  # they may register what the other settings name
         rules = dacite.Config(strict=True, cast=[tuple], type_hooks={float: _as_float})
         named = [name for name in algorithm_names() if name in data]
         if len(named) > 1:
