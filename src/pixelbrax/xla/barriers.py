@@ -60,4 +60,23 @@ def computed_once(values: Any) -> Any:
     results in one kernel, which a barrier would split.
     Remove when: `pixelbrax bench render` on a CPU is no slower without it.
     """
-    return jax.lax.platform_dependent(values, cpu=jax.lax.optimization_barrier, default=lambda x: x)
+    return jax.lax.platform_dependent(values, cpu=_barrier, default=lambda x: x)
+
+
+@jax.custom_jvp
+def _barrier(values: Any) -> Any:
+    """`jax.lax.optimization_barrier` with derivatives in reverse.
+
+    JAX behavior: the transpose of a barrier fails where some of its operands are constants, as zero tangents are
+    inside of a conditional (seen with JAX 0.12.0). So each tangent gets a barrier of its own.
+    Remove when: `tests/render/test_gradients.py` passes without it on the newest JAX.
+    """
+    return jax.lax.optimization_barrier(values)
+
+
+@_barrier.defjvp
+def _barrier_jvp(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
+    def alone(tangent: Array) -> Array:
+        return tangent if tangent.dtype == jax.dtypes.float0 else jax.lax.optimization_barrier(tangent)
+
+    return _barrier(*primals), jax.tree.map(alone, *tangents)
