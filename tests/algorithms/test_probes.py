@@ -49,10 +49,13 @@ def test_learns_which_side_pays(name, outputs):
     assert any((a != b).any() for a, b in zip(first, other, strict=True))
 
 
-@pytest.mark.parametrize("name", ["ppo", pytest.param("ppg", marks=full), pytest.param("dcpg", marks=full)])
-def test_truncation_bootstraps_and_termination_does_not(name):
+@pytest.mark.parametrize(
+    ("name", "outputs"),
+    [("ppo", ())] + [pytest.param(name, ("pixels",), marks=full) for name in ("ppo", "ppg", "dcpg")],
+)
+def test_truncation_bootstraps_and_termination_does_not(name, outputs):
     """Each step pays 1. Episodes that begin on the left terminate with it; the others are truncated, and go on."""
-    env = _env(_Fate(), episode_length=2)
+    env = _env(_Fate(), episode_length=2, outputs=outputs, image_size=16, frame_stack=1)
     agent = make_agent(name, env, 80, discount=0.8)
     state, _ = train((jax.jit(agent.init), jax.jit(agent.update)), 80)
     value = agent.outputs(*state.variables, state.envs.obs).value
