@@ -31,7 +31,7 @@ def _playground(name):
 @pytest.mark.parametrize(
     ("name", "backend", "load"),
     [
-        ("inverted_pendulum", "spring", lambda: _brax("inverted_pendulum", "spring")),
+        ("inverted_pendulum", "positional", lambda: _brax("inverted_pendulum", "positional")),
         pytest.param("halfcheetah", "spring", lambda: _brax("halfcheetah", "spring"), marks=FULL),
         pytest.param("reacher", "generalized", lambda: _brax("reacher", "generalized"), marks=FULL),
         pytest.param("dmc/pendulum_swingup", "jax", lambda: _playground("PendulumSwingup"), marks=FULL),
@@ -110,7 +110,7 @@ def test_advantages_equal_returns_summed_by_hand_over_recorded_episodes():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda **settings: probe_env(distractors="new/everything", **settings),
+        lambda **settings: probe_env(distractors=["dcs/hard", "kage/gaussian-noise"], **settings),
         pytest.param(lambda **settings: pixelbrax.make("inverted_pendulum", "spring", **settings), marks=FULL),
     ],
     ids=["probe", "inverted_pendulum"],

@@ -12,21 +12,15 @@ from pixelbrax.tasks import get_task
 MATRIX = [
     (name, backend) for name in pixelbrax.list_tasks() for backend in get_task(name).backends if backend != "warp"
 ]
-# `make test` takes the smallest, and has the laws on the probe; `make test-all` walks them all.
-SAMPLE = {("inverted_pendulum", "positional")}
-assert set(MATRIX) >= SAMPLE
+# `make test` has these laws on the probe, and other tests of each engine; `make test-all` walks them all.
 # MuJoCo Playground starts these in one pose, always.
 FIXED_START = {"dmc/ball_in_cup", "dmc/humanoid_run", "dmc/humanoid_stand", "dmc/humanoid_walk"}
 LENGTH, REPEAT = 5, 2
 
 
-def _cases():
-    for case in MATRIX:
-        yield pytest.param(*case, id="-".join(case), marks=[] if case in SAMPLE else [pytest.mark.full])
-
-
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:Brax System")
-@pytest.mark.parametrize(("name", "backend"), list(_cases()))
+@pytest.mark.parametrize(("name", "backend"), MATRIX, ids=["-".join(case) for case in MATRIX])
 def test_task_steps_resets_and_shows_itself(name, backend):
     env = pixelbrax.make(name, backend, image_size=32, frame_stack=2, action_repeat=REPEAT, episode_length=LENGTH)
 

@@ -47,9 +47,8 @@ print("done")
 """
 
 
-@pytest.mark.parametrize(
-    "threads", [pytest.param(1, marks=pytest.mark.full), 2, pytest.param(4, marks=pytest.mark.full)]
-)
+@pytest.mark.full
+@pytest.mark.parametrize("threads", [1, 2, 4])
 def test_agents_side_by_side_begin_whatever_the_thread_pools_size(threads):
     """In a fresh process: two agents' networks of many layers hung on two threads every time."""
     environment = os.environ | {"NPROC": str(threads), "XLA_FLAGS": "", "JAX_ENABLE_COMPILATION_CACHE": "false"}

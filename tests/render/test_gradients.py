@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
+import pytest
 
 from pixelbrax.render import Camera, GeomPose, Scene, look_at, render
 
@@ -79,8 +80,9 @@ def _share_off(derivative, difference) -> float:
 STEP = 1e-3
 
 
-def test_derivatives_of_soft_images_are_those_of_finite_differences():
-    start = _setup(FEW)
+@pytest.mark.parametrize("model", [ONE, pytest.param(FEW, marks=pytest.mark.full)], ids=["box", "box on a floor"])
+def test_derivatives_of_soft_images_are_those_of_finite_differences(model):
+    start = _setup(model)
     weights = jnp.array(np.random.default_rng(1).normal(size=(SIZE, SIZE, 3)), jnp.float32)
 
     def rendered(amounts):

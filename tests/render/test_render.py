@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import pixelbrax
 from pixelbrax.render import Camera, GeomPose, Scene, UnsupportedGeomError, look_at, render, renderer
+from tests.compilations import compilations
 from tests.render import oracle
 
 SIZE = 48
@@ -122,7 +123,9 @@ def test_image_is_upright_and_not_mirrored(strict):
 
 
 def test_a_batch_in_chunks_equals_single_images(strict):
-    model, data = _random_model(0)
+    model, data = _load("""<mujoco><worldbody><geom type="plane" size="2 1 1" pos="0 0 -.5"/>
+        <geom type="capsule" size=".2 .5" euler="40 20 0" rgba=".9 .3 .2 1"/>
+        <geom type="box" size=".3 .5 .2" pos="-1 0 0" rgba=".2 .6 .3 1"/></worldbody></mujoco>""")
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
     count = 7  # two chunks, and one more
     angles = jnp.linspace(0.0, 6.0, count)
@@ -331,6 +334,21 @@ def test_numbers_known_when_compiling_give_the_same_picture():
     camera = look_at(jnp.array([0.0, -3.0, 0.3]), jnp.zeros(3), 60.0)
     constant = jax.jit(lambda: render(scene, pose, camera, SIZE, SIZE).rgb)()
     assert np.abs(constant.astype(int) - _render(scene, pose, camera).rgb.astype(int)).max() <= 1
+
+
+def test_called_by_itself_it_is_one_program():
+    model, data = _random_model(7)
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    eyes = np.array([[0.0, -3.0, 0.3], [1.0, -2.0, 0.5]], np.float32)
+
+    def shown(eye):
+        return render(scene, pose, look_at(jnp.asarray(eye), jnp.zeros(3), 60.0), 16, 16, ("color",)).color
+
+    count, first = compilations(lambda: shown(eyes[0]))
+    assert count < 15, "it has hundreds of operations"
+    count, second = compilations(lambda: shown(eyes[1]))
+    assert count == 0
+    assert (first != second).any()
 
 
 def test_bad_arguments_raise():

@@ -16,7 +16,6 @@ STEPS = 20
 # Largest difference of a position after 20 steps; contacts make it grow.
 TASKS = {"cartpole_swingup": 1e-4, "pendulum_swingup": 1e-4, "swimmer_swimmer6": 1e-4, "walker_walk": 1e-3}
 TASKS |= {"cheetah_run": 1e-3, "reacher_easy": 1e-4, "fish_swim": 1e-4, "acrobot_swingup": 1e-4, "hopper_hop": 1e-3}
-CASES = [pytest.param(task, marks=[] if task == "cartpole_swingup" else [pytest.mark.full]) for task in TASKS]
 
 
 def _suites_own_options(task, option):
@@ -32,7 +31,8 @@ def _suites_own_options(task, option):
     assert not option.disableflags & int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
 
 
-@pytest.mark.parametrize("task", CASES)
+@pytest.mark.full
+@pytest.mark.parametrize("task", TASKS)
 def test_it_moves_as_mujoco_does_with_the_suites_numbers(task):
     physics = pixelbrax.make(f"dmc/{task}", physics="suite", outputs=()).physics
     model = physics._env.mj_model  # pyright: ignore[reportAttributeAccessIssue]
@@ -60,8 +60,14 @@ def test_it_moves_as_mujoco_does_with_the_suites_numbers(task):
         np.testing.assert_allclose(expected, data.qpos, atol=TASKS[task])
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("task", sorted(name for name in pixelbrax.list_tasks() if name.startswith("dmc/")))
+@pytest.mark.parametrize(
+    "task",
+    [
+        pytest.param(name, marks=[] if name == "dmc/cartpole_swingup" else [pytest.mark.full])
+        for name in pixelbrax.list_tasks()
+        if name.startswith("dmc/")
+    ],
+)
 def test_every_model_takes_the_suites_numbers(task):
     physics = get_task(task).load_physics(suite=True)
     _suites_own_options(task.removeprefix("dmc/"), physics._env.mj_model.opt)  # pyright: ignore

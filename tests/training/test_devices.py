@@ -57,7 +57,8 @@ def test_two_devices_learn_what_one_does(name, num_agents, environment, tmp_path
         restored = trainer.restore(runs)
         assert restored.envs.reward.sharding == state.envs.reward.sharding
         np.testing.assert_array_equal(restored.envs.reward, state.envs.reward)
-        trainer.evaluate(runs, "trained", state)
+        if count == 2:
+            trainer.evaluate(runs, "trained", state)
     for one, two in zip(*learnt, strict=True):
         np.testing.assert_array_equal(one.envs.obs["state"], two.envs.obs["state"])
         for a, b in zip(jax.tree.leaves(one.buffer), jax.tree.leaves(two.buffer), strict=True):

@@ -125,18 +125,19 @@ def test_gradients_are_the_same():
     np.testing.assert_allclose(jax.grad(by_component(function))(LINKS), jax.grad(function)(LINKS), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:Brax System")
 @pytest.mark.parametrize(
     ("name", "backend"),
     [
         ("inverted_pendulum", "spring"),
-        pytest.param("halfcheetah", "spring", marks=pytest.mark.full),
-        pytest.param("ant", "positional", marks=pytest.mark.full),
-        pytest.param("humanoid", "spring", marks=pytest.mark.full),
-        pytest.param("pusher", "positional", marks=pytest.mark.full),
-        pytest.param("walker2d", "spring", marks=pytest.mark.full),
-        pytest.param("fetch", "spring", marks=pytest.mark.full),
-        pytest.param("grasp", "positional", marks=pytest.mark.full),
+        ("halfcheetah", "spring"),
+        ("ant", "positional"),
+        ("humanoid", "spring"),
+        ("pusher", "positional"),
+        ("walker2d", "spring"),
+        ("fetch", "spring"),
+        ("grasp", "positional"),
     ],
 )
 def test_an_engine_steps_the_same(name, backend):

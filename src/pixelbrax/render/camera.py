@@ -1,5 +1,6 @@
 """The pinhole camera, and ways to place it."""
 
+import functools
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -92,6 +93,7 @@ def look_at(
     return _upright(pos, target, fovy, up)
 
 
+@functools.partial(jax.jit, inline=True)  # one kernel, not one for each operation, where it is called by itself
 def _upright(pos: Any, target: Any, fovy: Any, up: Any = (0.0, 0.0, 1.0)) -> Camera:
     """`look_at` without its checks, for values that come from a state."""
     pos, target = jnp.asarray(pos, jnp.float32), jnp.asarray(target, jnp.float32)
@@ -138,6 +140,12 @@ def orbit(
     check_array("orbit's azimuth", azimuth, ())
     check_array("orbit's elevation", elevation, ())
     check_fovy("orbit's fovy", fovy)
+    return _orbiting(lookat, distance, azimuth, elevation, fovy)
+
+
+@functools.partial(jax.jit, inline=True)
+def _orbiting(lookat: Any, distance: Any, azimuth: Any, elevation: Any, fovy: Any) -> Camera:
+    """`orbit` without its checks."""
     azimuth, elevation = jnp.deg2rad(jnp.float32(azimuth)), jnp.deg2rad(jnp.float32(elevation))
     ca, sa, ce, se = jnp.cos(azimuth), jnp.sin(azimuth), jnp.cos(elevation), jnp.sin(elevation)
     forward = jnp.stack([ce * ca, ce * sa, se])

@@ -250,4 +250,6 @@ def _flat_renderer(settings: _Settings) -> Callable[..., dict[str, Array]]:
 
         return jax.jvp(traced, primals, tangents)
 
-    return renderer
+    # Called outside any program, it is compiled once, not run operation by operation; inside one, it is part of that.
+    # Soft images are the exception, for they are rendered to be differentiated, and XLA compiles their reverse slowly.
+    return renderer if settings.soft is not None else jax.jit(renderer, inline=True)

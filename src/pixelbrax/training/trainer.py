@@ -93,7 +93,7 @@ class Trainer:
 
     def one(self, state: AgentState, index: int) -> AgentState:
         """The state of one of the agents, on one device."""
-        return self._layout.gather(state if len(self.training_runs) == 1 else _mapped(lambda x: x[index], state))
+        return self._layout.gather(state if len(self.training_runs) == 1 else _one(state, index))
 
     def all(self, states: Sequence[AgentState]) -> AgentState:
         """The state of all agents from that of each, laid out over the devices."""
@@ -153,14 +153,16 @@ class Trainer:
             return self._train(runs, state)
 
     def _train(self, runs: Sequence[RunDir], state: AgentState) -> tuple[AgentState, bool]:
-        interval = self._compiled_interval(state)
-        config, clock = self.config, Clock(runs[0], int(state.num_updates))
-        total_steps = config.num_updates * config.agent.steps_per_update
+        config = self.config
         complete, stopping, divergence = int(state.num_updates) >= config.num_updates, False, Divergence()
+        if not complete:
+            self._compiled_interval(state)  # before the clock starts
+        clock = Clock(runs[0], int(state.num_updates))
+        total_steps = config.num_updates * config.agent.steps_per_update
         with stop_requests() as stop:
             while not (complete or stopping):
                 started = time.perf_counter()
-                state, *results = jax.block_until_ready(interval(state))
+                state, *results = jax.block_until_ready(self._compiled_interval(state)(state))
                 done = int(state.num_updates)
                 speed = config.log_interval * config.agent.steps_per_update / (time.perf_counter() - started)
                 rows = self._record(runs, state, results, clock, speed, divergence)
@@ -345,6 +347,11 @@ def _common(config: TrainConfig) -> TrainConfig:
     agent = config.agent
     defaults: Any = {field.name: field.default for field in fields(agent) if field.name in agent.SWEEPABLE}
     return replace(config, seed=0, agent=replace(agent, **defaults))
+
+
+@jax.jit  # compiled once: by itself, each leaf would take a program of its own
+def _one(states: AgentState, index: Array) -> AgentState:
+    return _mapped(lambda x: x[index], states)
 
 
 def _mapped(function: Any, *states: AgentState) -> AgentState:
