@@ -20,6 +20,10 @@ def _run(script: str, *arguments: str, cwd: Path | None = None) -> str:
     return done.stdout
 
 
+def test_gymnasium_takes_environments():
+    assert "images (16, 32, 32, 9)" in _run("gymnasium_loop.py")
+
+
 def test_a_body_is_found_by_gradient_descent_through_the_renderer():
     done = _run("find_pose.py")
     apart = re.search(r"([0-9.]+) m apart", done)

@@ -4,6 +4,7 @@ import importlib
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from pixelbrax.adapters import register_gymnasium
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.plugins import load_plugins
 
@@ -52,6 +53,7 @@ _NAMES = {
 }
 _HOME = {name: room for room, names in _NAMES.items() for name in names}
 _ROOMS = (
+    "adapters",
     "algorithms",
     "distractors",
     "envs",
@@ -112,3 +114,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*__all__, *_ROOMS])
+
+
+register_gymnasium()  # `gymnasium.register_envs(pixelbrax)` expects that importing is enough

@@ -3,17 +3,20 @@
 import copy
 import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from pixelbrax.physics import Physics
 from pixelbrax.tasks.camera import CameraSpec
 from pixelbrax.tasks.palette import Palette
 from pixelbrax.tasks.registry import Sizes, Task, register
+
+if TYPE_CHECKING:
+    from pixelbrax.physics import Physics
 
 _PLAIN = Palette()
 _RED, _BLUE = (0.85, 0.12, 0.12), (0.15, 0.35, 0.95)
 
 
-def _load(name: str, backend: str, **settings) -> Physics:
+def _load(name: str, backend: str, **settings) -> "Physics":
     from pixelbrax.physics import make_brax_physics  # imported on first use
 
     physics = make_brax_physics(name, backend, **settings)
@@ -21,7 +24,7 @@ def _load(name: str, backend: str, **settings) -> Physics:
     return physics
 
 
-def _load_v1(name: str, backend: str) -> Physics:
+def _load_v1(name: str, backend: str) -> "Physics":
     from pixelbrax.physics import make_brax_v1_physics
 
     return make_brax_v1_physics(name, backend)
@@ -36,7 +39,7 @@ def _add(
     default: str = "spring",
     backends: tuple[str, ...] = ("spring", "positional", "generalized", "mjx"),
     palette: Palette = _PLAIN,
-    load: Callable[..., Physics] = _load,
+    load: "Callable[..., Physics]" = _load,
 ) -> None:
     """Registers a task that runs on `backends`, by default on `default`."""
     ordered = (default, *(backend for backend in backends if backend != default))

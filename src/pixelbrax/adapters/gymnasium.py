@@ -1,0 +1,337 @@
+"""Gymnasium's interface: vector environments that stay on the device, and single ones.
+
+    import gymnasium as gym
+    import pixelbrax
+
+    gym.register_envs(pixelbrax)
+    envs = gym.make_vec("PixelBrax/HalfCheetah-v0", num_envs=256, distractors="dcs/hard")
+
+`check_vector_env` checks the laws of any vector environment. Contracts: those of `gymnasium.vector.VectorEnv`,
+`SyncVectorEnv` and `gymnasium.Env`, Gymnasium 1.2 to 1.4.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import jax
+import numpy as np
+
+from pixelbrax.adapters.stepping import EnvBatch
+from pixelbrax.envs import FINAL_OBS, PixelEnv, State, make
+from pixelbrax.errors import ConfigError, check_choice, check_count, check_pair
+
+try:
+    import gymnasium
+    from gymnasium.vector import AutoresetMode, VectorEnv
+    from gymnasium.vector.utils import batch_space
+
+    from pixelbrax.adapters.check_vector_env import check_vector_env
+except ImportError as e:
+    raise ConfigError(f"Gymnasium cannot be imported ({e}): pip install 'pixelbrax[gymnasium]'") from e
+
+__all__ = ["Arrays", "PixelBraxEnv", "PixelBraxVectorEnv", "check_vector_env"]
+
+Arrays = Literal["numpy", "jax"]
+RENDER_MODES = ("rgb_array",)
+_AUTORESETS = {
+    "next_step": AutoresetMode.NEXT_STEP,
+    "same_step": AutoresetMode.SAME_STEP,
+    "disabled": AutoresetMode.DISABLED,
+}
+
+
+class _View:
+    """What is observed of `State.obs`: one array, or a dict of several."""
+
+    def __init__(self, env: PixelEnv, keys: str | Iterable[str] | None):
+        spec = env.observation_spec
+        images = [name for name in spec if name != "state"]
+        if keys is None:
+            keys = (images or ["state"]) if len(images) != 1 else images[0]
+        self._single = isinstance(keys, str)
+        self._keys = (keys,) if isinstance(keys, str) else tuple(keys)
+        if not self._keys:
+            raise ConfigError(f"obs_keys is empty: name some of {', '.join(spec)}")
+        for name in self._keys:
+            check_choice("obs_keys", name, tuple(spec))
+        self.space = self.of({name: _box(env, name, spec[name]) for name in spec})
+        if not self._single:
+            self.space = gymnasium.spaces.Dict(self.space)
+
+    def of(self, obs: dict[str, Any]) -> Any:
+        """The part of an observation, or of whatever has the same keys."""
+        return obs[self._keys[0]] if self._single else {name: obs[name] for name in self._keys}
+
+
+class PixelBraxVectorEnv(VectorEnv):
+    """Environments side by side on the device, by Gymnasium's vector interface.
+
+    An environment's random stream follows from its seed alone, whatever is beside it; environment i of `reset(seed=s)`
+    has the seed s + i. In all three auto-reset modes every episode's true last observation is seen: with "next_step"
+    as the observation of the step that ends it, with "same_step" as `info["final_obs"]`.
+
+    `info` has the metrics of `pixelbrax.State` under their names, each with a mask under "_" + name.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        num_envs: int = 1,
+        *,
+        obs_keys: str | Iterable[str] | None = None,
+        arrays: Arrays = "numpy",
+        autoreset_mode: AutoresetMode | str | None = None,
+        max_episode_steps: int | None = None,
+        render_mode: str | None = None,
+        render_size: int | Sequence[int] = (240, 320),
+        **settings: Any,
+    ):
+        """Makes the environments; the first `reset` and the first `step` compile.
+
+        Args:
+          env: whatever `pixelbrax.make` takes (a task's name, a model), or a `PixelEnv`.
+          num_envs: how many.
+          obs_keys: what is observed of `State.obs`; by default all images, or the state if there are none. A name
+            alone gives arrays, several names a dict of them.
+          arrays: "numpy" for NumPy's own arrays, which the caller may keep and change, or "jax" for arrays that stay on
+            the device: observations, rewards, flags and metrics.
+          autoreset_mode: Gymnasium's enum or its value, by default "NextStep"; a `PixelEnv` has its own already.
+          max_episode_steps: steps after which an episode is truncated, instead of `episode_length` in frames.
+          render_mode: None or "rgb_array".
+          render_size: height and width of `render`'s images in pixels.
+          **settings: those of `pixelbrax.make`; none for a `PixelEnv`.
+
+        Raises:
+          ConfigError: a setting cannot be used.
+        """
+        self._env = _made(env, autoreset_mode, max_episode_steps, settings)
+        self._batch = EnvBatch(self._env, num_envs)
+        self._view = _View(self._env, obs_keys)
+        self._arrays = check_choice("arrays", arrays, ("numpy", "jax"))
+        self.num_envs = self._batch.num_envs
+        self.render_mode = _checked_render_mode(render_mode)
+        self._render_size = _size(render_size)
+        self.metadata = {
+            "render_modes": list(RENDER_MODES),
+            "render_fps": round(1 / self._env.dt),
+            "autoreset_mode": _AUTORESETS[self._env.autoreset],
+        }
+        self.single_observation_space = self._view.space
+        self.single_action_space = gymnasium.spaces.Box(-1.0, 1.0, (self._env.action_size,), np.float32)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._rendered = jax.jit(jax.vmap(lambda state: self._env.render(state, *self._render_size)))
+
+    @property
+    def pixel_env(self) -> PixelEnv:
+        """The environment of which these are copies."""
+        return self._env
+
+    @property
+    def states(self) -> State | None:
+        """The states of all environments, on the device; None before the first `reset`."""
+        return self._batch.states
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """New episodes, in the environments of `options["reset_mask"]` or in all.
+
+        Args:
+          seed: of the first environment, or of each; None goes on with each environment's random stream.
+          options: "reset_mask": (num_envs,) bool array of NumPy's, at least one of them True.
+
+        Raises:
+          ConfigError: a seed or the mask cannot be used, or there is another option.
+        """
+        one = seed is None or isinstance(seed, int | np.integer)
+        super().reset(seed=seed if one else None)  # pyright: ignore[reportArgumentType]
+        seeds = [seed if seed is None else seed + i for i in range(self.num_envs)] if one else seed  # pyright: ignore
+        mask = _reset_mask(options, self.num_envs)
+        state = self._batch.reset(seeds, mask)  # pyright: ignore[reportArgumentType]
+        begun = np.ones(self.num_envs, bool) if mask is None else mask
+        return self._observed(state.obs), self._info(state, begun)
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Observations, rewards, terminations, truncations and info after actions of shape (num_envs, action_size)."""
+        state = self._batch.step(actions)
+        flags = self._converted(state.terminated), self._converted(state.truncated)
+        info = self._info(state, np.ones(self.num_envs, bool))
+        if self._env.autoreset == "same_step" and (done := np.asarray(state.done)).any():
+            info = self._info(state, ~done)
+            final_obs = self._observed(state.info[FINAL_OBS])
+            info[FINAL_OBS], info["_" + FINAL_OBS] = _rows(final_obs, done), done
+            info["final_info"], info["_final_info"] = self._info(state, done), done
+        return self._observed(state.obs), self._converted(state.reward), *flags, info
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """An RGB image of each environment, of `render_size`; None without a render mode."""
+        if self.render_mode is None:
+            return None
+        if self.states is None:
+            raise ConfigError("render before reset: call reset() first")
+        return tuple(np.array(self._rendered(self.states)))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Gives the device's memory back."""
+        self._batch.close()
+
+    def _observed(self, obs: dict[str, jax.Array]) -> Any:
+        return jax.tree.map(self._converted, self._view.of(obs))
+
+    def _converted(self, array: jax.Array) -> Any:
+        return np.array(array) if self._arrays == "numpy" else array
+
+    def _info(self, state: State, known: np.ndarray) -> dict[str, Any]:
+        info = {}
+        for name, value in state.metrics.items():
+            info[name], info["_" + name] = self._converted(value), known.copy()
+        return info
+
+
+class PixelBraxEnv(gymnasium.Env):
+    """One environment, by Gymnasium's interface. To train, take `PixelBraxVectorEnv`: one at a time is slow.
+
+    `info` has the metrics of `pixelbrax.State` under their names.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        obs_keys: str | Iterable[str] | None = None,
+        render_mode: str | None = None,
+        render_size: int | Sequence[int] = (240, 320),
+        **settings: Any,
+    ):
+        """See `PixelBraxVectorEnv`. There is no auto-reset, and observations are NumPy's.
+
+        Raises:
+          ConfigError: a setting cannot be used.
+        """
+        self._vector = PixelBraxVectorEnv(
+            env,
+            obs_keys=obs_keys,
+            autoreset_mode=AutoresetMode.DISABLED,
+            render_mode=render_mode,
+            render_size=render_size,
+            **settings,
+        )
+        self.render_mode = render_mode
+        self.metadata = {name: self._vector.metadata[name] for name in ("render_modes", "render_fps")}
+        self.observation_space = self._vector.single_observation_space
+        self.action_space = self._vector.single_action_space
+
+    @property
+    def pixel_env(self) -> PixelEnv:
+        """The environment."""
+        return self._vector.pixel_env
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """A new episode; None goes on with the environment's random stream. There are no options."""
+        super().reset(seed=seed)
+        _no_options(options)
+        obs, info = self._vector.reset(seed=seed)
+        return jax.tree.map(_first, obs), _plain(info)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Observation, reward, terminated, truncated and info after an action of shape (action_size,)."""
+        action = np.asarray(action)
+        if action.shape != self.action_space.shape:
+            raise ConfigError(f"the action has shape {action.shape}: it must be {self.action_space.shape}")
+        obs, reward, terminated, truncated, info = self._vector.step(action[None])
+        return jax.tree.map(_first, obs), float(reward[0]), bool(terminated[0]), bool(truncated[0]), _plain(info)
+
+    def render(self) -> Any:
+        """An RGB image of `render_size`; None without a render mode."""
+        images = self._vector.render()
+        return None if images is None else images[0]
+
+    def close(self) -> None:
+        """Gives the device's memory back."""
+        self._vector.close()
+
+
+def _made(env: Any, mode: AutoresetMode | str | None, max_steps: int | None, settings: dict[str, Any]) -> PixelEnv:
+    """The environment, made if it is not one."""
+    autoreset = None if mode is None else _autoreset(mode)
+    if isinstance(env, PixelEnv):
+        if settings or max_steps is not None:
+            name = next(iter(settings), "max_episode_steps")
+            raise ConfigError(f"{name} is a setting of pixelbrax.make: this environment is made already")
+        if autoreset not in (None, env.autoreset):
+            raise ConfigError(f"the environment has autoreset={env.autoreset!r}: make it with {autoreset!r}")
+        return env
+    if "autoreset" in settings:
+        raise ConfigError("autoreset is called autoreset_mode here: give Gymnasium's enum or its value")
+    if max_steps is not None:
+        if "episode_length" in settings:
+            raise ConfigError("max_episode_steps and episode_length say the same: give one of them")
+        repeat = check_count("action_repeat", settings.get("action_repeat", 1))
+        settings = settings | {"episode_length": check_count("max_episode_steps", max_steps) * repeat}
+    chosen: dict[str, Any] = {"autoreset": autoreset or "next_step"} | settings
+    return make(env, **chosen)
+
+
+def _autoreset(mode: AutoresetMode | str) -> str:
+    for name, known in _AUTORESETS.items():
+        if mode in (known, known.value):
+            return name
+    values = ", ".join(known.value for known in _AUTORESETS.values())
+    raise ConfigError(f"autoreset_mode is {mode!r}: it must be one of {values}")
+
+
+def _box(env: PixelEnv, name: str, spec: jax.ShapeDtypeStruct) -> gymnasium.spaces.Box:
+    """The space of one entry of `State.obs`."""
+    model = env.physics.mj_model
+    low, high = {
+        "pixels": (0, 255),
+        "depth": (0.0, np.inf),
+        "segmentation": (-1, model.ngeom + model.nsite - 1),
+        "mask": (False, True),
+    }.get(name.split("/")[0], (-np.inf, np.inf))
+    return gymnasium.spaces.Box(low, high, spec.shape, np.dtype(spec.dtype))  # pyright: ignore[reportArgumentType]
+
+
+def _checked_render_mode(mode: str | None) -> str | None:
+    return None if mode is None else check_choice("render_mode", mode, RENDER_MODES)
+
+
+def _size(size: int | Sequence[int]) -> tuple[int, int]:
+    height, width = (size, size) if isinstance(size, int) else check_pair("render_size", size, "height and width")
+    return check_count("render_size", height), check_count("render_size", width)
+
+
+def _reset_mask(options: dict[str, Any] | None, num_envs: int) -> np.ndarray | None:
+    options = dict(options or {})
+    mask = options.pop("reset_mask", None)
+    _no_options(options)
+    if mask is None:
+        return None
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (num_envs,):
+        raise ConfigError(f"options['reset_mask'] is {mask!r:.80}: it must be a NumPy array of ({num_envs},) bool")
+    if not mask.any():
+        raise ConfigError("options['reset_mask'] is False everywhere: name at least one environment")
+    return mask
+
+
+def _no_options(options: dict[str, Any] | None) -> None:
+    if options:
+        raise ConfigError(f"unknown option {next(iter(options))!r}: reset knows 'reset_mask', of vector environments")
+
+
+def _rows(obs: Any, wanted: np.ndarray) -> np.ndarray:
+    """Gymnasium's form of last observations: an array of objects, None where no episode ended."""
+    rows = np.full(len(wanted), None, dtype=object)
+    for i in np.flatnonzero(wanted):
+        rows[i] = jax.tree.map(lambda x, i=i: x[i], obs)
+    return rows
+
+
+def _first(x: Any) -> Any:
+    return x[0]
+
+
+def _plain(info: dict[str, Any]) -> dict[str, Any]:
+    """A vector environment's info, for its only environment."""
+    return {name: value[0].item() for name, value in info.items() if not name.startswith("_")}
