@@ -194,6 +194,7 @@ def test_importing_registers_in_any_order_and_loads_no_engine(first):
         (lambda: PixelBraxVectorEnv("probe/sides", imagesize=8), "imagesize"),
         (lambda: PixelBraxVectorEnv("probe/sides", autoreset="disabled"), "autoreset is called autoreset_mode here"),
         (lambda: PixelBraxVectorEnv("halfcheeta"), "did you mean halfcheetah"),
+        (lambda: PixelBraxVectorEnv(), "cannot make an environment from None: it must be a task's name"),
         (lambda: _envs().step(np.zeros((3, 1))), "step before reset"),
         (lambda: _envs().reset(seed=[1, 2]), "there are 2 seeds for 3 environments"),
         (lambda: _envs().reset(seed=2**40), "seed is 1099511627776: it must be"),

@@ -75,7 +75,7 @@ class PixelBraxVectorEnv(VectorEnv):
 
     def __init__(
         self,
-        env: Any,
+        env: Any = None,
         num_envs: int = 1,
         *,
         obs_keys: str | Iterable[str] | None = None,
@@ -197,7 +197,7 @@ class PixelBraxEnv(gymnasium.Env):
 
     def __init__(
         self,
-        env: Any,
+        env: Any = None,
         *,
         obs_keys: str | Iterable[str] | None = None,
         render_mode: str | None = None,
