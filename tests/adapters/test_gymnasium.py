@@ -139,6 +139,11 @@ def test_arrays_may_stay_on_the_device_and_numpys_are_the_callers():
     np.testing.assert_array_equal(envs.reset(seed=0)[0], kept)
 
 
+def test_without_images_the_state_is_observed():
+    envs = PixelBraxVectorEnv("probe/sides", 2, outputs=())
+    assert envs.reset(seed=0)[0].shape == envs.observation_space.shape == (2, 2)
+
+
 def test_gymnasiums_wrappers_take_it():
     envs = RecordEpisodeStatistics(_envs())
     envs.reset(seed=0)
@@ -196,6 +201,7 @@ def test_importing_registers_in_any_order_and_loads_no_engine(first):
         (lambda: PixelBraxVectorEnv("halfcheeta"), "did you mean halfcheetah"),
         (lambda: PixelBraxVectorEnv(), "cannot make an environment from None: it must be a task's name"),
         (lambda: _envs().step(np.zeros((3, 1))), "step before reset"),
+        (lambda: _envs().reset(options={"reset_mask": np.ones(3, bool)}), "the first reset is one of all environments"),
         (lambda: _envs().reset(seed=[1, 2]), "there are 2 seeds for 3 environments"),
         (lambda: _envs().reset(seed=2**40), "seed is 1099511627776: it must be"),
         (lambda: _envs().reset(options={"mask": 1}), "unknown option 'mask'"),

@@ -122,10 +122,14 @@ def test_image_is_upright_and_not_mirrored(strict):
     assert abs(rows.mean() - (SIZE - 1) / 2) < 1
 
 
-def test_a_batch_in_chunks_equals_single_images(strict):
-    model, data = _load("""<mujoco><worldbody><geom type="plane" size="2 1 1" pos="0 0 -.5"/>
-        <geom type="capsule" size=".2 .5" euler="40 20 0" rgba=".9 .3 .2 1"/>
-        <geom type="box" size=".3 .5 .2" pos="-1 0 0" rgba=".2 .6 .3 1"/></worldbody></mujoco>""")
+_THREE = """<mujoco><worldbody><geom type="plane" size="2 1 1" pos="0 0 -.5"/>
+    <geom type="capsule" size=".2 .5" euler="40 20 0" rgba=".9 .3 .2 1"/>
+    <geom type="box" size=".3 .5 .2" pos="-1 0 0" rgba=".2 .6 .3 1"/></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("kinds", ["three", pytest.param("all", marks=pytest.mark.full)])
+def test_a_batch_in_chunks_equals_single_images(strict, kinds):
+    model, data = _load(_THREE) if kinds == "three" else _random_model(0)
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
     count = 7  # two chunks, and one more
     angles = jnp.linspace(0.0, 6.0, count)

@@ -47,7 +47,7 @@ class _View:
         spec = env.observation_spec
         images = [name for name in spec if name != "state"]
         if keys is None:
-            keys = (images or ["state"]) if len(images) != 1 else images[0]
+            keys = images if len(images) > 1 else [*images, "state"][0]
         self._single = isinstance(keys, str)
         self._keys = (keys,) if isinstance(keys, str) else tuple(keys)
         if not self._keys:
@@ -174,7 +174,8 @@ class PixelBraxVectorEnv(VectorEnv):
 
     def close_extras(self, **kwargs: Any) -> None:
         """Gives the device's memory back."""
-        self._batch.close()
+        if "_batch" in vars(self):  # Gymnasium before 1.3 also closes what a mistake kept from being made
+            self._batch.close()
 
     def _observed(self, obs: dict[str, jax.Array]) -> Any:
         return jax.tree.map(self._converted, self._view.of(obs))

@@ -1,7 +1,5 @@
 """The ids of the built-in tasks in Gymnasium's registry. Importing this loads neither Gymnasium nor JAX."""
 
-import importlib.util
-
 # By hand, because reading them off the tasks would load MuJoCo with `import pixelbrax`; a test compares the two.
 TASKS = {
     "Ant": "ant",
@@ -51,10 +49,10 @@ def register_gymnasium() -> None:
 
     `PixelBrax/Env-v0` takes any other environment as `env=...`: a plugin's task, a model, a `PixelEnv`.
     """
-    if importlib.util.find_spec("gymnasium") is None:
+    try:
+        import gymnasium
+    except ImportError:  # not installed, or not in working order, which its own users will see
         return
-    import gymnasium
-
     for name, task in ({"Env": None} | TASKS).items():
         env_id = f"PixelBrax/{name}-v0"
         if env_id not in gymnasium.registry:

@@ -39,11 +39,16 @@ class EnvBatch:
 
         Args:
           seeds: of each environment; None goes on with its random stream, or begins one at random.
-          mask: which environments to reset; all by default, and at first.
+          mask: which environments to reset; all by default.
+
+        Raises:
+          ConfigError: a seed cannot be used, or there is a mask before the first reset of all.
         """
         keys = self._keys(seeds)
-        if mask is None or self.states is None:
+        if mask is None:
             states = self._reset(keys)
+        elif self.states is None:
+            raise ConfigError("the first reset is one of all environments: leave the mask out")
         else:
             states = self._reset_where(self.states, jnp.asarray(mask), keys)
         self.states = states

@@ -350,7 +350,7 @@ def _common(config: TrainConfig) -> TrainConfig:
 
 
 @jax.jit  # compiled once: by itself, each leaf would take a program of its own
-def _one(states: AgentState, index: Array) -> AgentState:
+def _one(states: AgentState, index: int | Array) -> AgentState:
     return _mapped(lambda x: x[index], states)
 
 
