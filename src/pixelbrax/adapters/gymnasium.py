@@ -174,7 +174,7 @@ class PixelBraxVectorEnv(VectorEnv):
 
     def close_extras(self, **kwargs: Any) -> None:
         """Gives the device's memory back."""
-        if "_batch" in vars(self):  # Gymnasium before 1.3 also closes what a mistake kept from being made
+        if "_batch" in vars(self):  # Gymnasium 1.2 also closes what a mistake kept from being made
             self._batch.close()
 
     def _observed(self, obs: dict[str, jax.Array]) -> Any:
