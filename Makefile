@@ -6,6 +6,7 @@ READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
 # The tests of a file share what they compile, so one process runs them all; files begin in the order of their names.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+TORCH := torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
 .DEFAULT_GOAL := help
@@ -42,6 +43,8 @@ $(READY): pyproject.toml
 	$(INSTALL) .
 	@touch $@
 
+# The tests of adapters take PyTorch's CPU build, if there is one: that of PyPI brings gigabytes of CUDA on Linux.
 $(DEV_READY): $(READY)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(TORCH)
 	$(INSTALL) '.[dev]'
 	@touch $@

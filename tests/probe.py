@@ -30,7 +30,8 @@ class ProbePhysics:
 
     The reward of frame n (from 1) is n times the reward weight "frame", by default 1. With `pays_side` the ball stays
     at -0.8 or 0.8, sampled anew each frame, and the reward is 1 if the action has the sign of the side seen
-    before it, else 0. The episode terminates at frame `terminates_at`, if given, and its numbers are NaN from frame
+    before it, else 0. With `pushed` an action moves the ball by a tenth of it, and the reward is -x^2 after that. The
+    episode terminates at frame `terminates_at`, if given, and its numbers are NaN from frame
     `diverges_at` on.
     """
 
@@ -40,8 +41,15 @@ class ProbePhysics:
     dt = 0.1
     cheap_reset = True
 
-    def __init__(self, terminates_at: int | None = None, pays_side: bool = False, diverges_at: int | None = None):
+    def __init__(
+        self,
+        terminates_at: int | None = None,
+        pays_side: bool = False,
+        diverges_at: int | None = None,
+        pushed: bool = False,
+    ):
         self.terminates_at = terminates_at
+        self.pushed = pushed
         self.diverges_at = diverges_at
         self.pays_side = pays_side
         self.reward_weights = {"frame": 1.0}
@@ -69,6 +77,9 @@ class ProbePhysics:
             key, side_key = jax.random.split(key)
             reward = (jnp.sign(action[0]) == jnp.sign(x)).astype(jnp.float32)
             return self._state(key, frames, 0.8 * jax.random.rademacher(side_key, (), jnp.float32), reward)
+        if self.pushed:
+            x = x + 0.1 * action[0]
+            return self._state(key, frames, x, -(x**2))
         return self._state(key, frames, x + 0.1, self._weight * frames.astype(jnp.float32))
 
     def _state(self, key: Any, frames: Any, x: Any, reward: Any, over: Any = False) -> PhysicsState:
@@ -89,10 +100,20 @@ class ProbePhysics:
 
 
 def probe_env(
-    terminates_at: int | None = None, pays_side: bool = False, diverges_at: int | None = None, **settings: Any
+    terminates_at: int | None = None,
+    pays_side: bool = False,
+    diverges_at: int | None = None,
+    pushed: bool = False,
+    **settings: Any,
 ) -> PixelEnv:
     settings = {"camera": CAMERA, "image_size": 16, "frame_stack": 3, "episode_length": 10} | settings
-    return PixelEnv(ProbePhysics(terminates_at, pays_side, diverges_at), **settings)
+    return PixelEnv(ProbePhysics(terminates_at, pays_side, diverges_at, pushed), **settings)
+
+
+def short_env(**settings: Any) -> PixelEnv:
+    """Episodes of three frames with small single images, for interfaces of other libraries."""
+    chosen: dict[str, Any] = {"episode_length": 3, "image_size": 8, "frame_stack": 1} | settings
+    return probe_env(**chosen)
 
 
 def _task(name: str, description: str, **settings: Any) -> Task:

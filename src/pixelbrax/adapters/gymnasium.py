@@ -11,13 +11,15 @@
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import numpy as np
 
-from pixelbrax.adapters.stepping import EnvBatch
-from pixelbrax.envs import FINAL_OBS, PixelEnv, State, make
+from pixelbrax.adapters.arrays import Arrays, check_arrays, converted
+from pixelbrax.adapters.observations import Bounds, ObsView
+from pixelbrax.adapters.stepping import EnvBatch, make_env, one_action
+from pixelbrax.envs import FINAL_OBS, Autoreset, PixelEnv, State
 from pixelbrax.errors import ConfigError, check_choice, check_count, check_pair
 
 try:
@@ -31,36 +33,12 @@ except ImportError as e:
 
 __all__ = ["Arrays", "PixelBraxEnv", "PixelBraxVectorEnv", "check_vector_env"]
 
-Arrays = Literal["numpy", "jax"]
 RENDER_MODES = ("rgb_array",)
-_AUTORESETS = {
+_AUTORESETS: dict[Autoreset, AutoresetMode] = {
     "next_step": AutoresetMode.NEXT_STEP,
     "same_step": AutoresetMode.SAME_STEP,
     "disabled": AutoresetMode.DISABLED,
 }
-
-
-class _View:
-    """What is observed of `State.obs`: one array, or a dict of several."""
-
-    def __init__(self, env: PixelEnv, keys: str | Iterable[str] | None):
-        spec = env.observation_spec
-        images = [name for name in spec if name != "state"]
-        if keys is None:
-            keys = images if len(images) > 1 else [*images, "state"][0]
-        self._single = isinstance(keys, str)
-        self._keys = (keys,) if isinstance(keys, str) else tuple(keys)
-        if not self._keys:
-            raise ConfigError(f"obs_keys is empty: name some of {', '.join(spec)}")
-        for name in self._keys:
-            check_choice("obs_keys", name, tuple(spec))
-        self.space = self.of({name: _box(env, name, spec[name]) for name in spec})
-        if not self._single:
-            self.space = gymnasium.spaces.Dict(self.space)
-
-    def of(self, obs: dict[str, Any]) -> Any:
-        """The part of an observation, or of whatever has the same keys."""
-        return obs[self._keys[0]] if self._single else {name: obs[name] for name in self._keys}
 
 
 class PixelBraxVectorEnv(VectorEnv):
@@ -93,9 +71,10 @@ class PixelBraxVectorEnv(VectorEnv):
           num_envs: how many.
           obs_keys: what is observed of `State.obs`; by default all images, or the state if there are none. A name
             alone gives arrays, several names a dict of them.
-          arrays: "numpy" for NumPy's own arrays, which the caller may keep and change, or "jax" for arrays that stay on
-            the device: observations, rewards, flags and metrics.
-          autoreset_mode: Gymnasium's enum or its value, by default "NextStep"; a `PixelEnv` has its own already.
+          arrays: of observations, rewards, flags and metrics. "numpy" for NumPy's own, which the caller may keep and
+            change; "jax" or "torch" for arrays that stay on the device. Tensors share JAX's memory: change none in
+            place. Actions may be of any of the three.
+          autoreset_mode: Gymnasium's enum or its value, by default "NextStep", or a `PixelEnv`'s own.
           max_episode_steps: steps after which an episode is truncated, instead of `episode_length` in frames.
           render_mode: None or "rgb_array".
           render_size: height and width of `render`'s images in pixels.
@@ -104,10 +83,13 @@ class PixelBraxVectorEnv(VectorEnv):
         Raises:
           ConfigError: a setting cannot be used.
         """
-        self._env = _made(env, autoreset_mode, max_episode_steps, settings)
+        autoreset = None if autoreset_mode is None else _autoreset(autoreset_mode)
+        if "autoreset" in settings:
+            raise ConfigError("autoreset is called autoreset_mode here: give Gymnasium's enum or its value")
+        self._env = make_env(env, autoreset, max_episode_steps, settings)
         self._batch = EnvBatch(self._env, num_envs)
-        self._view = _View(self._env, obs_keys)
-        self._arrays = check_choice("arrays", arrays, ("numpy", "jax"))
+        self._view = ObsView(self._env, obs_keys)
+        self._arrays: Arrays = check_arrays(arrays)
         self.num_envs = self._batch.num_envs
         self.render_mode = _checked_render_mode(render_mode)
         self._render_size = _size(render_size)
@@ -116,7 +98,7 @@ class PixelBraxVectorEnv(VectorEnv):
             "render_fps": round(1 / self._env.dt),
             "autoreset_mode": _AUTORESETS[self._env.autoreset],
         }
-        self.single_observation_space = self._view.space
+        self.single_observation_space = self._view.space(_box, gymnasium.spaces.Dict)
         self.single_action_space = gymnasium.spaces.Box(-1.0, 1.0, (self._env.action_size,), np.float32)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -144,25 +126,24 @@ class PixelBraxVectorEnv(VectorEnv):
         Raises:
           ConfigError: a seed or the mask cannot be used, or there is another option.
         """
-        one = seed is None or isinstance(seed, int | np.integer)
-        super().reset(seed=seed if one else None)  # pyright: ignore[reportArgumentType]
-        seeds = [seed if seed is None else seed + i for i in range(self.num_envs)] if one else seed  # pyright: ignore
+        super().reset(seed=seed if isinstance(seed, int) else None)
         mask = _reset_mask(options, self.num_envs)
-        state = self._batch.reset(seeds, mask)  # pyright: ignore[reportArgumentType]
-        begun = np.ones(self.num_envs, bool) if mask is None else mask
-        return self._observed(state.obs), self._info(state, begun)
+        state = self._batch.reset(seed, mask)
+        obs, metrics = self._converted((self._view.of(state.obs), state.metrics))
+        return obs, _info(metrics, np.ones(self.num_envs, bool) if mask is None else mask)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Observations, rewards, terminations, truncations and info after actions of shape (num_envs, action_size)."""
         state = self._batch.step(actions)
-        flags = self._converted(state.terminated), self._converted(state.truncated)
-        info = self._info(state, np.ones(self.num_envs, bool))
+        flags = (state.terminated, state.truncated)
+        obs, reward, *flags, metrics = self._converted((self._view.of(state.obs), state.reward, *flags, state.metrics))
+        info = _info(metrics, np.ones(self.num_envs, bool))
         if self._env.autoreset == "same_step" and (done := np.asarray(state.done)).any():
-            info = self._info(state, ~done)
-            final_obs = self._observed(state.info[FINAL_OBS])
+            info = _info(metrics, ~done)
+            final_obs = self._converted(self._view.of(state.info[FINAL_OBS]))
             info[FINAL_OBS], info["_" + FINAL_OBS] = _rows(final_obs, done), done
-            info["final_info"], info["_final_info"] = self._info(state, done), done
-        return self._observed(state.obs), self._converted(state.reward), *flags, info
+            info["final_info"], info["_final_info"] = _info(metrics, done), done
+        return obs, reward, *flags, info
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """An RGB image of each environment, of `render_size`; None without a render mode."""
@@ -177,17 +158,8 @@ class PixelBraxVectorEnv(VectorEnv):
         if "_batch" in vars(self):  # Gymnasium 1.2 also closes what a mistake kept from being made
             self._batch.close()
 
-    def _observed(self, obs: dict[str, jax.Array]) -> Any:
-        return jax.tree.map(self._converted, self._view.of(obs))
-
-    def _converted(self, array: jax.Array) -> Any:
-        return np.array(array) if self._arrays == "numpy" else array
-
-    def _info(self, state: State, known: np.ndarray) -> dict[str, Any]:
-        info = {}
-        for name, value in state.metrics.items():
-            info[name], info["_" + name] = self._converted(value), known.copy()
-        return info
+    def _converted(self, tree: Any) -> Any:
+        return converted(tree, self._arrays)
 
 
 class PixelBraxEnv(gymnasium.Env):
@@ -237,10 +209,7 @@ class PixelBraxEnv(gymnasium.Env):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Observation, reward, terminated, truncated and info after an action of shape (action_size,)."""
-        action = np.asarray(action)
-        if action.shape != self.action_space.shape:
-            raise ConfigError(f"the action has shape {action.shape}: it must be {self.action_space.shape}")
-        obs, reward, terminated, truncated, info = self._vector.step(action[None])
+        obs, reward, terminated, truncated, info = self._vector.step(one_action(action, self.pixel_env))
         return jax.tree.map(_first, obs), float(reward[0]), bool(terminated[0]), bool(truncated[0]), _plain(info)
 
     def render(self) -> Any:
@@ -253,28 +222,7 @@ class PixelBraxEnv(gymnasium.Env):
         self._vector.close()
 
 
-def _made(env: Any, mode: AutoresetMode | str | None, max_steps: int | None, settings: dict[str, Any]) -> PixelEnv:
-    """The environment, made if it is not one."""
-    autoreset = None if mode is None else _autoreset(mode)
-    if isinstance(env, PixelEnv):
-        if settings or max_steps is not None:
-            name = next(iter(settings), "max_episode_steps")
-            raise ConfigError(f"{name} is a setting of pixelbrax.make: this environment is made already")
-        if autoreset not in (None, env.autoreset):
-            raise ConfigError(f"the environment has autoreset={env.autoreset!r}: make it with {autoreset!r}")
-        return env
-    if "autoreset" in settings:
-        raise ConfigError("autoreset is called autoreset_mode here: give Gymnasium's enum or its value")
-    if max_steps is not None:
-        if "episode_length" in settings:
-            raise ConfigError("max_episode_steps and episode_length say the same: give one of them")
-        repeat = check_count("action_repeat", settings.get("action_repeat", 1))
-        settings = settings | {"episode_length": check_count("max_episode_steps", max_steps) * repeat}
-    chosen: dict[str, Any] = {"autoreset": autoreset or "next_step"} | settings
-    return make(env, **chosen)
-
-
-def _autoreset(mode: AutoresetMode | str) -> str:
+def _autoreset(mode: AutoresetMode | str) -> Autoreset:
     for name, known in _AUTORESETS.items():
         if mode in (known, known.value):
             return name
@@ -282,16 +230,9 @@ def _autoreset(mode: AutoresetMode | str) -> str:
     raise ConfigError(f"autoreset_mode is {mode!r}: it must be one of {values}")
 
 
-def _box(env: PixelEnv, name: str, spec: jax.ShapeDtypeStruct) -> gymnasium.spaces.Box:
+def _box(name: str, bounds: Bounds) -> gymnasium.spaces.Box:
     """The space of one entry of `State.obs`."""
-    model = env.physics.mj_model
-    low, high = {
-        "pixels": (0, 255),
-        "depth": (0.0, np.inf),
-        "segmentation": (-1, model.ngeom + model.nsite - 1),
-        "mask": (False, True),
-    }.get(name.split("/")[0], (-np.inf, np.inf))
-    return gymnasium.spaces.Box(low, high, spec.shape, np.dtype(spec.dtype))  # pyright: ignore[reportArgumentType]
+    return gymnasium.spaces.Box(*bounds)  # pyright: ignore[reportArgumentType]
 
 
 def _checked_render_mode(mode: str | None) -> str | None:
@@ -319,6 +260,13 @@ def _reset_mask(options: dict[str, Any] | None, num_envs: int) -> np.ndarray | N
 def _no_options(options: dict[str, Any] | None) -> None:
     if options:
         raise ConfigError(f"unknown option {next(iter(options))!r}: reset knows 'reset_mask', of vector environments")
+
+
+def _info(metrics: dict[str, Any], known: np.ndarray) -> dict[str, Any]:
+    """Gymnasium's form of metrics: each beside a mask of the environments whose value is known."""
+    return {
+        name: known.copy() if name.startswith("_") else metrics[name] for each in metrics for name in (each, "_" + each)
+    }
 
 
 def _rows(obs: Any, wanted: np.ndarray) -> np.ndarray:

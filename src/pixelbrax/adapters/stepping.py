@@ -1,6 +1,7 @@
 """What all adapters share: a batch of environments that lives on the device, and is stepped from Python."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -8,8 +9,39 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
-from pixelbrax.envs import PixelEnv, State, check_fits_device, reset_where
+from pixelbrax.adapters.arrays import from_torch, is_tensor
+from pixelbrax.envs import Autoreset, PixelEnv, State, check_fits_device, each_env, make, reset_where, with_autoreset
 from pixelbrax.errors import ConfigError, check_count, check_seed
+from pixelbrax.physics import select_state
+
+
+def make_env(
+    env: Any, autoreset: Autoreset | None, max_steps: int | None, settings: Mapping[str, Any] | None = None
+) -> PixelEnv:
+    """An environment, made if it is not one yet.
+
+    Args:
+      env: whatever `pixelbrax.make` takes, or a `PixelEnv`.
+      autoreset: the one that is needed; None leaves it to the environment, or means "next_step".
+      max_steps: steps after which an episode is truncated, instead of `episode_length` in frames.
+      settings: those of `pixelbrax.make`; none for a `PixelEnv`.
+
+    Raises:
+      ConfigError: a setting cannot be used.
+    """
+    settings = dict(settings or {})
+    if isinstance(env, PixelEnv):
+        if settings or max_steps is not None:
+            name = next(iter(settings), "max_episode_steps")
+            raise ConfigError(f"{name} is a setting of pixelbrax.make: this environment is made already")
+        return env if autoreset is None else with_autoreset(env, autoreset)
+    if max_steps is not None:
+        if "episode_length" in settings:
+            raise ConfigError("max_episode_steps and episode_length say the same: give one of them")
+        repeat = check_count("action_repeat", settings.get("action_repeat", 1))
+        settings["episode_length"] = check_count("max_episode_steps", max_steps) * repeat
+    chosen: dict[str, Any] = {"autoreset": autoreset or "next_step"} | settings
+    return make(env, **chosen)
 
 
 class EnvBatch:
@@ -18,6 +50,7 @@ class EnvBatch:
     Attributes:
       env: the environment.
       num_envs: how many.
+      device: the one that all states are committed to.
       states: of all environments; None before the first reset.
     """
 
@@ -29,22 +62,27 @@ class EnvBatch:
         """
         self.env, self.num_envs = env, check_count("num_envs", num_envs)
         check_fits_device(self.num_envs, env.bytes_per_env)
+        self.device = jnp.zeros(()).device  # JAX's default here and now
         self.states: State | None = None
         self._reset = jax.jit(jax.vmap(env.reset))
         self._step = jax.jit(jax.vmap(env.step))
+        self._step_where = jax.jit(self._stepped_where)
         self._reset_where = jax.jit(lambda states, mask, keys: reset_where(env, states, mask, keys))
 
-    def reset(self, seeds: Sequence[int | None], mask: Bool[np.ndarray, " env"] | None = None) -> State:
+    def reset(
+        self, seed: int | Sequence[int | None] | None = None, mask: Bool[np.ndarray, " env"] | None = None
+    ) -> State:
         """Starts new episodes.
 
         Args:
-          seeds: of each environment; None goes on with its random stream, or begins one at random.
+          seed: of the first environment, with the seed + i for environment i; or of each. None goes on with an
+            environment's random stream, or begins one at random.
           mask: which environments to reset; all by default.
 
         Raises:
           ConfigError: a seed cannot be used, or there is a mask before the first reset of all.
         """
-        keys = self._keys(seeds)
+        keys = self._keys(seed)
         if mask is None:
             states = self._reset(keys)
         elif self.states is None:
@@ -54,33 +92,75 @@ class EnvBatch:
         self.states = states
         return states
 
-    def step(self, actions: Any) -> State:
-        """Steps all environments with actions of shape (num_envs, action_size).
+    def step(self, actions: Any, mask: Bool[np.ndarray, " env"] | None = None) -> State:
+        """Steps environments.
+
+        Args:
+          actions: (num_envs, action_size), of NumPy's, JAX's or PyTorch's.
+          mask: which environments to step; the others stay as they are, with a reward of 0. All by default.
 
         Raises:
           ConfigError: they have another shape or are no numbers, or there was no reset.
         """
         if self.states is None:
             raise ConfigError("step before reset: call reset() first")
-        shape = (self.num_envs, self.env.action_size)
-        actions = actions if isinstance(actions, jax.Array) else np.asarray(actions)
-        if actions.shape != shape or actions.dtype.kind not in "fiu":
-            raise ConfigError(f"the actions are {actions.dtype} of shape {actions.shape}: they must be floats, {shape}")
-        states = self.states = self._step(self.states, actions.astype(np.float32))
+        actions = self.checked(actions)
+        if mask is None:
+            states = self._step(self.states, actions)
+        else:
+            states = self._step_where(self.states, actions, jnp.asarray(mask))
+        self.states = states
         return states
 
     def close(self) -> None:
         """Gives the device's memory back; `reset` begins anew."""
         self.states = None
 
-    def _keys(self, seeds: Sequence[int | None]) -> Array:
+    def _stepped_where(self, states: State, actions: Array, mask: Array) -> State:
+        still = replace(states, reward=jnp.zeros_like(states.reward))
+        return each_env(select_state)(mask, jax.vmap(self.env.step)(states, actions), still)
+
+    def checked(self, actions: Any) -> Any:
+        """Actions as a float32 array of NumPy's or JAX's.
+
+        Raises:
+          ConfigError: they have another shape or are no numbers.
+        """
+        if is_tensor(actions):
+            actions = from_torch(actions, self.device)
+        elif not isinstance(actions, jax.Array):
+            actions = np.asarray(actions)
+        shape = (self.num_envs, self.env.action_size)
+        if actions.shape != shape or actions.dtype.kind not in "fiu":
+            raise ConfigError(f"the actions are {actions.dtype} of shape {actions.shape}: they must be floats, {shape}")
+        return actions.astype(np.float32)
+
+    def _keys(self, seed: int | Sequence[int | None] | None) -> Array:
+        if seed is None:
+            seeds = [None] * self.num_envs
+        elif isinstance(seed, Sequence | np.ndarray):
+            seeds = list(seed)
+        else:
+            seeds = [check_seed(seed) + i for i in range(self.num_envs)]
         if len(seeds) != self.num_envs:
             raise ConfigError(f"there are {len(seeds)} seeds for {self.num_envs} environments: give each one, or None")
         given = np.array([seed is not None for seed in seeds])
         entropy = np.random.SeedSequence().generate_state(self.num_envs)
         chosen = [fresh if seed is None else check_seed(seed) for seed, fresh in zip(seeds, entropy, strict=True)]
-        keys = _keys_of(np.array(chosen, np.uint32))
+        keys = jax.device_put(_keys_of(np.array(chosen, np.uint32)), self.device)
         return keys if self.states is None else _choose(given, keys, self.states.info["key"])
+
+
+def one_action(action: Any, env: PixelEnv) -> np.ndarray:
+    """The action of a single environment as a batch of one.
+
+    Raises:
+      ConfigError: it has another shape than (action_size,).
+    """
+    action = np.asarray(action)
+    if action.shape != (env.action_size,):
+        raise ConfigError(f"the action has shape {action.shape}: it must be {(env.action_size,)}")
+    return action[None]
 
 
 @jax.jit

@@ -3,9 +3,9 @@
 from pixelbrax.envs.batch import DEVICE_AXIS, each_env, is_sharded, reset_where
 from pixelbrax.envs.cameras import CameraFn, CameraLike, camera_fn, default_camera
 from pixelbrax.envs.device_memory import check_fits_device, check_networks, num_bytes
-from pixelbrax.envs.factory import make, wrap
+from pixelbrax.envs.factory import make, with_autoreset, wrap
 from pixelbrax.envs.observe import IMAGE_OUTPUTS, MAX_IMAGE_SIZE, MIN_IMAGE_SIZE, ImageOutput, camera_distances
-from pixelbrax.envs.params import EnvParams
+from pixelbrax.envs.params import MAX_EPISODE_LENGTH, EnvParams
 from pixelbrax.envs.pixel_env import AUTORESETS, EPISODE_LENGTH, PixelEnv
 from pixelbrax.envs.settings import Autoreset, MakeSettings, PixelSettings
 from pixelbrax.envs.state import FINAL_OBS, State, default_visual_key
@@ -16,6 +16,7 @@ __all__ = [
     "EPISODE_LENGTH",
     "FINAL_OBS",
     "IMAGE_OUTPUTS",
+    "MAX_EPISODE_LENGTH",
     "MAX_IMAGE_SIZE",
     "MIN_IMAGE_SIZE",
     "Autoreset",
@@ -38,5 +39,6 @@ __all__ = [
     "make",
     "num_bytes",
     "reset_where",
+    "with_autoreset",
     "wrap",
 ]

@@ -1,5 +1,6 @@
 """`make` and `wrap`: environments from a task's name, your own model, or another library's environment."""
 
+import copy
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing_extensions import Unpack
 
 from pixelbrax.distractors import resolve
 from pixelbrax.envs.cameras import CameraLike
-from pixelbrax.envs.pixel_env import PixelEnv
-from pixelbrax.envs.settings import MakeSettings, MjcfSettings, PixelSettings, shows_settings
+from pixelbrax.envs.pixel_env import AUTORESETS, PixelEnv
+from pixelbrax.envs.settings import Autoreset, MakeSettings, MjcfSettings, PixelSettings, shows_settings
 from pixelbrax.errors import ConfigError, check_choice, check_keywords
 from pixelbrax.physics import Physics
 from pixelbrax.tasks import get_task, task_names
@@ -147,3 +148,22 @@ def wrap(
             f"cannot wrap a {type(env).__name__}: it must be a brax.envs.Env, a mujoco_playground.MjxEnv or a Physics"
         )
     return PixelEnv(env, camera, **chosen)
+
+
+def with_autoreset(env: PixelEnv, autoreset: Autoreset) -> PixelEnv:
+    """The same environment with another auto-reset; they share the physics, the scene and the videos.
+
+    Args:
+      env: which stays as it is.
+      autoreset: "next_step", "same_step" or "disabled", as in `PixelEnv`.
+
+    Raises:
+      ConfigError: there is no such auto-reset.
+    """
+    if check_choice("autoreset", autoreset, AUTORESETS) == env.autoreset:
+        return env
+    other = copy.copy(env)
+    other.autoreset = autoreset
+    if other.recipe is not None:
+        other.recipe = {**other.recipe, "autoreset": autoreset}
+    return other

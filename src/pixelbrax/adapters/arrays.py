@@ -1,0 +1,68 @@
+"""Arrays between JAX, NumPy and PyTorch, which is loaded only where its tensors are wanted or given."""
+
+import sys
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pixelbrax.errors import ConfigError, check_choice
+
+Arrays = Literal["numpy", "jax", "torch"]
+ARRAYS: tuple[Arrays, ...] = ("numpy", "jax", "torch")
+
+
+def check_arrays(arrays: Any) -> Arrays:
+    """One of `ARRAYS`.
+
+    Raises:
+      ConfigError: it is none of them, or PyTorch cannot be imported.
+    """
+    if check_choice("arrays", arrays, ARRAYS) == "torch":
+        try:
+            import torch  # noqa: F401  # pyright: ignore[reportMissingImports]
+        except ImportError as e:
+            raise ConfigError(f"arrays='torch' needs PyTorch, which cannot be imported ({e}): pip install torch") from e
+    return arrays
+
+
+def converted(tree: Any, arrays: Arrays) -> Any:
+    """A tree of JAX's arrays as others' arrays.
+
+    Args:
+      tree: whose leaves are arrays of JAX's.
+      arrays: "numpy" gives copies that the caller may keep and change. "jax" gives them as they are. "torch" gives
+        tensors on the same device, which share the memory of JAX's arrays: read them, but change none in place.
+    """
+    if arrays == "jax":
+        return tree
+    if arrays == "torch":
+        return jax.tree.map(to_torch, tree)
+    return jax.tree.map(np.array, jax.device_get(tree))
+
+
+def to_torch(array: jax.Array) -> Any:
+    """A tensor that shares an array's memory; a copy where PyTorch cannot use JAX's device."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    if array.device.platform == "cpu" or torch.cuda.is_available():
+        return torch.from_dlpack(array)
+    return torch.from_numpy(np.array(array))
+
+
+def is_tensor(array: Any) -> bool:
+    """Whether it is a tensor of PyTorch's."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)
+
+
+def from_torch(tensor: Any, device: Any) -> jax.Array:
+    """An array of a tensor's values on a device of JAX's; later changes to the tensor do not reach it.
+
+    The tensor is copied where it is, because JAX reads it later than this call returns.
+    """
+    tensor = tensor.detach()
+    if (tensor.device.type == "cpu") != (device.platform == "cpu"):
+        return jax.device_put(tensor.cpu().numpy().copy(), device)
+    return jax.device_put(jnp.from_dlpack(tensor.contiguous().clone()), device)

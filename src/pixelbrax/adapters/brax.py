@@ -1,0 +1,95 @@
+"""Brax's interface, for its wrappers and trainers.
+
+    from brax.training.agents.ppo import networks_vision, train as ppo
+    from pixelbrax.adapters.brax import as_brax
+
+    ppo.train(as_brax("halfcheetah"), vision=True, network_factory=networks_vision.make_ppo_networks_vision, ...)
+
+Contract: that of `brax.envs.Env`, Brax 0.14, as its training wrappers and PPO read it.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from brax.envs import Env
+from brax.envs import State as BraxState
+from jaxtyping import Array
+
+from pixelbrax.adapters.float_env import FloatEnv, merged
+from pixelbrax.envs import PixelEnv
+
+__all__ = ["BraxPixelEnv", "as_brax"]
+
+
+def as_brax(
+    env: Any, *, obs_keys: str | Iterable[str] | None = None, time_limit: bool = False, **settings: Any
+) -> "BraxPixelEnv":
+    """An environment of Brax's, for its wrappers and trainers.
+
+    Images are float32 in [0, 1], channels last, under "pixels/view_0", "pixels/view_1" and so on, one for each camera;
+    the engine's observation vector is "state". If it alone is observed, the observation is no dict but an array.
+    `pipeline_state` is our `pixelbrax.State`. Metrics are the task's own.
+
+    Args:
+      env: whatever `pixelbrax.make` takes, or a `PixelEnv`, whatever its auto-reset.
+      obs_keys: what is observed of `State.obs`: "pixels" (or "pixels/<camera>"), "state", or several of them; by
+        default all images, or the state if there are none.
+      time_limit: whether the environment's own time limit ends episodes too, with `info["time_out"]` 1 for Brax's
+        `bootstrap_on_timeout`. By default there is only that of Brax's `EpisodeWrapper`, as in Brax's environments.
+      **settings: those of `pixelbrax.make`; none for a `PixelEnv`.
+
+    Raises:
+      ConfigError: a setting cannot be used.
+    """
+    return BraxPixelEnv(FloatEnv(env, obs_keys, time_limit, settings))
+
+
+class BraxPixelEnv(Env):
+    """An environment by Brax's interface; it does not reset itself."""
+
+    def __init__(self, env: FloatEnv):
+        self._env = env
+
+    @property
+    def pixel_env(self) -> PixelEnv:
+        """The environment."""
+        return self._env.env
+
+    def reset(self, rng: Array) -> BraxState:
+        """The first state of a new episode."""
+        state = self._env.reset(rng)
+        fields: dict[str, Any] = {"pipeline_state": state} | self._env.fields(state)
+        return BraxState(**fields)
+
+    def step(self, state: BraxState, action: Array) -> BraxState:
+        """The state after an action; `info` and `metrics` keep what wrappers have put there."""
+        before: Any = state.pipeline_state
+        following = self.pixel_env.step(before, action)
+        return merged(state, self._env.fields(following), pipeline_state=following)
+
+    @property
+    def observation_size(self) -> Any:
+        """Shapes of the observation's entries, or the length of the observation vector."""
+        return self._env.observation_size
+
+    @property
+    def action_size(self) -> int:
+        """Length of the action vector; actions lie in [-1, 1]."""
+        return self.pixel_env.action_size
+
+    @property
+    def backend(self) -> str:
+        """The physics engine's name."""
+        facts = getattr(self.pixel_env.physics, "facts", {})  # human-readable: "Brax spring", "MJX (jax)"
+        return facts.get("engine", type(self.pixel_env.physics).__name__).removeprefix("Brax ")
+
+    @property
+    def dt(self) -> float:
+        """Simulated seconds between two observations."""
+        return self.pixel_env.dt
+
+    def render(self, trajectory: Sequence[BraxState], height: int = 240, width: int = 320) -> list[np.ndarray]:
+        """An RGB image of each state, by our renderer."""
+        states: list[Any] = [state.pipeline_state for state in trajectory]
+        return self._env.render(states, height, width)

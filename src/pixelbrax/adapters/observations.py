@@ -1,0 +1,80 @@
+"""Which entries of `State.obs` an adapter shows, and the bounds of their values."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from pixelbrax.envs import PixelEnv
+from pixelbrax.errors import ConfigError, check_choice
+
+
+class Bounds(NamedTuple):
+    """An entry's lowest and highest value, shape and dtype, for one environment."""
+
+    low: float
+    high: float
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+class ObsView:
+    """What is observed of `State.obs`: one array, or a dict of several.
+
+    Attributes:
+      bounds: of each entry that is observed, by its key in `State.obs`.
+      single: whether the observation is one array.
+    """
+
+    def __init__(self, env: PixelEnv, keys: str | Iterable[str] | None):
+        """Chooses entries.
+
+        Args:
+          env: the environment.
+          keys: a name alone for one array, several names for a dict. By default all images, alone if there is but one;
+            the state where there are none.
+
+        Raises:
+          ConfigError: there is no entry of that name, or no name.
+        """
+        spec = env.observation_spec
+        if keys is None:
+            images = [name for name in spec if name != "state"]
+            keys = images if len(images) > 1 else [*images, "state"][0]
+        self.single = isinstance(keys, str)
+        chosen = (keys,) if isinstance(keys, str) else tuple(keys)
+        if not chosen:
+            raise ConfigError(f"obs_keys is empty: name some of {', '.join(spec)}")
+        for name in chosen:
+            check_choice("obs_keys", name, tuple(spec))
+        self.bounds = {name: _bounds(env, name, spec[name]) for name in chosen}
+
+    def of(self, obs: dict[str, Any]) -> Any:
+        """The part of an observation, or of whatever has the same keys."""
+        return next(self.values(obs)) if self.single else dict(zip(self.bounds, self.values(obs), strict=True))
+
+    def space(self, box: Callable[[str, Bounds], Any], union: Callable[[dict[str, Any]], Any]) -> Any:
+        """The space of observations, in a library's own classes.
+
+        Args:
+          box: makes an entry's space from its name and bounds.
+          union: makes the space of a dict from those of its entries.
+        """
+        spaces = {name: box(name, bounds) for name, bounds in self.bounds.items()}
+        return self.of(spaces) if self.single else union(spaces)
+
+    def values(self, obs: dict[str, Any]) -> Iterator[Any]:
+        """The entries that are observed, in the order of `bounds`."""
+        return (obs[name] for name in self.bounds)
+
+
+def _bounds(env: PixelEnv, name: str, spec: jax.ShapeDtypeStruct) -> Bounds:
+    model = env.physics.mj_model
+    low, high = {
+        "pixels": (0, 255),
+        "depth": (0.0, np.inf),
+        "segmentation": (-1, model.ngeom + model.nsite - 1),
+        "mask": (False, True),
+    }.get(name.split("/")[0], (-np.inf, np.inf))
+    return Bounds(low, high, spec.shape, np.dtype(spec.dtype))

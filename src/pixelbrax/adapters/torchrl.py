@@ -1,0 +1,429 @@
+"""TorchRL's interface: environments with pixels, and with gradients through the physics and through the pixels.
+
+    from pixelbrax.adapters.torchrl import PixelBraxEnv
+
+    env = PixelBraxEnv("halfcheetah", batch_size=[64], from_pixels=True)
+    env.rollout(100)["pixels"]  # (64, 100, 64, 64, 3) uint8
+
+The settings and methods of TorchRL's `BraxEnv` have the same names and meanings here. Contract: that of
+`torchrl.envs.EnvBase`, TorchRL 0.14.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+import pixelbrax
+from pixelbrax.adapters.arrays import from_torch, to_torch
+from pixelbrax.adapters.functional import Differentiable, SmoothStep, StateLeaves
+from pixelbrax.adapters.observations import Bounds, ObsView
+from pixelbrax.adapters.stepping import EnvBatch
+from pixelbrax.envs import PixelEnv, State, make, with_autoreset
+from pixelbrax.errors import MAX_SEED, ConfigError, check_count, check_flag, check_number
+from pixelbrax.tasks import task_names
+
+try:
+    import torch
+    from tensordict import TensorDict, TensorDictBase
+    from torchrl.data import Bounded, Categorical, Composite, TensorSpec, Unbounded
+    from torchrl.envs import ParallelEnv
+    from torchrl.envs.common import _EnvPostInit, _EnvWrapper
+    from torchrl.envs.utils import _classproperty
+
+    from pixelbrax.adapters.torch_autograd import linked
+except ImportError as e:
+    raise ConfigError(f"TorchRL cannot be imported ({e}): pip install 'pixelbrax[torchrl]'") from e
+
+__all__ = ["PixelBraxEnv", "PixelBraxWrapper"]
+
+_ENDS = ("done", "terminated", "truncated")
+_DTYPES = {name: getattr(torch, name) for name in ("bool", "uint8", "int32", "float32")}
+
+
+class PixelBraxWrapper(_EnvWrapper):
+    """A `PixelEnv` by TorchRL's interface, as a batch of environments on JAX's device.
+
+    Entries: "observation", the engine's observation vector, unless `pixels_only`; images under `pixels_key`; "reward";
+    "done", "terminated" and "truncated". Every episode's true last image is there, as the "next" of the step that ends
+    it. Images share JAX's memory unless they are stacked frames: change none in place.
+
+    The states stay on JAX's device (`states`), or travel as the entry "state" if the environment is `functional`: a
+    step then depends on its tensordict alone, for planning from stored states and for gradients.
+    """
+
+    git_url = "https://arxiv.org/abs/2502.00021"
+    libname = "pixelbrax"
+
+    def __init__(
+        self,
+        env: PixelEnv | None = None,
+        *,
+        device: Any = None,
+        batch_size: Sequence[int] | torch.Size | None = None,
+        from_pixels: bool | None = None,
+        pixels_only: bool = False,
+        pixels_key: str = "pixels",
+        requires_grad: bool = False,
+        functional: bool | None = None,
+        soft: float = 1.5,
+        cache_clear_frequency: int | bool | None = None,
+        categorical_action_encoding: bool = False,
+        allow_done_after_reset: bool = False,
+        **kwargs: Any,
+    ):
+        """Wraps an environment; the first `reset` and the first `step` compile.
+
+        Args:
+          env: whatever its auto-reset, which is left to TorchRL.
+          device: of the tensors; by default JAX's own, from which they need not be copied.
+          batch_size: of any number of axes; the environments are stepped together.
+          from_pixels: whether to give images; by default if the environment has some.
+          pixels_only: whether to leave out "observation".
+          pixels_key: the key of images; with several cameras each is below it, under its name.
+          requires_grad: whether gradients flow from "reward", "observation", "state" and images to actions and states,
+            through Brax's engines other than "mjx". Images are then float32 in [0, 1], of the newest frame, with soft
+            silhouettes; distractors that change frames instead of the scene cannot be shown.
+          functional: whether states travel in the tensordict as "state"; by default where gradients are required.
+          soft: width in pixels over which silhouettes fade in images with gradients.
+          cache_clear_frequency: steps after which compiled programs are dropped. Not needed: nothing accumulates.
+          categorical_action_encoding: of no effect: actions are continuous.
+          allow_done_after_reset: as in `EnvBase`.
+          **kwargs: `frame_skip` of TorchRL's wrappers.
+
+        Raises:
+          ConfigError: a setting cannot be used.
+        """
+        if env is None:
+            raise ConfigError("PixelBraxWrapper needs an environment: give a PixelEnv, or PixelBraxEnv a task's name")
+        self._clear_every = _cleared(cache_clear_frequency)
+        super().__init__(
+            device=_jax_device() if device is None else torch.device(device),
+            batch_size=torch.Size(() if batch_size is None else batch_size),
+            allow_done_after_reset=allow_done_after_reset,
+            env=env,
+            from_pixels=from_pixels,
+            pixels_only=check_flag("pixels_only", pixels_only),
+            pixels_key=pixels_key,
+            requires_grad=check_flag("requires_grad", requires_grad),
+            functional=check_flag("functional", requires_grad if functional is None else functional),
+            soft=soft,
+            **kwargs,
+        )
+
+    @_classproperty
+    def available_envs(cls) -> list[str]:
+        """Names of the tasks."""
+        return list(task_names())
+
+    @_classproperty
+    def lib(cls) -> Any:
+        """The library behind it."""
+        return pixelbrax
+
+    @property
+    def pixel_env(self) -> PixelEnv:
+        """The environment of which these are copies."""
+        return self._env
+
+    @property
+    def states(self) -> State | None:
+        """The states of all environments along one axis, on JAX's device; None before the first `reset`."""
+        return self._batch.states
+
+    def clear_cache(self) -> None:
+        """Drops the compiled programs of this environment; the next step compiles anew."""
+        self._compile()
+
+    def _check_kwargs(self, kwargs: dict[str, Any]) -> None:
+        env = kwargs["env"]
+        if not isinstance(env, PixelEnv):
+            raise ConfigError(f"env is {env!r:.80}: it must be a PixelEnv, as pixelbrax.make gives")
+        has_images = any(name.split("/")[0] == "pixels" for name in env.observation_spec)
+        wanted, grad = kwargs["from_pixels"], kwargs["requires_grad"]
+        if wanted is None:
+            kwargs["from_pixels"] = wanted = has_images
+        check_flag("from_pixels", wanted)
+        if wanted and not has_images and not grad:
+            raise ConfigError("from_pixels: the environment has no images: make it with outputs=('pixels',)")
+        if kwargs["pixels_only"] and not wanted:
+            raise ConfigError("pixels_only without from_pixels would observe nothing: set from_pixels=True")
+        if grad and not kwargs["functional"]:
+            raise ConfigError("requires_grad needs functional=True: gradients flow through the entry 'state'")
+        if grad and wanted and env.distractors.changes_frames:
+            raise ConfigError("requires_grad with pixels: these distractors change frames, which has no gradient")
+        if grad and wanted and env.images.grayscale:
+            raise ConfigError("requires_grad with pixels: images have colors; make the environment without grayscale")
+        check_number("soft", kwargs["soft"], above=0.0)
+
+    def _build_env(self, env: PixelEnv, **settings: Any) -> PixelEnv:
+        self._settings = settings
+        return with_autoreset(env, "disabled")
+
+    def _init_env(self) -> None:
+        self._steps = 0
+
+    def _compile(self) -> None:
+        """Programs anew; the states stay."""
+        batch = EnvBatch(self._env, self.numel())
+        batch.states = self._batch.states if "_batch" in vars(self) else None
+        self._batch, self._leaves = batch, StateLeaves(self._env)
+        images = self._settings["from_pixels"] and self._settings["requires_grad"]
+        self._smooth = SmoothStep(self._env, self._leaves, self._settings["soft"] if images else None)
+
+    def _make_specs(self, env: PixelEnv) -> None:
+        self._seed: int | None = None
+        self._compile()
+        given = self._settings
+        keys = [] if given["pixels_only"] else ["state"]
+        if given["from_pixels"] and not given["requires_grad"]:
+            keys += [name for name in env.observation_spec if name != "state"]
+        self._view = ObsView(env, keys)
+        spec = {self._key(name): self._spec(bounds) for name, bounds in self._view.bounds.items()}
+        if given["from_pixels"] and given["requires_grad"]:
+            shape = (*env.images.shape, 3)
+            spec[self._key("pixels")] = self._spec(Bounds(0.0, 1.0, shape, np.dtype(np.float32)))
+        observed = Composite(shape=self.batch_size, device=self.device)
+        for key, each in spec.items():
+            observed[key] = each
+        if given["functional"]:
+            leaves = {name: self._spec(_unbounded(leaf)) for name, leaf in self._leaves.spec.items()}
+            state = Composite(leaves, shape=self.batch_size, device=self.device)
+            observed["state"] = state
+            self.state_spec = Composite(state=state.clone(), shape=self.batch_size, device=self.device)
+        self.observation_spec = observed
+        self.action_spec = self._spec(Bounds(-1.0, 1.0, (env.action_size,), np.dtype(np.float32)))
+        self.reward_spec = self._spec(Bounds(-np.inf, np.inf, (1,), np.dtype(np.float32)))
+        end = Categorical(2, shape=torch.Size((*self.batch_size, 1)), dtype=torch.bool, device=self.device)
+        self.full_done_spec = Composite(
+            {name: end.clone() for name in _ENDS}, shape=self.batch_size, device=self.device
+        )
+
+    def _set_seed(self, seed: int | None) -> None:
+        if seed is None:
+            raise ConfigError("set_seed needs a whole number")
+        # TorchRL's own seeds of workers go beyond those that every JAX configuration takes.
+        self._seed = check_count("seed", seed, least=0) % (MAX_SEED - self.numel())
+
+    def _reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+        if kwargs:
+            raise ConfigError(f"reset has no setting {next(iter(kwargs))!r}")
+        mask = None if tensordict is None else tensordict.get("_reset", None)
+        mask = None if mask is None or mask.all() else mask
+        if mask is None:
+            seed, self._seed = self._seed, None
+            return self._shown(self._batch.reset(seed))
+        self._take(tensordict)
+        return self._shown(self._batch.reset(None, self._flags(mask)))
+
+    def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
+        self._take(tensordict)
+        before, action = self._batch.states, tensordict.get("action")
+        mask = tensordict.get("_step", None)
+        mask = None if mask is None else self._flags(mask)
+        rows = self._flat(action)
+        actions = self._batch.checked(rows)
+        state = self._batch.step(actions, mask)
+        smooth = None
+        if self._settings["requires_grad"]:
+            if mask is not None:
+                raise ConfigError("requires_grad: steps of some environments only ('_step') have no gradient")
+            names = self._leaves.differentiable
+            inputs = {name: self._flat(tensordict.get(("state", name))) for name in names}
+            leaves, results = self._leaves.of(before), self._smooth.results(state)
+            smooth = linked(self._smooth, leaves, actions, results, inputs, rows)
+        shown = self._shown(state, smooth)
+        reward = self._tensor(state.reward) if smooth is None else self._batched(smooth.reward)
+        shown.set("reward", reward.unsqueeze(-1))
+        self._steps += 1
+        if self._clear_every and self._steps % self._clear_every == 0:
+            self.clear_cache()
+        return shown
+
+    def _take(self, tensordict: TensorDictBase) -> None:
+        """The states of the tensordict, if they travel in it."""
+        if not self._settings["functional"]:
+            return
+        device = self._batch.device
+        leaves = {name: from_torch(self._flat(x), device) for name, x in tensordict.get("state").items()}
+        self._batch.states = self._leaves.states(leaves)
+
+    def _shown(self, state: State, smooth: Differentiable | None = None) -> TensorDictBase:
+        """What TorchRL is given of a state."""
+        given = self._settings
+        shown = TensorDict({}, batch_size=self.batch_size, device=self.device)
+        for name, value in zip(self._view.bounds, self._view.values(state.obs), strict=True):
+            shown.set(self._key(name), self._tensor(value, shared=name != "state" and not self._stacked(name)))
+        if given["functional"]:
+            leaves = {name: self._tensor(x, shared=True) for name, x in self._leaves.of(state).items()}
+            if smooth is not None:
+                leaves |= {name: self._batched(x) for name, x in smooth.leaves.items()}
+            shown.set("state", TensorDict(leaves, batch_size=self.batch_size, device=self.device))
+        if given["requires_grad"]:
+            if given["from_pixels"]:
+                image = self._tensor(self._smooth.image(state)) if smooth is None else self._batched(smooth.image)
+                shown.set(self._key("pixels"), image)
+            if smooth is not None and not given["pixels_only"]:
+                shown.set(self._key("state"), self._batched(smooth.state))
+        for name in _ENDS:
+            shown.set(name, self._tensor(getattr(state, name)).unsqueeze(-1))
+        return shown
+
+    def _key(self, name: str) -> Any:
+        """The key in tensordicts of an entry of `State.obs`."""
+        if name == "state":
+            return "observation"
+        output, _, camera = name.partition("/")
+        key = self._settings["pixels_key"] if output == "pixels" else output
+        return (key, camera) if camera else key
+
+    def _stacked(self, name: str) -> bool:
+        """Whether the next step reads an image, of which the caller is given a copy therefore."""
+        return name.startswith("pixels") and self._env.images.frame_stack > 1
+
+    def _spec(self, bounds: Bounds) -> TensorSpec:
+        """TorchRL's spec of a batch of arrays of which each has these bounds."""
+        shape, dtype = torch.Size((*self.batch_size, *bounds.shape)), _DTYPES[bounds.dtype.name]
+        if dtype is torch.bool:
+            return Categorical(2, shape=shape, dtype=dtype, device=self.device)
+        if np.isfinite(bounds.low) and np.isfinite(bounds.high):
+            return Bounded(bounds.low, bounds.high, shape=shape, dtype=dtype, device=self.device)
+        return Unbounded(shape=shape, dtype=dtype, device=self.device)
+
+    def _tensor(self, array: jax.Array, shared: bool = False) -> torch.Tensor:
+        """A tensor of the batch's shape; of its own memory unless it is shared."""
+        tensor = to_torch(array)
+        return self._batched(tensor.to(self.device) if shared else tensor.to(self.device, copy=True))
+
+    def _batched(self, tensor: Any) -> torch.Tensor:
+        """From one axis of environments to those of the batch."""
+        return tensor.reshape((*self.batch_size, *tensor.shape[1:]))
+
+    def _flat(self, tensor: torch.Tensor) -> torch.Tensor:
+        """From the axes of the batch to one of environments."""
+        return tensor.reshape((self.numel(), *tensor.shape[len(self.batch_size) :]))
+
+    def _flags(self, mask: torch.Tensor) -> np.ndarray:
+        """A mask of TorchRL's, of the batch's shape with or without a last axis of 1, along one axis."""
+        return mask.reshape(self.numel()).cpu().numpy()
+
+
+class _ParallelIfWorkers(_EnvPostInit):
+    """Makes a `ParallelEnv` where there is more than one worker, as TorchRL's `BraxEnv` does."""
+
+    def __call__(cls, *args: Any, num_workers: int | None = None, **kwargs: Any) -> Any:
+        workers = 1 if num_workers is None else check_count("num_workers", num_workers)
+        if workers == 1:
+            return super().__call__(*args, **kwargs)
+        make_worker = functools.partial(cls, *args, **kwargs)
+        # JAX's threads do not survive a fork.
+        return ParallelEnv(workers, make_worker, mp_start_method="spawn", metadata_from_workers=True)
+
+
+class PixelBraxEnv(PixelBraxWrapper, metaclass=_ParallelIfWorkers):
+    """An environment by its task's name, by TorchRL's interface: TorchRL's `BraxEnv`, with pixels.
+
+    With `num_workers` above 1 the result is a `ParallelEnv` of that many processes, each with its own batch. On one
+    device, a larger `batch_size` is faster than more workers.
+    """
+
+    _has_frame_skip = True
+
+    def __init__(
+        self,
+        env_name: Any,
+        *,
+        from_pixels: bool = False,
+        frame_skip: int | None = None,
+        camera_id: Any = None,
+        distractors: Any = None,
+        frame_stack: int = 1,
+        device: Any = None,
+        batch_size: Sequence[int] | torch.Size | None = None,
+        pixels_only: bool = False,
+        pixels_key: str = "pixels",
+        requires_grad: bool = False,
+        functional: bool | None = None,
+        soft: float = 1.5,
+        cache_clear_frequency: int | bool | None = None,
+        categorical_action_encoding: bool = False,
+        allow_done_after_reset: bool = False,
+        **settings: Any,
+    ):
+        """Makes the environments; the first `reset` and the first `step` compile.
+
+        Args:
+          env_name: one of `available_envs`, or whatever else `pixelbrax.make` takes.
+          from_pixels: whether to render images; without them, nothing is rendered.
+          frame_skip: frames for which each action is repeated: `action_repeat` of `pixelbrax.make`.
+          camera_id: `camera` of `pixelbrax.make`; by default the task's own.
+          distractors: visual distractors, as in `pixelbrax.make`.
+          frame_stack: frames stacked into each image; by default one, for TorchRL's `CatFrames`.
+          device: see `PixelBraxWrapper`, as for all settings up to `allow_done_after_reset`.
+          batch_size: see there.
+          pixels_only: see there.
+          pixels_key: see there.
+          requires_grad: see there.
+          functional: see there.
+          soft: see there.
+          cache_clear_frequency: see there.
+          categorical_action_encoding: see there.
+          allow_done_after_reset: see there.
+          **settings: those of `pixelbrax.make`.
+
+        Raises:
+          ConfigError: a setting cannot be used.
+        """
+        check_flag("from_pixels", from_pixels)
+        if frame_skip is not None:
+            if "action_repeat" in settings:
+                raise ConfigError("frame_skip and action_repeat say the same: give one of them")
+            settings["action_repeat"] = check_count("frame_skip", frame_skip)
+        chosen = {"camera": camera_id, "distractors": distractors}
+        settings |= {name: value for name, value in chosen.items() if value is not None}
+        if not from_pixels or requires_grad:
+            settings.setdefault("outputs", ())
+        self._task = env_name
+        super().__init__(
+            make(env_name, frame_stack=frame_stack, autoreset="disabled", **settings),
+            device=device,
+            batch_size=batch_size,
+            from_pixels=from_pixels,
+            pixels_only=pixels_only,
+            pixels_key=pixels_key,
+            requires_grad=requires_grad,
+            functional=functional,
+            soft=soft,
+            cache_clear_frequency=cache_clear_frequency,
+            categorical_action_encoding=categorical_action_encoding,
+            allow_done_after_reset=allow_done_after_reset,
+        )
+
+    @property
+    def env_name(self) -> Any:
+        """The task's name."""
+        return self._task
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._task!r}, batch_size={list(self.batch_size)}, device={self.device})"
+
+
+def _cleared(frequency: int | bool | None) -> int:
+    """Steps between two clearings of the cache; 0 for never."""
+    if frequency is None or frequency is False:
+        return 0
+    return check_count("cache_clear_frequency", frequency)
+
+
+def _unbounded(leaf: jax.ShapeDtypeStruct) -> Bounds:
+    return Bounds(-np.inf, np.inf, leaf.shape, np.dtype(leaf.dtype))
+
+
+def _jax_device() -> torch.device:
+    """The device of JAX's arrays, as PyTorch calls it."""
+    device = jax.devices()[0]
+    if device.platform == "cpu" or not torch.cuda.is_available():
+        return torch.device("cpu")
+    return torch.device("cuda", device.id)

@@ -1,0 +1,366 @@
+"""TorchRL's interface: its own checker, no lost image, gradients against closed forms, JAX and finite differences."""
+
+import functools
+import resource
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.render import render
+from tests.probe import short_env
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchrl")
+
+from tensordict.nn import TensorDictModule  # noqa: E402
+from torchrl.envs import (  # noqa: E402
+    CatFrames,
+    Compose,
+    ParallelEnv,
+    SerialEnv,
+    StepCounter,
+    ToTensorImage,
+    TransformedEnv,
+    check_env_specs,
+)
+
+from pixelbrax.adapters.torchrl import PixelBraxEnv, PixelBraxWrapper  # noqa: E402
+
+NOT_AN_ENV: Any = "halfcheetah"
+pytestmark = pytest.mark.usefixtures("probe_tasks")
+
+
+@functools.cache
+def _pixel_env(**settings):
+    return short_env(**settings)
+
+
+@functools.cache
+def _made(batch_size=(), **settings):
+    """Wrappers are shared by tests: each must begin with a seed and a reset."""
+    return PixelBraxWrapper(_pixel_env(), batch_size=batch_size, **settings)
+
+
+@functools.cache
+def _pushed(from_pixels=True):
+    env = _pixel_env(pushed=True, episode_length=100, outputs=(), image_size=32)
+    return PixelBraxWrapper(env, batch_size=(2,), requires_grad=True, from_pixels=from_pixels, soft=3.0)
+
+
+@pytest.mark.parametrize("functional", [False, True])
+@pytest.mark.parametrize("batch_size", [(), (5,), (5, 4)])
+def test_specs_and_rollouts_hold_for_every_batch(batch_size, functional):
+    env = _made(batch_size, functional=functional)
+    check_env_specs(env, seed=0)
+    through = env.rollout(7, break_when_any_done=False)
+    assert through.shape == (*batch_size, 7)
+    for row in through["next", "reward"].reshape(-1, 7):
+        assert row.tolist() == [1, 2, 3, 1, 2, 3, 1]
+    assert through["next", "truncated"].reshape(-1, 7)[0].tolist() == [False, False, True, False, False, True, False]
+    assert torch.equal(through["next", "done"], through["next", "truncated"])
+    assert not through["next", "terminated"].any()
+    assert env.rollout(7).shape == (*batch_size, 3)  # stops at the first end
+    assert ("state" in through) is functional
+
+
+def test_termination_is_told_from_the_time_limit():
+    env = PixelBraxWrapper(_pixel_env(terminates_at=2))
+    steps = env.rollout(2)["next"]
+    assert steps["terminated"].flatten().tolist() == steps["done"].flatten().tolist() == [False, True]
+    assert not steps["truncated"].any()
+
+
+def test_every_image_of_every_episode_is_shown():
+    """Against the environment itself, key by key; the last image of each episode included."""
+    env = _pixel_env()
+    expected, state = [], env.reset(jax.random.key(6))
+    for _ in range(2):
+        for t in range(4):
+            state = env.step(state, jnp.zeros(1)) if t else state
+            expected.append(np.asarray(state.obs["pixels"]))
+        state = env.reset(state.info["key"])
+    wrapped = _made((5,))
+    wrapped.set_seed(5)
+    steps = wrapped.rollout(6, lambda td: td.set("action", torch.zeros(5, 1)), break_when_any_done=False)[1]
+    first, following = steps["pixels"].numpy(), steps["next", "pixels"].numpy()
+    np.testing.assert_array_equal([first[0], *following[:3], first[3], *following[3:]], expected)
+
+
+def test_a_partial_reset_leaves_the_others():
+    for functional in (False, True):
+        env = _made((5,), functional=functional)
+        env.set_seed(0)
+        steps = env.rollout(2)[:, -1]["next"].exclude("reward")
+        mask = torch.tensor([[True], [False], [False], [True], [False]])
+        after = env.reset(steps.clone().set("_reset", mask))
+        for i, fresh in enumerate(mask[:, 0].tolist()):
+            assert torch.equal(after["pixels"][i], steps["pixels"][i]) is not fresh
+        assert after["observation"][:, 1].tolist() == [0, 2, 2, 0, 2]  # frames
+        after["action"] = torch.zeros(5, 1)
+        assert env.step(after)["next", "reward"].flatten().tolist() == [1, 3, 3, 1, 3]
+
+
+def test_environments_left_out_of_a_step_stay():
+    env = _made((5,))
+    env.set_seed(0)
+    start = env.reset()
+    start.set("action", torch.zeros(5, 1)).set("_step", torch.tensor([True, False, True, False, False]))
+    stepped = env.step(start.clone())["next"]
+    assert stepped["reward"].flatten().tolist() == [1, 0, 1, 0, 0]
+    assert torch.equal(stepped["observation"][1], start["observation"][1])
+
+
+def test_seeds_give_rollouts():
+    def rollout(env, seed):
+        env.set_seed(seed)
+        return env.rollout(5, lambda td: td.set("action", torch.zeros(5, 1)), break_when_any_done=False)
+
+    env = _made((5,))
+    assert (rollout(env, 3) == rollout(env, 3)).all()
+    one, other = rollout(env, 3)["observation"], rollout(env, 4)["observation"]
+    assert torch.equal(one[1:], other[:-1])  # environment i of seed s has the seed s + i
+    assert env.set_seed(2**32 - 1) is not None  # TorchRL's own seeds of workers are that large
+    with pytest.raises(ConfigError, match="set_seed needs a whole number"):
+        env.set_seed(None)
+    functional = rollout(_made((5,), functional=True), 3)
+    assert torch.equal(functional["pixels"], rollout(env, 3)["pixels"])
+
+
+def test_a_functional_step_depends_on_its_tensordict_alone():
+    env = _made((5,), functional=True)
+    start = env.reset()
+    start["action"] = torch.zeros(5, 1)
+    once = env.step(start.clone())["next"]
+    env.rollout(4)
+    assert (env.step(start.clone())["next"] == once).all()
+
+
+def test_other_batches_transforms_and_collectors_take_it():
+    serial = SerialEnv(2, lambda: PixelBraxWrapper(_pixel_env(), batch_size=(3,)))
+    assert serial.rollout(7, break_when_any_done=False).shape == (2, 3, 7)
+    transforms = Compose(StepCounter(), ToTensorImage(), CatFrames(3, dim=-3, in_keys=["pixels"]))
+    env = TransformedEnv(PixelBraxWrapper(_pixel_env(), batch_size=(2,)), transforms)  # pyright: ignore[reportCallIssue]
+    check_env_specs(env)
+    assert env.rollout(3)["pixels"].shape == (2, 3, 9, 8, 8)
+    from torchrl.collectors import Collector
+
+    create: Any = lambda: _made((5,))  # noqa: E731
+    collector = Collector(create, frames_per_batch=20, total_frames=40)
+    assert [batch.shape for batch in collector] == [(5, 4)] * 2
+    collector.shutdown()
+
+
+@pytest.mark.full
+def test_workers_are_processes():
+    env = PixelBraxEnv("inverted_pendulum", num_workers=2, batch_size=[3], from_pixels=True, image_size=16)
+    assert isinstance(env, ParallelEnv)
+    try:
+        env.set_seed(0)
+        steps = env.rollout(4, break_when_any_done=False)
+        assert steps["pixels"].shape == (2, 3, 4, 16, 16, 3)
+        assert not torch.equal(steps["pixels"][0], steps["pixels"][1])
+    finally:
+        env.close()
+
+
+def test_settings_have_torchrls_names():
+    env = PixelBraxEnv(
+        "probe/sides",
+        batch_size=[2],
+        from_pixels=True,
+        pixels_only=True,
+        pixels_key="image",
+        frame_skip=2,
+        distractors="kage/hue",
+        image_size=8,
+        categorical_action_encoding=True,
+        cache_clear_frequency=1,
+        allow_done_after_reset=True,
+    )
+    check_env_specs(env)
+    assert set(env.observation_spec.keys()) == {"image"}
+    assert env.observation_spec["image"].shape == (2, 8, 8, 3)
+    assert env.pixel_env.action_repeat == 2
+    assert env.env_name == "probe/sides"
+    assert "probe/sides" in list(PixelBraxEnv.available_envs)  # pyright: ignore[reportArgumentType]
+    states = PixelBraxEnv("probe/sides")
+    assert set(states.observation_spec.keys()) == {"observation"}
+    assert states.pixel_env.images.outputs == ()
+
+
+def test_clearing_the_cache_changes_nothing():
+    kept, cleared = (PixelBraxWrapper(_pixel_env(), cache_clear_frequency=n) for n in (None, 2))
+    for env in (kept, cleared):
+        env.set_seed(1)
+    assert (kept.rollout(5, _no_action) == cleared.rollout(5, _no_action)).all()
+
+
+def _no_action(td):
+    return td.set("action", torch.zeros(*td.shape, 1))
+
+
+def _policy(weight):
+    return TensorDictModule(lambda obs: torch.tanh(obs[..., :1] * weight), ["observation"], ["action"])
+
+
+def test_gradients_through_the_physics_are_those_of_the_closed_form():
+    """The ball moves by a tenth of tanh(w x) and the reward is -x^2: PyTorch differentiates that by itself."""
+    env = _pushed(from_pixels=False)
+    env.set_seed(0)
+    weight = torch.tensor(0.7, requires_grad=True)
+    steps = env.rollout(8, _policy(weight), break_when_any_done=False)
+    loss = steps["next", "reward"].sum() + steps["next", "observation"][..., 0].sum()
+    loss.backward()
+    again = torch.tensor(0.7, requires_grad=True)
+    x, expected = steps["observation"][:, 0, 0].detach(), torch.zeros(())
+    for _ in range(8):
+        x = x + 0.1 * torch.tanh(x * again)
+        expected = expected + (x - x**2).sum()
+    expected.backward()
+    torch.testing.assert_close(loss, expected)
+    torch.testing.assert_close(weight.grad, again.grad)
+
+
+def _ramp_loss(weight):
+    """How bright the right half of four images is, and the left half dark."""
+    _pushed().set_seed(0)
+    steps = _pushed().rollout(4, _policy(weight), break_when_any_done=False)
+    return (steps["next", "pixels"] * torch.linspace(-1.0, 1.0, 32)[:, None]).sum()
+
+
+def _ramp_gradient():
+    weight = torch.tensor(0.7, requires_grad=True)
+    _ramp_loss(weight).backward()
+    return weight.grad
+
+
+def test_gradients_through_pixels_are_those_of_finite_differences():
+    with torch.no_grad():
+        differences = (_ramp_loss(torch.tensor(0.71)) - _ramp_loss(torch.tensor(0.69))) / 0.02
+    torch.testing.assert_close(_ramp_gradient(), differences, rtol=2e-3, atol=0.0)
+
+
+@pytest.mark.full
+def test_gradients_through_pixels_are_those_of_jax():
+    env = _pushed().pixel_env
+
+    def loss(weight):
+        def step(state, _):
+            state = env.step(state, jnp.tanh(state.obs["state"][:1] * weight))
+            color = render(*env.render_inputs(state), 32, 32, ("color",), soft=3.0).color
+            return state, jnp.sum(color * jnp.linspace(-1.0, 1.0, 32)[:, None])
+
+        states = jax.vmap(env.reset)(jnp.array([jax.random.key(0), jax.random.key(1)]))
+        return jnp.sum(jax.vmap(lambda state: jax.lax.scan(step, state, None, length=4)[1])(states))
+
+    np.testing.assert_allclose(_ramp_gradient(), jax.jit(jax.grad(loss))(0.7), rtol=1e-4)
+
+
+def test_gradients_reach_the_first_state_and_stop_at_a_reset():
+    env = _pushed()
+    env.set_seed(0)
+    start = env.reset()
+    x = start["state", "physics.engine_state.2"].requires_grad_()
+    start["action"] = torch.full((2, 1), 0.5, requires_grad=True)
+    first = env.step(start)["next"]
+    reset = env.reset(first.exclude("reward").set("_reset", torch.tensor([[True], [False]])))
+    reset["action"] = torch.zeros(2, 1)
+    env.step(reset)["next", "reward"].sum().backward()
+    after = first["observation"][1, 0].item()
+    torch.testing.assert_close(x.grad, torch.tensor([0.0, -2 * after]))
+    torch.testing.assert_close(start["action"].grad, torch.tensor([[0.0], [-0.2 * after]]))
+
+
+def test_memory_does_not_grow_with_steps():
+    env = _pushed(from_pixels=False)
+    weight = torch.tensor(0.7, requires_grad=True)
+
+    def train(steps):
+        for _ in range(steps // 10):
+            env.rollout(10, _policy(weight), break_when_any_done=False)["next", "reward"].sum().backward()
+
+    train(50)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    train(200)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB
+
+
+def test_it_is_the_engine_of_brax():
+    """Observations and rewards of raw Brax from the same state, with the same actions."""
+    import brax.envs
+
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # of an unmaintained Brax
+        raw = brax.envs.get_environment("inverted_pendulum", backend="spring")
+    env = PixelBraxEnv("inverted_pendulum", backend="spring", functional=True)
+    env.set_seed(0)
+    steps = env.rollout(10)
+    step = jax.jit(raw.step)
+    env.set_seed(0)
+    env.reset()
+    state = jax.tree.map(lambda x: x[0], env.states.physics.engine_state)
+    for obs, reward, action in zip(
+        *(steps["next"][k] for k in ("observation", "reward")), steps["action"], strict=True
+    ):
+        state = step(state, jnp.asarray(action.numpy()))
+        np.testing.assert_allclose(state.obs, obs, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(state.reward, reward[0], rtol=1e-5)
+
+
+@pytest.mark.full
+def test_gradients_through_brax_are_those_of_jax_and_of_finite_differences():
+    env = PixelBraxEnv("inverted_pendulum", backend="spring", batch_size=[2], requires_grad=True)
+    weight = torch.tensor([0.3, -0.2, 0.5, 0.1], requires_grad=True)
+
+    def loss(weight):
+        env.set_seed(3)
+        policy = TensorDictModule(lambda obs: torch.tanh(obs @ weight)[:, None], ["observation"], ["action"])
+        return env.rollout(5, policy, break_when_any_done=False)["next", "observation"].square().sum()
+
+    loss(weight).backward()
+    for i in range(4):
+        step = 1e-2 * torch.eye(4)[i]
+        with torch.no_grad():
+            differences = (loss(weight + step) - loss(weight - step)) / 2e-2
+        torch.testing.assert_close(weight.grad[i], differences, rtol=5e-3, atol=1e-3)
+
+    def in_jax(weight):
+        def step(state, _):
+            state = env.pixel_env.step(state, jnp.tanh(state.obs["state"] @ weight)[None])
+            return state, jnp.sum(state.obs["state"] ** 2)
+
+        states = jax.vmap(env.pixel_env.reset)(jnp.array([jax.random.key(3), jax.random.key(4)]))
+        return jnp.sum(jax.vmap(lambda state: jax.lax.scan(step, state, None, length=5)[1])(states))
+
+    np.testing.assert_allclose(weight.grad, jax.jit(jax.grad(in_jax))(jnp.array([0.3, -0.2, 0.5, 0.1])), rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PixelBraxWrapper(), "PixelBraxWrapper needs an environment"),
+        (lambda: PixelBraxWrapper(NOT_AN_ENV), "env is 'halfcheetah': it must be a PixelEnv"),
+        (lambda: PixelBraxEnv("halfcheeta"), "did you mean halfcheetah"),
+        (lambda: PixelBraxEnv("probe/sides", imagesize=8), "imagesize"),
+        (lambda: PixelBraxEnv("probe/sides", pixels_only=True), "pixels_only without from_pixels"),
+        (lambda: PixelBraxEnv("probe/sides", frame_skip=2, action_repeat=2), "frame_skip and action_repeat"),
+        (lambda: PixelBraxEnv("probe/sides", frame_skip=0), "frame_skip is 0"),
+        (lambda: PixelBraxEnv("probe/sides", num_workers=0), "num_workers is 0"),
+        (lambda: PixelBraxWrapper(_pixel_env(outputs=()), from_pixels=True), "has no images: make it with outputs"),
+        (lambda: PixelBraxWrapper(_pixel_env(), requires_grad=True, functional=False), "needs functional=True"),
+        (lambda: PixelBraxWrapper(_pixel_env(), soft=0), "soft is 0"),
+        (lambda: PixelBraxWrapper(_pixel_env(grayscale=True), requires_grad=True), "without grayscale"),
+        (lambda: PixelBraxWrapper(_pixel_env(), cache_clear_frequency=0), "cache_clear_frequency is 0"),
+        (
+            lambda: PixelBraxWrapper(_pixel_env(distractors="kage/gaussian-noise"), requires_grad=True),
+            "these distractors change frames",
+        ),
+    ],
+)
+def test_mistakes_are_told(make, message):
+    with pytest.raises(ConfigError, match=message):
+        make()
