@@ -287,8 +287,37 @@ for _name, _stem in ALSO_ON_GPUS.items():  # the results of gpu.py
             TABLES[f"{_name}-{_machine}"] = functools.partial(TABLES[_name], _machine)
 
 
+def adapters() -> str:
+    """Steps per second through other libraries' interfaces, and of others' environments."""
+    data = _read("cpu-adapters.json")
+    numbers = sorted({row["num_envs"] for row in data["rows"]})
+    found = {(row["system"], row["num_envs"]): row for row in data["rows"]}
+    rows = []
+    for name in dict.fromkeys(row["system"] for row in data["rows"]):
+        cells = []
+        for n in numbers:
+            row = found.get((name, n))
+            measured = row and "steps_per_second" in row
+            cells += [f"{row['steps_per_second']:,.0f}", f"{row['of_own_loop']:.2f}"] if measured else ["", ""]
+        rows.append([name, *cells])
+    heading = [text for n in numbers for text in (f"{n} environment{'s' * (n > 1)}, steps/s", "of own loop")]
+    return _table(["system", *heading], rows) + "\n\n" + _source(data["provenance"], "cpu-adapters.json")
+
+
+def rollouts() -> str:
+    """Milliseconds of TorchRL's rollouts of ant, beside BraxEnv."""
+    data = _read("cpu-adapters.json")
+    batches = sorted({row["batch"] for row in data["rollouts"]})
+    found = {(row["system"], row["batch"]): f"{row['ms']:,.0f}" for row in data["rollouts"]}
+    names = dict.fromkeys(row["system"] for row in data["rollouts"])
+    rows = [[name, *(found[name, batch] for batch in batches)] for name in names]
+    heading = ["system", *(f"batch {batch}" for batch in batches)]
+    return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-adapters.json")
+
+
 DOCUMENTS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"learning-summary": learning_summary, "speed-summary": speed_summary},
+    "docs/adapters.md": {"adapters": adapters, "rollouts": rollouts},
     "docs/results.md": TABLES,
     "docs/tasks.md": task_tables.TABLES,
 }

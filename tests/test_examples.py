@@ -24,6 +24,34 @@ def test_gymnasium_takes_environments():
     assert "images (16, 32, 32, 9)" in _run("gymnasium_loop.py")
 
 
+@pytest.mark.parametrize(
+    ("library", "script", "printed"),
+    [
+        ("dm_env", "dm_env_loop.py", "image (32, 32, 9), return"),
+        ("gymnax", "gymnax_loop.py", "images (50, 8, 32, 32, 9)"),
+        ("tensordict", "rsl_rl_env.py", "images (8, 9, 32, 32)"),
+    ],
+)
+def test_other_libraries_take_environments(library, script, printed):
+    pytest.importorskip(library)
+    assert printed in _run(script)
+
+
+def test_stable_baselines3_trains(tmp_path):
+    pytest.importorskip("stable_baselines3")
+    assert "ep_rew_mean" in _run("sb3_ppo.py", "4096", cwd=tmp_path)
+
+
+def test_braxs_ppo_trains():
+    assert len(re.findall(r"steps: return [0-9.]+", _run("brax_ppo.py", "5120"))) == 5
+
+
+def test_a_policy_of_pytorch_learns_by_gradients():
+    pytest.importorskip("torchrl")
+    losses = re.findall(r"loss ([0-9.]+)", _run("torchrl_gradients.py"))
+    assert float(losses[-1]) < 0.5 * float(losses[0])
+
+
 def test_a_body_is_found_by_gradient_descent_through_the_renderer():
     done = _run("find_pose.py")
     apart = re.search(r"([0-9.]+) m apart", done)

@@ -134,6 +134,7 @@ def test_braxs_ppo_learns_from_pixels(library, monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"env": "halfcheetah", "autoreset": "next_step"}, "autoreset is not a setting here"),
         ({"env": "halfcheeta"}, "did you mean halfcheetah"),
         ({"env": short_env(outputs=("pixels", "depth")), "obs_keys": "depth"}, "obs_keys has 'depth'"),
         ({"env": short_env(channels_first=True)}, "channels_first: networks of Brax's"),

@@ -70,6 +70,7 @@ def test_seeds_and_specs():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: PixelBraxDmEnv("halfcheetah", autoreset="next_step"), "autoreset is not a setting here"),
         (lambda: PixelBraxDmEnv("halfcheeta"), "did you mean halfcheetah"),
         (lambda: PixelBraxDmEnv(short_env(), obs_keys="depth"), "obs_keys is 'depth'"),
         (lambda: PixelBraxDmEnv(short_env(), seed=-1).reset(), "seed is -1"),

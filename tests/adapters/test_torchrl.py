@@ -105,6 +105,21 @@ def test_a_partial_reset_leaves_the_others():
         assert env.step(after)["next", "reward"].flatten().tolist() == [1, 3, 3, 1, 3]
 
 
+@pytest.mark.parametrize("functional", [False, True])
+def test_environments_end_at_their_own_times(functional):
+    env = _made((5,), functional=functional)
+    env.set_seed(0)
+    steps = env.rollout(2, _no_action)[:, -1]["next"].exclude("reward")
+    mask = torch.tensor([[True], [False], [False], [True], [False]])
+    begun = env.reset(steps.set("_reset", mask))
+    rows = env.rollout(5, _no_action, tensordict=begun, auto_reset=False, break_when_any_done=False)
+    for row, fresh in zip(rows, mask[:, 0].tolist(), strict=True):
+        assert row["next", "reward"].flatten().tolist() == ([1, 2, 3, 1, 2] if fresh else [3, 1, 2, 3, 1])
+        end = 2 if fresh else 0
+        assert torch.equal(row["next", "pixels"][end + 1][..., 0], row["pixels"][end + 2][..., 0])
+        assert not torch.equal(row["next", "pixels"][end], row["pixels"][end + 1])  # the last image, and a first one
+
+
 def test_environments_left_out_of_a_step_stay():
     env = _made((5,))
     env.set_seed(0)
@@ -344,12 +359,18 @@ def test_gradients_through_brax_are_those_of_jax_and_of_finite_differences():
     [
         (lambda: PixelBraxWrapper(), "PixelBraxWrapper needs an environment"),
         (lambda: PixelBraxWrapper(NOT_AN_ENV), "env is 'halfcheetah': it must be a PixelEnv"),
+        (lambda: PixelBraxEnv("halfcheetah", autoreset="next_step"), "autoreset is not a setting here"),
         (lambda: PixelBraxEnv("halfcheeta"), "did you mean halfcheetah"),
         (lambda: PixelBraxEnv("probe/sides", imagesize=8), "imagesize"),
         (lambda: PixelBraxEnv("probe/sides", pixels_only=True), "pixels_only without from_pixels"),
         (lambda: PixelBraxEnv("probe/sides", frame_skip=2, action_repeat=2), "frame_skip and action_repeat"),
         (lambda: PixelBraxEnv("probe/sides", frame_skip=0), "frame_skip is 0"),
         (lambda: PixelBraxEnv("probe/sides", num_workers=0), "num_workers is 0"),
+        pytest.param(
+            lambda: PixelBraxEnv("inverted_pendulum", backend="mjx", requires_grad=True),
+            "no derivative in reverse mode",
+            marks=pytest.mark.full,
+        ),
         (lambda: PixelBraxWrapper(_pixel_env(outputs=()), from_pixels=True), "has no images: make it with outputs"),
         (lambda: PixelBraxWrapper(_pixel_env(), requires_grad=True, functional=False), "needs functional=True"),
         (lambda: PixelBraxWrapper(_pixel_env(), soft=0), "soft is 0"),

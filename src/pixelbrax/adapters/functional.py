@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pixelbrax.envs import PixelEnv, State
+from pixelbrax.errors import ConfigError
 from pixelbrax.render import render
 
 Leaves = dict[str, Array]
@@ -78,6 +79,28 @@ class SmoothStep:
         self.image = jax.jit(self._image)
         self.results = jax.jit(self._results)
         self.pulled_back = jax.jit(self._pulled_back)
+
+    def check_reversible(self, num_envs: int) -> None:
+        """Traces the derivative, which is compiled later.
+
+        Raises:
+          ConfigError: the engine has none in reverse mode.
+        """
+
+        def batch(spec: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
+            return jax.ShapeDtypeStruct((num_envs, *spec.shape), spec.dtype)
+
+        leaves = jax.tree.map(batch, self._leaves.spec)
+        actions = jax.ShapeDtypeStruct((num_envs, self._env.action_size), jnp.float32)
+        results = jax.eval_shape(lambda x: self._results(self._leaves.to_states(x)), leaves)
+        try:
+            self.pulled_back.eval_shape(leaves, actions, results)
+        except ValueError as e:
+            if "Reverse-mode" not in str(e):
+                raise
+            raise ConfigError(
+                "requires_grad: the engine has no derivative in reverse mode: take spring, positional or generalized"
+            ) from e
 
     def _image(self, states: State) -> Float[Array, "env height width 3"] | None:
         if self._soft is None:

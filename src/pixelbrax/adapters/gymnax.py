@@ -22,7 +22,7 @@ from jaxtyping import Array
 from pixelbrax.adapters.observations import Bounds, ObsView
 from pixelbrax.adapters.stepping import make_env
 from pixelbrax.envs import FINAL_OBS, EnvParams, PixelEnv, State, with_autoreset
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_flag
 
 try:
     from flax import struct
@@ -47,7 +47,7 @@ class PixelBraxState(environment.EnvState):
 class PixelBraxParams(environment.EnvParams):
     """gymnax's `max_steps_in_episode`, and the environment's other parameters; None leaves them at their defaults."""
 
-    max_steps_in_episode: int = 1000
+    max_steps_in_episode: int | None = None
     env: EnvParams | None = None
 
 
@@ -77,7 +77,7 @@ class PixelBraxGymnax(environment.Environment):
         self._resetting = make_env(env, "same_step", None, settings)
         self._endless = with_autoreset(self._resetting, "disabled")
         self._view = ObsView(self._resetting, obs_keys)
-        self._legacy = legacy
+        self._legacy = check_flag("legacy", legacy)
 
     @property
     def pixel_env(self) -> PixelEnv:
@@ -147,8 +147,11 @@ class PixelBraxGymnax(environment.Environment):
 
     def _params(self, params: PixelBraxParams | None) -> EnvParams:
         params = self.default_params if params is None else params
+        chosen = self._endless.default_params if params.env is None else params.env
+        if params.max_steps_in_episode is None:
+            return chosen
         frames = jnp.asarray(params.max_steps_in_episode * self._endless.action_repeat, jnp.int32)
-        return replace(self._endless.default_params if params.env is None else params.env, episode_length=frames)
+        return replace(chosen, episode_length=frames)
 
     def _with_params(self, state: State, params: PixelBraxParams | None) -> State:
         return self._endless.with_params(state, self._params(params))

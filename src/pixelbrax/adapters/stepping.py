@@ -35,13 +35,14 @@ def make_env(
             name = next(iter(settings), "max_episode_steps")
             raise ConfigError(f"{name} is a setting of pixelbrax.make: this environment is made already")
         return env if autoreset is None else with_autoreset(env, autoreset)
+    if "autoreset" in settings:
+        raise ConfigError("autoreset is not a setting here: the interface has its own")
     if max_steps is not None:
         if "episode_length" in settings:
             raise ConfigError("max_episode_steps and episode_length say the same: give one of them")
         repeat = check_count("action_repeat", settings.get("action_repeat", 1))
         settings["episode_length"] = check_count("max_episode_steps", max_steps) * repeat
-    chosen: dict[str, Any] = {"autoreset": autoreset or "next_step"} | settings
-    return make(env, **chosen)
+    return make(env, **settings, autoreset=autoreset or "next_step")
 
 
 class EnvBatch:

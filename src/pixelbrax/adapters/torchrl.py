@@ -137,6 +137,11 @@ class PixelBraxWrapper(_EnvWrapper):
         """Drops the compiled programs of this environment; the next step compiles anew."""
         self._compile()
 
+    def close(self, *, raise_if_closed: bool = True) -> None:
+        """Gives the device's memory back."""
+        self._batch.close()
+        super().close(raise_if_closed=raise_if_closed)
+
     def _check_kwargs(self, kwargs: dict[str, Any]) -> None:
         env = kwargs["env"]
         if not isinstance(env, PixelEnv):
@@ -176,6 +181,8 @@ class PixelBraxWrapper(_EnvWrapper):
     def _make_specs(self, env: PixelEnv) -> None:
         self._seed: int | None = None
         self._compile()
+        if self._settings["requires_grad"]:
+            self._smooth.check_reversible(self.numel())
         given = self._settings
         keys = [] if given["pixels_only"] else ["state"]
         if given["from_pixels"] and not given["requires_grad"]:
@@ -243,12 +250,11 @@ class PixelBraxWrapper(_EnvWrapper):
         return shown
 
     def _take(self, tensordict: TensorDictBase) -> None:
-        """The states of the tensordict, if they travel in it."""
-        if not self._settings["functional"]:
-            return
-        device = self._batch.device
-        leaves = {name: from_torch(self._flat(x), device) for name, x in tensordict.get("state").items()}
-        self._batch.states = self._leaves.states(leaves)
+        """The states of the tensordict, if they travel in it; what TorchRL resets after a step comes without them."""
+        state = tensordict.get("state", None) if self._settings["functional"] else None
+        if state is not None:
+            leaves = {name: from_torch(self._flat(x), self._batch.device) for name, x in state.items()}
+            self._batch.states = self._leaves.states(leaves)
 
     def _shown(self, state: State, smooth: Differentiable | None = None) -> TensorDictBase:
         """What TorchRL is given of a state."""
@@ -383,6 +389,8 @@ class PixelBraxEnv(PixelBraxWrapper, metaclass=_ParallelIfWorkers):
             settings["action_repeat"] = check_count("frame_skip", frame_skip)
         chosen = {"camera": camera_id, "distractors": distractors}
         settings |= {name: value for name, value in chosen.items() if value is not None}
+        if "autoreset" in settings:
+            raise ConfigError("autoreset is not a setting here: TorchRL resets")
         if not from_pixels or requires_grad:
             settings.setdefault("outputs", ())
         self._task = env_name
@@ -414,7 +422,7 @@ def _cleared(frequency: int | bool | None) -> int:
     """Steps between two clearings of the cache; 0 for never."""
     if frequency is None or frequency is False:
         return 0
-    return check_count("cache_clear_frequency", frequency)
+    return 20 if frequency is True else check_count("cache_clear_frequency", frequency)  # 20 as in TorchRL
 
 
 def _unbounded(leaf: jax.ShapeDtypeStruct) -> Bounds:
