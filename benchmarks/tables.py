@@ -296,8 +296,8 @@ def adapters() -> str:
     for name in dict.fromkeys(row["system"] for row in data["rows"]):
         cells = []
         for n in numbers:
-            row = found.get((name, n))
-            measured = row and "steps_per_second" in row
+            row = found.get((name, n), {})
+            measured = "steps_per_second" in row
             cells += [f"{row['steps_per_second']:,.0f}", f"{row['of_own_loop']:.2f}"] if measured else ["", ""]
         rows.append([name, *cells])
     heading = [text for n in numbers for text in (f"{n} environment{'s' * (n > 1)}, steps/s", "of own loop")]

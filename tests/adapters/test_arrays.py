@@ -56,6 +56,9 @@ def test_actions_may_be_of_any_kind():
         np.testing.assert_array_equal(each, seen[0])
     assert batch.states is not None
     assert batch.states.reward.committed  # to one device, however they came about: hence one compiled program
+    halves = torch.from_numpy(values).bfloat16()
+    batch.reset(0)
+    np.testing.assert_array_equal(np.asarray(batch.step(halves).obs["state"]), seen[0])
     with pytest.raises(ConfigError, match=r"the actions are <U1 of shape \(2, 1\): they must be floats"):
         batch.step([["a"], ["b"]])
 

@@ -13,7 +13,7 @@ from mujoco_playground import wrapper
 from pixelbrax.adapters.brax import as_brax
 from pixelbrax.adapters.playground import as_playground
 from pixelbrax.errors import ConfigError
-from tests.probe import short_env
+from tests.probe import CAMERA, short_env
 
 NO_ACTIONS = jnp.zeros((2, 1))
 
@@ -135,6 +135,7 @@ def test_braxs_ppo_learns_from_pixels(library, monkeypatch):
     ("settings", "message"),
     [
         ({"env": "halfcheetah", "autoreset": "next_step"}, "autoreset is not a setting here"),
+        ({"env": "halfcheetah", "episode_length": 200}, "episode_length is not a setting here: Brax's wrappers"),
         ({"env": "halfcheeta"}, "did you mean halfcheetah"),
         ({"env": short_env(outputs=("pixels", "depth")), "obs_keys": "depth"}, "obs_keys has 'depth'"),
         ({"env": short_env(channels_first=True)}, "channels_first: networks of Brax's"),
@@ -144,6 +145,20 @@ def test_braxs_ppo_learns_from_pixels(library, monkeypatch):
 def test_mistakes_are_told(make, settings, message):
     with pytest.raises(ConfigError, match=message):
         make(**settings)
+
+
+def test_the_trainers_own_randomization_is_refused():
+    with pytest.raises(ConfigError, match="give it to as_brax"):
+        training.wrap(as_brax(short_env()), randomization_fn=lambda sys: (sys, sys))
+    wrapped = wrapper.BraxDomainRandomizationVmapWrapper(as_playground(short_env()), lambda model: (model, model))
+    with pytest.raises(ConfigError, match="give it to as_playground"):
+        wrapped.reset(jax.random.split(jax.random.PRNGKey(0), 2))
+
+
+def test_depth_is_left_out_unless_it_is_asked_for():
+    assert set(as_brax(short_env(outputs=("pixels", "depth"))).observation_size) == {"pixels/view_0"}
+    both = as_brax(short_env(camera={"near": CAMERA, "far": CAMERA}))
+    assert set(both.observation_size) == {"pixels/view_0", "pixels/view_1"}
 
 
 def test_options_of_mujocos_renderer_are_refused():

@@ -139,6 +139,14 @@ def test_arrays_may_stay_on_the_device_and_numpys_are_the_callers():
     np.testing.assert_array_equal(envs.reset(seed=0)[0], kept)
 
 
+def test_all_images_are_observed():
+    outputs = ("pixels", "depth", "segmentation", "mask")
+    envs = PixelBraxVectorEnv(_env("same_step", outputs=outputs), 2)
+    assert isinstance(envs.single_observation_space, gymnasium.spaces.Dict)
+    assert set(envs.single_observation_space) == set(outputs)
+    check_vector_env(envs)
+
+
 def test_without_images_the_state_is_observed():
     envs = PixelBraxVectorEnv("probe/sides", 2, outputs=())
     assert envs.reset(seed=0)[0].shape == envs.observation_space.shape == (2, 2)
@@ -192,6 +200,8 @@ def test_importing_registers_in_any_order_and_loads_no_engine(first):
         (lambda: _envs(obs_keys=()), "obs_keys is empty: name some of pixels, state"),
         (lambda: _envs(arrays="cupy"), "arrays is 'cupy': it must be one of numpy, jax, torch"),
         (lambda: _envs(autoreset_mode="Never"), "autoreset_mode is 'Never': it must be one of NextStep, SameStep"),
+        (lambda: PixelBraxEnv("probe/sides", num_envs=2), "num_envs is not a setting here"),
+        (lambda: PixelBraxEnv("probe/sides", autoreset_mode="SameStep"), "autoreset_mode is not a setting here"),
         (lambda: _envs(render_mode="human"), "render_mode is 'human': it must be one of rgb_array"),
         (lambda: _envs(render_size=0), "render_size is 0"),
         (lambda: _envs(image_size=16), "image_size is a setting of pixelbrax.make: this environment is made already"),

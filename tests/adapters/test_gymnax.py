@@ -45,6 +45,28 @@ def test_no_episode_loses_its_last_image():
     assert (reward, terminated, truncated) == (1, False, False)
 
 
+def test_a_new_episode_knows_nothing_of_the_last():
+    env = PixelBraxGymnax(short_env(terminates_at=1))
+    _, state = env.reset(jax.random.key(0))
+    _, state, *_, terminated, _, _ = env.step(jax.random.key(0), state, NO_ACTION)
+    assert terminated
+    assert not env.is_terminated(state, env.default_params)
+    assert state.env.metrics["episode_return"] == 0
+    _, _, reward, terminated, info = env.step_env(jax.random.key(0), state, NO_ACTION, env.default_params)
+    assert (reward, terminated, info["episode_return"]) == (1, True, 1)
+
+
+def test_the_time_limit_need_not_be_a_multiple_of_the_action_repeat():
+    env = PixelBraxGymnax(short_env(episode_length=5, action_repeat=2))
+    assert env.default_params.max_steps_in_episode == 3
+    _, state = env.reset(jax.random.key(0))
+    for _ in range(3):
+        *_, truncated, info = env.step(jax.random.key(0), state, NO_ACTION)
+        _, state, *_ = env.step(jax.random.key(0), state, NO_ACTION)
+    assert truncated
+    assert info["episode_length"] == 5
+
+
 def test_termination_has_no_discount():
     env = PixelBraxGymnax(short_env(terminates_at=1))
     _, state = env.reset(jax.random.key(0))

@@ -100,6 +100,8 @@ def test_its_ppo_learns_from_pixels():
         (lambda: PixelBraxVecEnv("halfcheeta"), "did you mean halfcheetah"),
         (lambda: PixelBraxVecEnv(short_env(), 0), "num_envs is 0"),
         (lambda: PixelBraxVecEnv(short_env(), autoreset_mode="NextStep"), "autoreset_mode is not a setting here"),
+        (lambda: PixelBraxVecEnv("halfcheetah", autoreset="same_step"), "autoreset is not a setting here"),
+        (lambda: PixelBraxVecEnv(short_env()).seed(2**31), "seed is 2147483648: it must be"),
         (lambda: PixelBraxVecEnv(short_env(), arrays="jax"), "arrays is not a setting here"),
         (lambda: PixelBraxVecEnv(short_env()).step(np.zeros((1, 1))), "step before reset"),
     ],

@@ -12,7 +12,7 @@ import pytest
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.render import render
-from tests.probe import short_env
+from tests.probe import CAMERA, short_env
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torchrl")
@@ -159,7 +159,8 @@ def test_other_batches_transforms_and_collectors_take_it():
     serial = SerialEnv(2, lambda: PixelBraxWrapper(_pixel_env(), batch_size=(3,)))
     assert serial.rollout(7, break_when_any_done=False).shape == (2, 3, 7)
     transforms = Compose(StepCounter(), ToTensorImage(), CatFrames(3, dim=-3, in_keys=["pixels"]))
-    env = TransformedEnv(PixelBraxWrapper(_pixel_env(), batch_size=(2,)), transforms)  # pyright: ignore[reportCallIssue]
+    single: Any = PixelBraxWrapper(_pixel_env(), batch_size=(2,))
+    env: Any = TransformedEnv(*(single, transforms))
     check_env_specs(env)
     assert env.rollout(3)["pixels"].shape == (2, 3, 9, 8, 8)
     from torchrl.collectors import Collector
@@ -291,6 +292,42 @@ def test_gradients_reach_the_first_state_and_stop_at_a_reset():
     torch.testing.assert_close(start["action"].grad, torch.tensor([[0.0], [-0.2 * after]]))
 
 
+def test_an_environment_that_diverges_leaves_the_gradients_of_others():
+    env = PixelBraxWrapper(_pixel_env(pushed=True, diverges_at=2, outputs=()), batch_size=(2,), requires_grad=True)
+    env.set_seed(0)
+    frames = env.reset()
+    frames["state", "physics.engine_state.1"][0] = 1  # the first environment is a frame ahead
+    frames["action"] = torch.full((2, 1), 0.5, requires_grad=True)
+    after = env.step(frames)["next"]
+    assert after["truncated"].flatten().tolist() == [True, False]
+    after["reward"].sum().backward()
+    expected = -0.2 * after["observation"][1, 0].item()
+    torch.testing.assert_close(frames["action"].grad, torch.tensor([[0.0], [expected]]))
+
+
+def test_gradients_go_with_other_settings():
+    """Images alone, with channels first and a distractor of the scene; a tensordict without states is refused."""
+    distracted = _pixel_env(pushed=True, distractors="dcs/camera-easy", channels_first=True)
+    env = PixelBraxWrapper(distracted, requires_grad=True, pixels_only=True, pixels_key="image")
+    check_env_specs(env)
+    start = env.reset()
+    assert set(start.keys()) == {"image", "state", "done", "terminated", "truncated"}
+    assert start["image"].shape == (3, 8, 8)
+    assert PixelBraxEnv("probe/sides", from_pixels=True, requires_grad=True, distractors="dcs/camera-easy") is not None
+    start["action"] = torch.zeros(1)
+    with pytest.raises(ConfigError, match="steps from the entry 'state'"):
+        env.step(start.exclude("state"))
+
+
+def test_all_images_are_shown():
+    outputs = ("pixels", "depth", "segmentation", "mask")
+    env = PixelBraxWrapper(short_env(outputs=outputs, camera={"near": CAMERA, "far": CAMERA}), batch_size=(2,))
+    check_env_specs(env)
+    assert set(env.observation_spec.keys(True, True)) == {"observation"} | {
+        (o, c) for o in outputs for c in ("near", "far")
+    }
+
+
 def test_memory_does_not_grow_with_steps():
     env = _pushed(from_pixels=False)
     weight = torch.tensor(0.7, requires_grad=True)
@@ -375,6 +412,10 @@ def test_gradients_through_brax_are_those_of_jax_and_of_finite_differences():
         (lambda: PixelBraxWrapper(_pixel_env(), requires_grad=True, functional=False), "needs functional=True"),
         (lambda: PixelBraxWrapper(_pixel_env(), soft=0), "soft is 0"),
         (lambda: PixelBraxWrapper(_pixel_env(grayscale=True), requires_grad=True), "without grayscale"),
+        (lambda: PixelBraxWrapper(_pixel_env(), frame_skip=2), "frame_skip is not a setting here: give settings"),
+        (lambda: PixelBraxWrapper(_pixel_env(), pixels_key="action"), "pixels_key is 'action'"),
+        (lambda: PixelBraxEnv("probe/sides", outputs=("depth",)), "outputs is not a setting here"),
+        (lambda: PixelBraxEnv("probe/sides", camera_id=0, camera=0), "camera is not a setting here"),
         (lambda: PixelBraxWrapper(_pixel_env(), cache_clear_frequency=0), "cache_clear_frequency is 0"),
         (
             lambda: PixelBraxWrapper(_pixel_env(distractors="kage/gaussian-noise"), requires_grad=True),

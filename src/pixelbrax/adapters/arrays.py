@@ -64,5 +64,5 @@ def from_torch(tensor: Any, device: Any) -> jax.Array:
     """
     tensor = tensor.detach()
     if (tensor.device.type == "cpu") != (device.platform == "cpu"):
-        return jax.device_put(tensor.cpu().numpy().copy(), device)
+        return jax.device_put(tensor.float().cpu().numpy().copy(), device)  # NumPy has no bfloat16
     return jax.device_put(jnp.from_dlpack(tensor.contiguous().clone()), device)

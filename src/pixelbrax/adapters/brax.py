@@ -18,6 +18,7 @@ from jaxtyping import Array
 
 from pixelbrax.adapters.float_env import FloatEnv, merged
 from pixelbrax.envs import PixelEnv
+from pixelbrax.errors import ConfigError
 
 __all__ = ["BraxPixelEnv", "as_brax"]
 
@@ -88,6 +89,15 @@ class BraxPixelEnv(Env):
     def dt(self) -> float:
         """Simulated seconds between two observations."""
         return self.pixel_env.dt
+
+    @property
+    def sys(self) -> Any:
+        """Refuses: Brax's own randomization would replace it.
+
+        Raises:
+          ConfigError: always.
+        """
+        raise ConfigError("randomization_fn of Brax's trainers is not supported: give it to as_brax")
 
     def render(self, trajectory: Sequence[BraxState], height: int = 240, width: int = 320) -> list[np.ndarray]:
         """An RGB image of each state, by our renderer."""

@@ -17,7 +17,7 @@ from pixelbrax.adapters.arrays import converted
 from pixelbrax.adapters.observations import Bounds, ObsView
 from pixelbrax.adapters.stepping import EnvBatch, make_env, one_action
 from pixelbrax.envs import PixelEnv
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_seed
 
 try:
     import dm_env
@@ -60,7 +60,7 @@ class PixelBraxDmEnv(dm_env.Environment):
         self._env = make_env(env, "disabled", max_episode_steps, settings)
         self._view = ObsView(self._env, obs_keys)
         self._batch = EnvBatch(self._env, 1)
-        self._seed = seed
+        self._seed = None if seed is None else check_seed(seed)
         self._over = True
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from pixelbrax.adapters.observations import ObsView
-from pixelbrax.adapters.stepping import make_env
+from pixelbrax.adapters.stepping import make_env, refuse
 from pixelbrax.envs import MAX_EPISODE_LENGTH, State
 from pixelbrax.errors import ConfigError, check_count, check_flag
 
@@ -30,17 +30,20 @@ class FloatEnv:
         Raises:
           ConfigError: a setting cannot be used.
         """
+        if not check_flag("time_limit", time_limit):
+            refuse(settings, ("episode_length",), "Brax's wrappers have it; or set time_limit=True")
         env = self.env = make_env(env, "disabled", None, settings)
-        view = ObsView(env, obs_keys)
-        if env.images.channels_first:
+        images = [name for name in env.observation_spec if name.split("/")[0] == "pixels"]
+        view = ObsView(env, (images or "state") if obs_keys is None else obs_keys)
+        images = [name for name in images if name in view.bounds]
+        if images and env.images.channels_first:
             raise ConfigError("channels_first: networks of Brax's take images with channels last")
-        images = [name for name in view.bounds if name.split("/")[0] == "pixels"]
         others = view.bounds.keys() - {*images, "state"}
         if others:
             raise ConfigError(f"obs_keys has {min(others)!r}: Brax's networks know pixels and state")
         self._views = {f"pixels/view_{i}": name for i, name in enumerate(images)}
         self._state = "state" in view.bounds
-        self._time_limit = check_flag("time_limit", time_limit)
+        self._time_limit = time_limit
 
     def reset(self, key: Array) -> State:
         """Our state of a new episode; without a time limit if Brax's wrapper has one."""

@@ -55,13 +55,13 @@ class Differentiable(NamedTuple):
       leaves: of the state, by name (`StateLeaves.differentiable`).
       reward: (env,).
       state: (env, obs_size), the engine's observation vector.
-      image: (env, height, width, 3) colors in [0, 1], or None.
+      image: (env, height, width, 3) colors in [0, 1], or with the channels first; None without images.
     """
 
     leaves: Leaves
     reward: Float[Array, " env"]
     state: Float[Array, "env obs_size"]
-    image: Float[Array, "env height width 3"] | None
+    image: Float[Array, "env _ _ _"] | None
 
 
 class SmoothStep:
@@ -102,33 +102,41 @@ class SmoothStep:
                 "requires_grad: the engine has no derivative in reverse mode: take spring, positional or generalized"
             ) from e
 
-    def _image(self, states: State) -> Float[Array, "env height width 3"] | None:
+    def _image(self, states: State) -> Float[Array, "env _ _ _"] | None:
         if self._soft is None:
             return None
 
-        def color(state: State) -> Float[Array, "height width 3"]:
-            scene = self._env.render_inputs(state)
-            return render(*scene, *self._env.images.shape, ("color",), soft=self._soft).color
+        def color(state: State) -> Float[Array, "_ _ _"]:
+            images, inputs = self._env.images, self._env.render_inputs(state)
+            quality: dict[str, Any] = {"shadows": images.shadows, "samples": images.samples, "soft": self._soft}
+            image = render(*inputs, *images.shape, ("color",), **quality).color
+            return jnp.moveaxis(image, -1, 0) if images.channels_first else image
 
         return jax.vmap(color)(states)
 
     def _results(self, states: State) -> Differentiable:
         leaves = self._leaves.of(states)
         chosen = {name: leaves[name] for name in self._leaves.differentiable}
-        return Differentiable(chosen, states.reward, states.obs["state"], self._image(states))
+        return Differentiable(chosen, states.reward, states.physics.obs, self._image(states))
 
     def _pulled_back(self, leaves: Leaves, actions: Array, cotangents: Differentiable) -> tuple[Leaves, Array]:
         """Cotangents of the state before a step and of its actions, from those of its results.
 
-        The step is computed anew, so that nothing but the state before it is kept for each step of a rollout.
+        The step is computed anew, so that nothing but the state before it is kept for each step of a rollout. Where the
+        simulation diverged all derivatives are 0: they would be NaN, and so would sums with those of others.
         """
 
-        def results(chosen: Leaves, actions: Array) -> Differentiable:
-            states = self._leaves.to_states(leaves | chosen)
-            return self._results(jax.vmap(self._env.step)(states, actions))
+        def results(chosen: Leaves, actions: Array) -> tuple[Differentiable, Array]:
+            states = jax.vmap(self._env.step)(self._leaves.to_states(leaves | chosen), actions)
+            return self._results(states), states.metrics["diverged"]
 
         chosen = {name: leaves[name] for name in self._leaves.differentiable}
-        return jax.vjp(results, chosen, actions)[1](cotangents)
+        _, pull_back, diverged = jax.vjp(results, chosen, actions, has_aux=True)
+
+        def of_others(x: Array) -> Array:
+            return jnp.where(diverged.reshape(-1, *[1] * (x.ndim - 1)), 0.0, x)
+
+        return jax.tree.map(of_others, pull_back(cotangents))
 
 
 def _plain(leaf: Array) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 
 from pixelbrax.adapters.arrays import Arrays, check_arrays, converted
 from pixelbrax.adapters.observations import Bounds, ObsView
-from pixelbrax.adapters.stepping import EnvBatch, make_env, one_action
+from pixelbrax.adapters.stepping import EnvBatch, make_env, one_action, refuse
 from pixelbrax.envs import FINAL_OBS, Autoreset, PixelEnv, State
 from pixelbrax.errors import ConfigError, check_choice, check_count, check_pair
 
@@ -182,6 +182,7 @@ class PixelBraxEnv(gymnasium.Env):
         Raises:
           ConfigError: a setting cannot be used.
         """
+        refuse(settings, ("num_envs", "arrays", "autoreset", "autoreset_mode"), "PixelBraxVectorEnv has it")
         self._vector = PixelBraxVectorEnv(
             env,
             obs_keys=obs_keys,

@@ -55,8 +55,9 @@ class PixelBraxGymnax(environment.Environment):
     """One environment, by gymnax's interface.
 
     `step` resets where an episode ends, and an episode's true last observation is `info["final_observation"]`, which is
-    the next observation everywhere else. A new episode follows from the key of the step that ended the one before.
-    `info` also has the metrics of `pixelbrax.State`, "terminated", "truncated" and "discount".
+    the next observation everywhere else. The physics of a new episode follows from the key of the step that ended the
+    one before; distractors go on with their own random stream. `info` also has the metrics of `pixelbrax.State`,
+    "terminated", "truncated" and "discount".
     """
 
     _supports_transition_gradients = True
@@ -96,7 +97,7 @@ class PixelBraxGymnax(environment.Environment):
         current = replace(current, info=current.info | {"key": _typed(key)})
         following = self._resetting.step(current, self._vector(action))
         final_obs = self._view.of(following.info[FINAL_OBS])
-        obs, after = self._observed(following)
+        obs, after = self._observed(_begun(following))
         info = self._info(following) | {"final_observation": self._detached(final_obs)}
         ends = (following.done,) if self._legacy else (following.terminated, following.truncated)
         return obs, after, following.reward, *ends, info
@@ -150,7 +151,10 @@ class PixelBraxGymnax(environment.Environment):
         chosen = self._endless.default_params if params.env is None else params.env
         if params.max_steps_in_episode is None:
             return chosen
-        frames = jnp.asarray(params.max_steps_in_episode * self._endless.action_repeat, jnp.int32)
+        # The environment's own limit need not be a multiple of the action repeat.
+        usual, repeat = self.default_params.max_steps_in_episode, self._endless.action_repeat
+        steps = jnp.asarray(params.max_steps_in_episode, jnp.int32)
+        frames = jnp.where(steps == usual, self._endless.episode_length, steps * repeat)
         return replace(chosen, episode_length=frames)
 
     def _with_params(self, state: State, params: PixelBraxParams | None) -> State:
@@ -169,6 +173,14 @@ class PixelBraxGymnax(environment.Environment):
     def _info(self, state: State) -> dict[str, Array]:
         ends = {"terminated": state.terminated, "truncated": state.truncated}
         return state.metrics | ends | {"discount": 1.0 - state.terminated.astype(jnp.float32)}
+
+
+def _begun(state: State) -> State:
+    """The state, without what same-step auto-reset tells in it of the episode that ended."""
+    over = jnp.zeros((), bool)
+    own = {name: state.metrics[name] for name in ("episode_return", "episode_length", "diverged")}
+    fresh = {name: jnp.where(state.done, jnp.zeros_like(value), value) for name, value in own.items()}
+    return replace(state, terminated=over, truncated=over, metrics=state.metrics | fresh)
 
 
 def _typed(key: Array) -> Array:

@@ -1,6 +1,6 @@
 """Which entries of `State.obs` an adapter shows, and the bounds of their values."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import jax
@@ -52,7 +52,7 @@ class ObsView:
 
     def of(self, obs: dict[str, Any]) -> Any:
         """The part of an observation, or of whatever has the same keys."""
-        return next(self.values(obs)) if self.single else dict(zip(self.bounds, self.values(obs), strict=True))
+        return obs[next(iter(self.bounds))] if self.single else {name: obs[name] for name in self.bounds}
 
     def space(self, box: Callable[[str, Bounds], Any], union: Callable[[dict[str, Any]], Any]) -> Any:
         """The space of observations, in a library's own classes.
@@ -64,10 +64,6 @@ class ObsView:
         spaces = {name: box(name, bounds) for name, bounds in self.bounds.items()}
         return self.of(spaces) if self.single else union(spaces)
 
-    def values(self, obs: dict[str, Any]) -> Iterator[Any]:
-        """The entries that are observed, in the order of `bounds`."""
-        return (obs[name] for name in self.bounds)
-
 
 def _bounds(env: PixelEnv, name: str, spec: jax.ShapeDtypeStruct) -> Bounds:
     model = env.physics.mj_model
@@ -75,6 +71,6 @@ def _bounds(env: PixelEnv, name: str, spec: jax.ShapeDtypeStruct) -> Bounds:
         "pixels": (0, 255),
         "depth": (0.0, np.inf),
         "segmentation": (-1, model.ngeom + model.nsite - 1),
-        "mask": (False, True),
+        "mask": (0, 1),
     }.get(name.split("/")[0], (-np.inf, np.inf))
     return Bounds(low, high, spec.shape, np.dtype(spec.dtype))

@@ -98,6 +98,10 @@ class MjxPixelEnv(MjxEnv):
         return self.pixel_env.physics.model
 
     @property
+    def _mjx_model(self) -> Any:  # Playground's own randomization would replace it
+        raise ConfigError("randomization_fn of the wrapper is not supported: give it to as_playground")
+
+    @property
     def xml_path(self) -> str:
         """Empty: the model may come from anywhere."""
         return ""

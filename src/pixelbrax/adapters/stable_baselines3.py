@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pixelbrax.errors import MAX_SEED, ConfigError
+from pixelbrax.errors import MAX_SEED, ConfigError, check_count
 
 try:
     from stable_baselines3.common.monitor import Monitor
@@ -23,6 +23,7 @@ except ImportError as e:
     raise ConfigError(f"Stable-Baselines3 cannot be imported ({e}): pip install 'pixelbrax[sb3]'") from e
 
 from pixelbrax.adapters.gymnasium import PixelBraxVectorEnv
+from pixelbrax.adapters.stepping import refuse
 from pixelbrax.envs import FINAL_OBS, PixelEnv, State
 
 __all__ = ["PixelBraxVecEnv"]
@@ -48,9 +49,7 @@ class PixelBraxVecEnv(VecEnv):
         Raises:
           ConfigError: a setting cannot be used.
         """
-        for name in ("autoreset_mode", "arrays"):
-            if name in settings:
-                raise ConfigError(f"{name} is not a setting here: Stable-Baselines3 has but one")
+        refuse(settings, ("autoreset", "autoreset_mode", "arrays"), "Stable-Baselines3 has but one")
         self._envs = PixelBraxVectorEnv(env, num_envs, autoreset_mode="SameStep", **settings)
         self._actions: Any = None
         self._begun = time.time()
@@ -70,7 +69,7 @@ class PixelBraxVecEnv(VecEnv):
         """Sets the seeds of the next `reset`: of environment i the seed + i; None draws one from NumPy's generator."""
         if seed is None:
             seed = int(np.random.randint(MAX_SEED - self.num_envs))  # noqa: NPY002 (that which set_random_seed seeds)
-        return super().seed(seed)
+        return super().seed(check_count("seed", seed, least=0, most=MAX_SEED - self.num_envs + 1))
 
     def reset(self) -> Any:
         """First observations of new episodes in all environments."""
@@ -137,6 +136,6 @@ class PixelBraxVecEnv(VecEnv):
 
     def _infos(self, info: dict[str, Any]) -> list[dict[str, Any]]:
         """The metrics of each environment."""
-        names = [name for name in info if not name.startswith(("_", "final_"))]
+        names = [name for name in info if not name.startswith("_") and name not in (FINAL_OBS, "final_info")]
         rows = zip(*(info[name].tolist() for name in names), strict=True)
         return [dict(zip(names, row, strict=True)) for row in rows]

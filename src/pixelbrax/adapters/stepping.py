@@ -1,6 +1,6 @@
 """What all adapters share: a batch of environments that lives on the device, and is stepped from Python."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool
 
 from pixelbrax.adapters.arrays import from_torch, is_tensor
 from pixelbrax.envs import Autoreset, PixelEnv, State, check_fits_device, each_env, make, reset_where, with_autoreset
-from pixelbrax.errors import ConfigError, check_count, check_seed
+from pixelbrax.errors import MAX_SEED, ConfigError, check_count, check_seed
 from pixelbrax.physics import select_state
 
 
@@ -35,14 +35,20 @@ def make_env(
             name = next(iter(settings), "max_episode_steps")
             raise ConfigError(f"{name} is a setting of pixelbrax.make: this environment is made already")
         return env if autoreset is None else with_autoreset(env, autoreset)
-    if "autoreset" in settings:
-        raise ConfigError("autoreset is not a setting here: the interface has its own")
+    refuse(settings, ("autoreset",), "the interface has its own")
     if max_steps is not None:
         if "episode_length" in settings:
             raise ConfigError("max_episode_steps and episode_length say the same: give one of them")
         repeat = check_count("action_repeat", settings.get("action_repeat", 1))
         settings["episode_length"] = check_count("max_episode_steps", max_steps) * repeat
     return make(env, **settings, autoreset=autoreset or "next_step")
+
+
+def refuse(settings: Mapping[str, Any], names: Iterable[str], reason: str) -> None:
+    """Raises ConfigError if there are settings that an interface fixes."""
+    for name in names:
+        if name in settings:
+            raise ConfigError(f"{name} is not a setting here: {reason}")
 
 
 class EnvBatch:
@@ -132,7 +138,8 @@ class EnvBatch:
         elif not isinstance(actions, jax.Array):
             actions = np.asarray(actions)
         shape = (self.num_envs, self.env.action_size)
-        if actions.shape != shape or actions.dtype.kind not in "fiu":
+        numbers = jnp.issubdtype(actions.dtype, jnp.floating) or jnp.issubdtype(actions.dtype, jnp.integer)
+        if actions.shape != shape or not numbers:
             raise ConfigError(f"the actions are {actions.dtype} of shape {actions.shape}: they must be floats, {shape}")
         return actions.astype(np.float32)
 
@@ -142,7 +149,8 @@ class EnvBatch:
         elif isinstance(seed, Sequence | np.ndarray):
             seeds = list(seed)
         else:
-            seeds = [check_seed(seed) + i for i in range(self.num_envs)]
+            first = check_count("seed", seed, least=0, most=MAX_SEED - self.num_envs + 1)
+            seeds = [first + i for i in range(self.num_envs)]
         if len(seeds) != self.num_envs:
             raise ConfigError(f"there are {len(seeds)} seeds for {self.num_envs} environments: give each one, or None")
         given = np.array([seed is not None for seed in seeds])

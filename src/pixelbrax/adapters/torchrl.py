@@ -14,13 +14,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import pixelbrax
 from pixelbrax.adapters.arrays import from_torch, to_torch
 from pixelbrax.adapters.functional import Differentiable, SmoothStep, StateLeaves
 from pixelbrax.adapters.observations import Bounds, ObsView
-from pixelbrax.adapters.stepping import EnvBatch
+from pixelbrax.adapters.stepping import EnvBatch, refuse
 from pixelbrax.envs import PixelEnv, State, make, with_autoreset
 from pixelbrax.errors import MAX_SEED, ConfigError, check_count, check_flag, check_number
 from pixelbrax.tasks import task_names
@@ -39,6 +40,7 @@ except ImportError as e:
 
 __all__ = ["PixelBraxEnv", "PixelBraxWrapper"]
 
+_OTHER_KEYS = ("observation", "state", "action", "reward", "next", "done", "terminated", "truncated")
 _ENDS = ("done", "terminated", "truncated")
 _DTYPES = {name: getattr(torch, name) for name in ("bool", "uint8", "int32", "float32")}
 
@@ -54,6 +56,7 @@ class PixelBraxWrapper(_EnvWrapper):
     step then depends on its tensordict alone, for planning from stored states and for gradients.
     """
 
+    _has_frame_skip = True  # as the environment's action_repeat: TorchRL adds no transform of its own
     git_url = "https://arxiv.org/abs/2502.00021"
     libname = "pixelbrax"
 
@@ -91,13 +94,14 @@ class PixelBraxWrapper(_EnvWrapper):
           cache_clear_frequency: steps after which compiled programs are dropped. Not needed: nothing accumulates.
           categorical_action_encoding: of no effect: actions are continuous.
           allow_done_after_reset: as in `EnvBase`.
-          **kwargs: `frame_skip` of TorchRL's wrappers.
+          **kwargs: refused: settings of the environment are those of `pixelbrax.make`.
 
         Raises:
           ConfigError: a setting cannot be used.
         """
         if env is None:
             raise ConfigError("PixelBraxWrapper needs an environment: give a PixelEnv, or PixelBraxEnv a task's name")
+        refuse(kwargs, kwargs, "give settings of the environment to pixelbrax.make")
         self._clear_every = _cleared(cache_clear_frequency)
         super().__init__(
             device=_jax_device() if device is None else torch.device(device),
@@ -110,7 +114,6 @@ class PixelBraxWrapper(_EnvWrapper):
             requires_grad=check_flag("requires_grad", requires_grad),
             functional=check_flag("functional", requires_grad if functional is None else functional),
             soft=soft,
-            **kwargs,
         )
 
     @_classproperty
@@ -146,7 +149,7 @@ class PixelBraxWrapper(_EnvWrapper):
         env = kwargs["env"]
         if not isinstance(env, PixelEnv):
             raise ConfigError(f"env is {env!r:.80}: it must be a PixelEnv, as pixelbrax.make gives")
-        has_images = any(name.split("/")[0] == "pixels" for name in env.observation_spec)
+        has_images = env.observation_spec.keys() != {"state"}
         wanted, grad = kwargs["from_pixels"], kwargs["requires_grad"]
         if wanted is None:
             kwargs["from_pixels"] = wanted = has_images
@@ -159,8 +162,10 @@ class PixelBraxWrapper(_EnvWrapper):
             raise ConfigError("requires_grad needs functional=True: gradients flow through the entry 'state'")
         if grad and wanted and env.distractors.changes_frames:
             raise ConfigError("requires_grad with pixels: these distractors change frames, which has no gradient")
-        if grad and wanted and env.images.grayscale:
-            raise ConfigError("requires_grad with pixels: images have colors; make the environment without grayscale")
+        if grad and wanted and (env.images.grayscale or len(env.cameras) > 1):
+            raise ConfigError("requires_grad with pixels: make the environment with one camera, without grayscale")
+        if (key := kwargs["pixels_key"]) in _OTHER_KEYS or not isinstance(key, str):
+            raise ConfigError(f"pixels_key is {key!r}: it must be a name that no other entry has")
         check_number("soft", kwargs["soft"], above=0.0)
 
     def _build_env(self, env: PixelEnv, **settings: Any) -> PixelEnv:
@@ -174,9 +179,11 @@ class PixelBraxWrapper(_EnvWrapper):
         """Programs anew; the states stay."""
         batch = EnvBatch(self._env, self.numel())
         batch.states = self._batch.states if "_batch" in vars(self) else None
-        self._batch, self._leaves = batch, StateLeaves(self._env)
-        images = self._settings["from_pixels"] and self._settings["requires_grad"]
-        self._smooth = SmoothStep(self._env, self._leaves, self._settings["soft"] if images else None)
+        self._batch = batch
+        if self._settings["functional"]:
+            self._leaves = StateLeaves(self._env)
+            images = self._settings["from_pixels"] and self._settings["requires_grad"]
+            self._smooth = SmoothStep(self._env, self._leaves, self._settings["soft"] if images else None)
 
     def _make_specs(self, env: PixelEnv) -> None:
         self._seed: int | None = None
@@ -187,10 +194,10 @@ class PixelBraxWrapper(_EnvWrapper):
         keys = [] if given["pixels_only"] else ["state"]
         if given["from_pixels"] and not given["requires_grad"]:
             keys += [name for name in env.observation_spec if name != "state"]
-        self._view = ObsView(env, keys)
-        spec = {self._key(name): self._spec(bounds) for name, bounds in self._view.bounds.items()}
+        self._shown_bounds = ObsView(env, keys).bounds if keys else {}
+        spec = {self._key(name): self._spec(bounds) for name, bounds in self._shown_bounds.items()}
         if given["from_pixels"] and given["requires_grad"]:
-            shape = (*env.images.shape, 3)
+            shape = (3, *env.images.shape) if env.images.channels_first else (*env.images.shape, 3)
             spec[self._key("pixels")] = self._spec(Bounds(0.0, 1.0, shape, np.dtype(np.float32)))
         observed = Composite(shape=self.batch_size, device=self.device)
         for key, each in spec.items():
@@ -226,17 +233,19 @@ class PixelBraxWrapper(_EnvWrapper):
         return self._shown(self._batch.reset(None, self._flags(mask)))
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
-        self._take(tensordict)
-        before, action = self._batch.states, tensordict.get("action")
         mask = tensordict.get("_step", None)
         mask = None if mask is None else self._flags(mask)
+        if self._settings["requires_grad"] and mask is not None:
+            raise ConfigError("requires_grad: steps of some environments only ('_step') have no gradient")
+        if self._settings["functional"] and "state" not in tensordict:
+            raise ConfigError("a functional environment steps from the entry 'state', which the tensordict lacks")
+        self._take(tensordict)
+        before, action = self._batch.states, tensordict.get("action")
         rows = self._flat(action)
         actions = self._batch.checked(rows)
         state = self._batch.step(actions, mask)
         smooth = None
         if self._settings["requires_grad"]:
-            if mask is not None:
-                raise ConfigError("requires_grad: steps of some environments only ('_step') have no gradient")
             names = self._leaves.differentiable
             inputs = {name: self._flat(tensordict.get(("state", name))) for name in names}
             leaves, results = self._leaves.of(before), self._smooth.results(state)
@@ -260,8 +269,9 @@ class PixelBraxWrapper(_EnvWrapper):
         """What TorchRL is given of a state."""
         given = self._settings
         shown = TensorDict({}, batch_size=self.batch_size, device=self.device)
-        for name, value in zip(self._view.bounds, self._view.values(state.obs), strict=True):
-            shown.set(self._key(name), self._tensor(value, shared=name != "state" and not self._stacked(name)))
+        for name in self._shown_bounds:
+            shared = name != "state" and not self._stacked(name)
+            shown.set(self._key(name), self._tensor(state.obs[name], shared))
         if given["functional"]:
             leaves = {name: self._tensor(x, shared=True) for name, x in self._leaves.of(state).items()}
             if smooth is not None:
@@ -335,8 +345,6 @@ class PixelBraxEnv(PixelBraxWrapper, metaclass=_ParallelIfWorkers):
     device, a larger `batch_size` is faster than more workers.
     """
 
-    _has_frame_skip = True
-
     def __init__(
         self,
         env_name: Any,
@@ -387,11 +395,14 @@ class PixelBraxEnv(PixelBraxWrapper, metaclass=_ParallelIfWorkers):
             if "action_repeat" in settings:
                 raise ConfigError("frame_skip and action_repeat say the same: give one of them")
             settings["action_repeat"] = check_count("frame_skip", frame_skip)
+        if camera_id is not None:
+            refuse(settings, ("camera",), "camera_id says it")
         chosen = {"camera": camera_id, "distractors": distractors}
         settings |= {name: value for name, value in chosen.items() if value is not None}
-        if "autoreset" in settings:
-            raise ConfigError("autoreset is not a setting here: TorchRL resets")
-        if not from_pixels or requires_grad:
+        refuse(settings, ("autoreset",), "TorchRL resets")
+        if not from_pixels:
+            refuse(settings, ("outputs",), "nothing is rendered without from_pixels=True")
+        if not from_pixels or (requires_grad and distractors is None):
             settings.setdefault("outputs", ())
         self._task = env_name
         super().__init__(
@@ -431,7 +442,7 @@ def _unbounded(leaf: jax.ShapeDtypeStruct) -> Bounds:
 
 def _jax_device() -> torch.device:
     """The device of JAX's arrays, as PyTorch calls it."""
-    device = jax.devices()[0]
+    device = jnp.zeros(()).device
     if device.platform == "cpu" or not torch.cuda.is_available():
         return torch.device("cpu")
     return torch.device("cuda", device.id)
