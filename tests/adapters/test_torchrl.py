@@ -158,9 +158,9 @@ def test_a_functional_step_depends_on_its_tensordict_alone():
 def test_other_batches_transforms_and_collectors_take_it():
     serial = SerialEnv(2, lambda: PixelBraxWrapper(_pixel_env(), batch_size=(3,)))
     assert serial.rollout(7, break_when_any_done=False).shape == (2, 3, 7)
-    transforms = Compose(StepCounter(), ToTensorImage(), CatFrames(3, dim=-3, in_keys=["pixels"]))
-    single: Any = PixelBraxWrapper(_pixel_env(), batch_size=(2,))
-    env: Any = TransformedEnv(*(single, transforms))
+    stack = CatFrames(3, dim=-3, in_keys=["pixels"])
+    transforms = Compose(StepCounter(), ToTensorImage(), stack)  # pyright: ignore[reportCallIssue]
+    env = TransformedEnv(PixelBraxWrapper(_pixel_env(), batch_size=(2,)), transforms)
     check_env_specs(env)
     assert env.rollout(3)["pixels"].shape == (2, 3, 9, 8, 8)
     from torchrl.collectors import Collector

@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from pixelbrax.errors import MAX_SEED, ConfigError, check_count
@@ -24,7 +25,7 @@ except ImportError as e:
 
 from pixelbrax.adapters.gymnasium import PixelBraxVectorEnv
 from pixelbrax.adapters.stepping import refuse
-from pixelbrax.envs import FINAL_OBS, PixelEnv, State
+from pixelbrax.envs import PixelEnv, State
 
 __all__ = ["PixelBraxVecEnv"]
 
@@ -50,7 +51,7 @@ class PixelBraxVecEnv(VecEnv):
           ConfigError: a setting cannot be used.
         """
         refuse(settings, ("autoreset", "autoreset_mode", "arrays"), "Stable-Baselines3 has but one")
-        self._envs = PixelBraxVectorEnv(env, num_envs, autoreset_mode="SameStep", **settings)
+        self._envs = PixelBraxVectorEnv(env, num_envs, autoreset_mode="Disabled", **settings)
         self._actions: Any = None
         self._begun = time.time()
         super().__init__(self._envs.num_envs, self._envs.single_observation_space, self._envs.single_action_space)
@@ -87,15 +88,17 @@ class PixelBraxVecEnv(VecEnv):
     def step_wait(self) -> Any:
         """Observations, rewards, whether episodes ended, and an info of each environment."""
         obs, reward, terminated, truncated, info = self._envs.step(self._actions)
-        done = terminated | truncated
+        done, last = terminated | truncated, obs
         infos = self._infos(info)
+        if done.any():  # rarer than a step: auto-reset would render each environment twice in every step
+            obs, _ = self._envs.reset(options={"reset_mask": done})
         for each, cut in zip(infos, truncated.tolist(), strict=True):
             each["TimeLimit.truncated"] = cut
         for i in np.flatnonzero(done):
             steps = -(-infos[i]["episode_length"] // self.pixel_env.action_repeat)
             seconds = round(time.time() - self._begun, 6)
             infos[i]["episode"] = {"r": infos[i]["episode_return"], "l": steps, "t": seconds}
-            infos[i]["terminal_observation"] = info[FINAL_OBS][i]
+            infos[i]["terminal_observation"] = jax.tree.map(lambda x, i=i: x[i], last)
         return obs, reward, done, infos
 
     def get_images(self) -> Sequence[np.ndarray | None]:
@@ -136,6 +139,6 @@ class PixelBraxVecEnv(VecEnv):
 
     def _infos(self, info: dict[str, Any]) -> list[dict[str, Any]]:
         """The metrics of each environment."""
-        names = [name for name in info if not name.startswith("_") and name not in (FINAL_OBS, "final_info")]
+        names = [name for name in info if not name.startswith("_")]
         rows = zip(*(info[name].tolist() for name in names), strict=True)
         return [dict(zip(names, row, strict=True)) for row in rows]
