@@ -12,8 +12,7 @@ GymEnv with `from_pixels`, and TorchRL's BraxEnv without images. One that is mis
   pip install dm_control==1.0.50    # and libOSMesa or libEGL; MUJOCO_GL chooses
 
 The second table is that of TorchRL's page on BraxEnv: milliseconds for `rollout(100)` of ant on Brax's engine
-"generalized", its default, beside BraxEnv itself. BraxEnv is told not to clear JAX's cache, as its page says is the
-default: TorchRL 0.14.1 clears it every 20 steps, and compiles anew each time.
+"generalized", its default, beside BraxEnv itself.
 """
 
 import argparse
@@ -181,7 +180,7 @@ def _peer_gym_env() -> Step:
 def _peer_brax_env() -> Step:
     from torchrl.envs import BraxEnv
 
-    return _of_torchrl(BraxEnv(TASK, cache_clear_frequency=False))
+    return _of_torchrl(BraxEnv(TASK))
 
 
 OURS: dict[str, Callable[[pixelbrax.PixelEnv, int], Step]] = {
@@ -258,7 +257,7 @@ def _rollouts(rounds: int) -> list[dict[str, Any]]:
         return lambda batch: PixelBraxEnv("ant", backend="generalized", batch_size=[batch], **settings)
 
     systems: dict[str, Callable[[int], Any]] = {
-        "BraxEnv": lambda batch: BraxEnv("ant", batch_size=[batch], cache_clear_frequency=False),
+        "BraxEnv": lambda batch: BraxEnv("ant", batch_size=[batch]),
         "ours": ours(),
         "ours, functional": ours(functional=True),
         "ours, with 64x64 images": ours(from_pixels=True),
