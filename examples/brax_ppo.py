@@ -23,12 +23,12 @@ if __name__ == "__main__":
     from brax.training.agents.ppo import train as ppo
 
     ppo.train(
-        as_brax("inverted_pendulum", image_size=48, grayscale=True),
+        as_brax("inverted_pendulum", image_size=24, grayscale=True),
         num_timesteps=int(sys.argv[1]) if len(sys.argv) > 1 else 500_000,
         vision=True,
         max_devices_per_host=1,
         num_envs=64,
-        episode_length=200,
+        episode_length=100,
         unroll_length=10,
         batch_size=64,
         num_minibatches=8,
@@ -36,9 +36,9 @@ if __name__ == "__main__":
         learning_rate=5e-4,
         discounting=0.97,
         entropy_cost=1e-2,
-        network_factory=functools.partial(networks_vision.make_ppo_networks_vision, cnn_output_channels=(16, 32, 32)),
-        num_evals=5,
-        num_eval_envs=32,
+        network_factory=functools.partial(networks_vision.make_ppo_networks_vision, cnn_output_channels=(8, 16, 16)),
+        num_evals=3,
+        num_eval_envs=8,
         progress_fn=lambda steps, metrics: print(
             f"{steps} steps: return {metrics['eval/episode_reward']:.1f}", flush=True
         ),

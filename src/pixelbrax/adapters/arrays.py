@@ -57,12 +57,21 @@ def is_tensor(array: Any) -> bool:
     return torch is not None and isinstance(array, torch.Tensor)
 
 
-def from_torch(tensor: Any, device: Any) -> jax.Array:
-    """An array of a tensor's values on a device of JAX's; later changes to the tensor do not reach it.
+def from_torch(tree: Any, device: Any) -> Any:
+    """Arrays of tensors' values on a device of JAX's; later changes to the tensors do not reach them.
 
-    The tensor is copied where it is, because JAX reads it later than this call returns.
+    Tensors are copied where they are, because JAX reads them later than this call returns.
+
+    Args:
+      tree: of tensors.
+      device: JAX's.
     """
-    tensor = tensor.detach()
-    if (tensor.device.type == "cpu") != (device.platform == "cpu"):
-        return jax.device_put(tensor.float().cpu().numpy().copy(), device)  # NumPy has no bfloat16
-    return jax.device_put(jnp.from_dlpack(tensor.contiguous().clone()), device)
+
+    def copied(tensor: Any) -> Any:
+        tensor = tensor.detach()
+        if tensor.device.type != "cpu" and device.platform != "cpu":
+            return jnp.from_dlpack(tensor.contiguous().clone())
+        tensor = tensor.float() if tensor.dtype.itemsize == 2 else tensor  # NumPy has no bfloat16
+        return tensor.cpu().clone().numpy()
+
+    return jax.device_put(jax.tree.map(copied, tree), device)  # one call for all: each costs a tenth of a millisecond

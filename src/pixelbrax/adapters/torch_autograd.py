@@ -48,8 +48,8 @@ class _Step(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *cotangents: Any) -> Any:  # pyright: ignore
         context: _Context = ctx.context
-        device = context.actions.device
-        given = jax.tree.unflatten(context.treedef, [from_torch(each, device) for each in cotangents])
+        arrays = from_torch(list(cotangents), context.actions.device)
+        given = jax.tree.unflatten(context.treedef, arrays)
         leaves, actions = context.step.pulled_back(context.leaves, context.actions, given)
         gradients = [actions, *(leaves[name] for name in context.names)]
         return None, None, *(to_torch(jnp.asarray(each)).to(ctx.device) for each in gradients)

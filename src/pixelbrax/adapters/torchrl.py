@@ -262,8 +262,8 @@ class PixelBraxWrapper(_EnvWrapper):
         """The states of the tensordict, if they travel in it; what TorchRL resets after a step comes without them."""
         state = tensordict.get("state", None) if self._settings["functional"] else None
         if state is not None:
-            leaves = {name: from_torch(self._flat(x), self._batch.device) for name, x in state.items()}
-            self._batch.states = self._leaves.states(leaves)
+            leaves = {name: self._flat(x) for name, x in state.items()}
+            self._batch.states = self._leaves.states(from_torch(leaves, self._batch.device))
 
     def _shown(self, state: State, smooth: Differentiable | None = None) -> TensorDictBase:
         """What TorchRL is given of a state."""
