@@ -5,8 +5,8 @@
     env = PixelBraxEnv("halfcheetah", batch_size=[64], from_pixels=True)
     env.rollout(100)["pixels"]  # (64, 100, 64, 64, 3) uint8
 
-The settings and methods of TorchRL's `BraxEnv` have the same names and meanings here. Contract: that of
-`torchrl.envs.EnvBase`, TorchRL 0.14.
+The settings of TorchRL's `BraxEnv` have the same names here; docs/adapters.md says which defaults differ. Contract: that
+of `torchrl.envs.EnvBase`, TorchRL 0.14.
 """
 
 import functools
@@ -87,8 +87,8 @@ class PixelBraxWrapper(_EnvWrapper):
           pixels_only: whether to leave out "observation".
           pixels_key: the key of images; with several cameras each is below it, under its name.
           requires_grad: whether gradients flow from "reward", "observation", "state" and images to actions and states,
-            through Brax's engines other than "mjx". Images are then float32 in [0, 1], of the newest frame, with soft
-            silhouettes; distractors that change frames instead of the scene cannot be shown.
+            on engines with a derivative in reverse mode. Images are then float32 in [0, 1], of the newest frame, with
+            soft silhouettes; distractors that change frames instead of the scene are refused.
           functional: whether states travel in the tensordict as "state"; by default where gradients are required.
           soft: width in pixels over which silhouettes fade in images with gradients.
           cache_clear_frequency: steps after which compiled programs are dropped. Not needed: nothing accumulates.
