@@ -5,8 +5,8 @@
     env = PixelBraxEnv("halfcheetah", batch_size=[64], from_pixels=True)
     env.rollout(100)["pixels"]  # (64, 100, 64, 64, 3) uint8
 
-The settings of TorchRL's `BraxEnv` have the same names here; docs/adapters.md says which defaults differ. Contract: that
-of `torchrl.envs.EnvBase`, TorchRL 0.14.
+The settings of TorchRL's `BraxEnv` have the same names here; docs/adapters.md says which defaults differ. Contract:
+that of `torchrl.envs.EnvBase`, TorchRL 0.14.
 """
 
 import functools
