@@ -16,8 +16,7 @@ from brax.envs import Env
 from brax.envs import State as BraxState
 from jaxtyping import Array
 
-from pixelbrax.adapters.float_env import FloatEnv, merged
-from pixelbrax.envs import PixelEnv
+from pixelbrax.adapters.float_env import CommonProperties, FloatEnv, merged
 from pixelbrax.errors import ConfigError
 
 __all__ = ["BraxPixelEnv", "as_brax"]
@@ -46,16 +45,8 @@ def as_brax(
     return BraxPixelEnv(FloatEnv(env, obs_keys, time_limit, settings))
 
 
-class BraxPixelEnv(Env):
+class BraxPixelEnv(CommonProperties, Env):
     """An environment by Brax's interface; it does not reset itself."""
-
-    def __init__(self, env: FloatEnv):
-        self._env = env
-
-    @property
-    def pixel_env(self) -> PixelEnv:
-        """The environment."""
-        return self._env.env
 
     def reset(self, rng: Array) -> BraxState:
         """The first state of a new episode."""
@@ -70,25 +61,10 @@ class BraxPixelEnv(Env):
         return merged(state, self._env.fields(following), pipeline_state=following)
 
     @property
-    def observation_size(self) -> Any:
-        """Shapes of the observation's entries, or the length of the observation vector."""
-        return self._env.observation_size
-
-    @property
-    def action_size(self) -> int:
-        """Length of the action vector; actions lie in [-1, 1]."""
-        return self.pixel_env.action_size
-
-    @property
     def backend(self) -> str:
         """The physics engine's name."""
         facts = getattr(self.pixel_env.physics, "facts", {})  # human-readable: "Brax spring", "MJX (jax)"
         return facts.get("engine", type(self.pixel_env.physics).__name__).removeprefix("Brax ")
-
-    @property
-    def dt(self) -> float:
-        """Simulated seconds between two observations."""
-        return self.pixel_env.dt
 
     @property
     def sys(self) -> Any:

@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from pixelbrax.adapters.observations import ObsView
 from pixelbrax.adapters.stepping import make_env, refuse
-from pixelbrax.envs import MAX_EPISODE_LENGTH, State
+from pixelbrax.envs import MAX_EPISODE_LENGTH, PixelEnv, State
 from pixelbrax.errors import ConfigError, check_count, check_flag
 
 _OWN_METRICS = ("episode_return", "episode_length", "diverged")  # Brax's wrappers add up metrics over an episode
@@ -77,6 +77,33 @@ class FloatEnv:
         """An RGB image of each of our states, by our renderer."""
         size = check_count("height", height), check_count("width", width)
         return [np.asarray(self.env.render(state, *size)) for state in states]
+
+
+class CommonProperties:
+    """What both libraries ask of an environment besides its steps; the first base class of theirs."""
+
+    def __init__(self, env: FloatEnv):
+        self._env = env
+
+    @property
+    def pixel_env(self) -> PixelEnv:
+        """The environment."""
+        return self._env.env
+
+    @property
+    def observation_size(self) -> Any:
+        """Shapes of the observation's entries, or the length of the observation vector."""
+        return self._env.observation_size
+
+    @property
+    def action_size(self) -> int:
+        """Length of the action vector; actions lie in [-1, 1]."""
+        return self.pixel_env.action_size
+
+    @property
+    def dt(self) -> float:
+        """Simulated seconds between two observations."""
+        return self.pixel_env.dt
 
 
 def merged(theirs: Any, fields: dict[str, Any], **state: Any) -> Any:

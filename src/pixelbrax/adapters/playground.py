@@ -16,8 +16,7 @@ import mujoco
 import numpy as np
 from jaxtyping import Array
 
-from pixelbrax.adapters.float_env import FloatEnv, merged
-from pixelbrax.envs import PixelEnv
+from pixelbrax.adapters.float_env import CommonProperties, FloatEnv, merged
 from pixelbrax.errors import ConfigError
 
 try:
@@ -44,16 +43,8 @@ def as_playground(
     return MjxPixelEnv(FloatEnv(env, obs_keys, time_limit, settings))
 
 
-class MjxPixelEnv(MjxEnv):
+class MjxPixelEnv(CommonProperties, MjxEnv):
     """An environment by Playground's interface; it does not reset itself."""
-
-    def __init__(self, env: FloatEnv):  # MjxEnv's own wants a configuration file of Playground's
-        self._env = env
-
-    @property
-    def pixel_env(self) -> PixelEnv:
-        """The environment."""
-        return self._env.env
 
     def reset(self, rng: Array) -> MjxState:
         """The first state of a new episode."""
@@ -66,21 +57,6 @@ class MjxPixelEnv(MjxEnv):
         before: Any = state.data
         following = self.pixel_env.step(before, action)
         return merged(state, self._env.fields(following), data=following)
-
-    @property
-    def observation_size(self) -> Any:
-        """Shapes of the observation's entries, or the length of the observation vector."""
-        return self._env.observation_size
-
-    @property
-    def action_size(self) -> int:
-        """Length of the action vector; actions lie in [-1, 1]."""
-        return self.pixel_env.action_size
-
-    @property
-    def dt(self) -> float:
-        """Simulated seconds between two observations."""
-        return self.pixel_env.dt
 
     @property
     def sim_dt(self) -> float:
