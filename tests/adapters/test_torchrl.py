@@ -400,7 +400,7 @@ def test_gradients_through_brax_are_those_of_jax_and_of_finite_differences():
         (lambda: PixelBraxEnv("halfcheeta"), "did you mean halfcheetah"),
         (lambda: PixelBraxEnv("probe/sides", imagesize=8), "imagesize"),
         (lambda: PixelBraxEnv("probe/sides", pixels_only=True), "pixels_only without from_pixels"),
-        (lambda: PixelBraxEnv("probe/sides", frame_skip=2, action_repeat=2), "frame_skip and action_repeat"),
+        (lambda: PixelBraxEnv("probe/sides", frame_skip=2, action_repeat=2), "frame_skip says it"),
         (lambda: PixelBraxEnv("probe/sides", frame_skip=0), "frame_skip is 0"),
         (lambda: PixelBraxEnv("probe/sides", num_workers=0), "num_workers is 0"),
         pytest.param(
@@ -414,6 +414,7 @@ def test_gradients_through_brax_are_those_of_jax_and_of_finite_differences():
         (lambda: PixelBraxWrapper(_pixel_env(grayscale=True), requires_grad=True), "without grayscale"),
         (lambda: PixelBraxWrapper(_pixel_env(), frame_skip=2), "frame_skip is not a setting here: give settings"),
         (lambda: PixelBraxWrapper(_pixel_env(), pixels_key="action"), "pixels_key is 'action'"),
+        (lambda: PixelBraxWrapper(_pixel_env(outputs=("pixels", "depth")), pixels_key="depth"), "pixels_key is 'depth'"),
         (lambda: PixelBraxEnv("probe/sides", outputs=("depth",)), "outputs is not a setting here"),
         (lambda: PixelBraxEnv("probe/sides", camera_id=0, camera=0), "camera is not a setting here"),
         (lambda: PixelBraxWrapper(_pixel_env(), cache_clear_frequency=0), "cache_clear_frequency is 0"),

@@ -164,7 +164,8 @@ class PixelBraxWrapper(_EnvWrapper):
             raise ConfigError("requires_grad with pixels: these distractors change frames, which has no gradient")
         if grad and wanted and (env.images.grayscale or len(env.cameras) > 1):
             raise ConfigError("requires_grad with pixels: make the environment with one camera, without grayscale")
-        if (key := kwargs["pixels_key"]) in _OTHER_KEYS or not isinstance(key, str):
+        outputs = {name.partition("/")[0] for name in env.observation_spec} - {"pixels"}
+        if not isinstance(key := kwargs["pixels_key"], str) or key in (*_OTHER_KEYS, *outputs):
             raise ConfigError(f"pixels_key is {key!r}: it must be a name that no other entry has")
         check_number("soft", kwargs["soft"], above=0.0)
 
@@ -392,8 +393,7 @@ class PixelBraxEnv(PixelBraxWrapper, metaclass=_ParallelIfWorkers):
         """
         check_flag("from_pixels", from_pixels)
         if frame_skip is not None:
-            if "action_repeat" in settings:
-                raise ConfigError("frame_skip and action_repeat say the same: give one of them")
+            refuse(settings, ("action_repeat",), "frame_skip says it")
             settings["action_repeat"] = check_count("frame_skip", frame_skip)
         if camera_id is not None:
             refuse(settings, ("camera",), "camera_id says it")
