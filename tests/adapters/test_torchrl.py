@@ -414,7 +414,7 @@ def test_gradients_through_brax_are_those_of_jax_and_of_finite_differences():
         (lambda: PixelBraxWrapper(_pixel_env(grayscale=True), requires_grad=True), "without grayscale"),
         (lambda: PixelBraxWrapper(_pixel_env(), frame_skip=2), "frame_skip is not a setting here: give settings"),
         (lambda: PixelBraxWrapper(_pixel_env(), pixels_key="action"), "pixels_key is 'action'"),
-        (lambda: PixelBraxWrapper(_pixel_env(outputs=("pixels", "depth")), pixels_key="depth"), "pixels_key is 'depth'"),
+        (lambda: PixelBraxWrapper(_pixel_env(outputs=("depth",)), pixels_key="depth"), "pixels_key is 'depth'"),
         (lambda: PixelBraxEnv("probe/sides", outputs=("depth",)), "outputs is not a setting here"),
         (lambda: PixelBraxEnv("probe/sides", camera_id=0, camera=0), "camera is not a setting here"),
         (lambda: PixelBraxWrapper(_pixel_env(), cache_clear_frequency=0), "cache_clear_frequency is 0"),
