@@ -5,7 +5,7 @@ from typing import Literal
 
 import jax
 
-from pixelbrax.algorithms import DCPGConfig, PPGConfig, PPOConfig, algorithm_of
+from pixelbrax.algorithms import DCPGConfig, ESConfig, PPGConfig, PPOConfig, SACConfig, algorithm_of
 from pixelbrax.networks import NetworkConfig
 
 _SHARED = {
@@ -22,6 +22,20 @@ CONFIGS = {
     "ppg": PPGConfig(**_PHASIC, value_epochs=3),
     "dcpg": DCPGConfig(**_PHASIC),
     "ddcpg": DCPGConfig(**_PHASIC, dynamics_coef=1.0),
+    "sac": SACConfig(
+        num_envs=16,
+        unroll_length=8,
+        learning_rate=3e-3,
+        final_learning_rate=3e-4,
+        replay_size=2048,
+        random_steps=128,
+        gradient_steps=4,
+        minibatch_size=64,
+        hidden_layers=(32,),
+        num_atoms=21,
+        tau=0.05,
+    ),
+    "es": ESConfig(num_envs=32, unroll_length=20, learning_rate=0.1, final_learning_rate=0.03, perturbation_std=0.1),
 }
 
 

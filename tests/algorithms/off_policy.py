@@ -16,8 +16,8 @@ from pixelbrax.envs import num_bytes
 from pixelbrax.learning import (
     DEVICE_AXIS,
     Agent,
-    AgentConfig,
     AgentState,
+    RewardConfig,
     collect,
     learner_bytes,
     make_optimizer,
@@ -28,7 +28,7 @@ from pixelbrax.networks import PolicyValue, TanhNormal
 
 
 @dataclass(frozen=True)
-class TinyConfig(AgentConfig):
+class TinyConfig(RewardConfig):
     """Settings of the agent."""
 
     capacity: int = 16
@@ -42,7 +42,7 @@ class TinyConfig(AgentConfig):
     keep_buffer: bool = True
     """Keep the replay buffer in checkpoints."""
 
-    SWEEPABLE: ClassVar[tuple[str, ...]] = (*AgentConfig.SWEEPABLE, "tau")
+    SWEEPABLE: ClassVar[tuple[str, ...]] = (*RewardConfig.SWEEPABLE, "tau")
 
     def must_divide(self):
         return super().must_divide() | {"the minibatch size": self.minibatch_size}

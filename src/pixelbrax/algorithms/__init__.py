@@ -1,22 +1,34 @@
 """Learning algorithms, one file each, and the registry of their names."""
 
 from pixelbrax.algorithms.dcpg import DCPG, DCPGConfig
+from pixelbrax.algorithms.distill import Distill, DistillConfig
+from pixelbrax.algorithms.es import ES, ESConfig
 from pixelbrax.algorithms.ppg import PPG, PPGConfig
 from pixelbrax.algorithms.ppo import PPO, PPOConfig
 from pixelbrax.algorithms.registry import Algorithm, algorithm_names, algorithm_of, get_algorithm, register
+from pixelbrax.algorithms.sac import SAC, SACConfig
 
 register(Algorithm("ppo", PPOConfig, PPO))
 register(Algorithm("ppg", PPGConfig, PPG))
 register(Algorithm("dcpg", DCPGConfig, DCPG))
+register(Algorithm("distill", DistillConfig, Distill, has_teacher=True))
+register(Algorithm("sac", SACConfig, SAC))
+register(Algorithm("es", ESConfig, ES))
 
 __all__ = [
     "DCPG",
+    "ES",
     "PPG",
     "PPO",
+    "SAC",
     "Algorithm",
     "DCPGConfig",
+    "Distill",
+    "DistillConfig",
+    "ESConfig",
     "PPGConfig",
     "PPOConfig",
+    "SACConfig",
     "algorithm_names",
     "algorithm_of",
     "get_algorithm",

@@ -3,12 +3,10 @@
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import Agent, AgentConfig
-from pixelbrax.networks import NetworkConfig
 from pixelbrax.registry import Registry
 
 
@@ -20,11 +18,14 @@ class Algorithm(NamedTuple):
       config: a frozen dataclass of its settings, its own subclass of `AgentConfig`.
       make: makes an agent from (environment, network settings, settings, number of updates in the run). Settings in
         `config.SWEEPABLE` may be traced.
+      has_teacher: whether `make` takes a fifth argument, a `Teacher`: the policy of the run that the settings `teacher`
+        and `teacher_updates` name.
     """
 
     name: str
     config: type[AgentConfig]
-    make: Callable[[PixelEnv, NetworkConfig, Any, int], Agent]
+    make: Callable[..., Agent]
+    has_teacher: bool = False
 
 
 _REGISTRY: Registry[Algorithm] = Registry("algorithm")

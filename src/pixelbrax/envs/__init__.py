@@ -3,7 +3,7 @@
 from pixelbrax.envs.batch import DEVICE_AXIS, each_env, is_sharded, reset_where
 from pixelbrax.envs.cameras import CameraFn, CameraLike, camera_fn, default_camera
 from pixelbrax.envs.device_memory import check_fits_device, check_networks, num_bytes
-from pixelbrax.envs.factory import make, with_autoreset, wrap
+from pixelbrax.envs.factory import make, with_autoreset, without_images, wrap
 from pixelbrax.envs.observe import IMAGE_OUTPUTS, MAX_IMAGE_SIZE, MIN_IMAGE_SIZE, ImageOutput, camera_distances
 from pixelbrax.envs.params import MAX_EPISODE_LENGTH, EnvParams
 from pixelbrax.envs.pixel_env import AUTORESETS, EPISODE_LENGTH, PixelEnv
@@ -40,5 +40,6 @@ __all__ = [
     "num_bytes",
     "reset_where",
     "with_autoreset",
+    "without_images",
     "wrap",
 ]

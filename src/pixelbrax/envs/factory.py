@@ -3,6 +3,7 @@
 import copy
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -167,3 +168,12 @@ def with_autoreset(env: PixelEnv, autoreset: Autoreset) -> PixelEnv:
     if other.recipe is not None:
         other.recipe = {**other.recipe, "autoreset": autoreset}
     return other
+
+
+def without_images(env: PixelEnv) -> PixelEnv:
+    """The same environment, in which nothing is rendered: observations are the engine's own; they share the physics."""
+    if not env.images.outputs:
+        return env
+    other = copy.copy(env)
+    other.images = replace(env.images, outputs=())
+    return other.with_distractors(())

@@ -33,6 +33,7 @@ from pixelbrax.training import (
     own_folder,
     own_progress,
     removed_if_lost,
+    resolved,
     runs_in,
     settings_of,
     stop_others,
@@ -135,11 +136,8 @@ def resume(path: Path, launch: Launch) -> tuple[Path, bool]:
 
 
 def _resolved(configs: Mapping[str, TrainConfig]) -> dict[str, TrainConfig]:
-    """Settings in the order of the runs' names, with the backend of each task filled in."""
-    return {
-        name: replace(configs[name], environment=configs[name].environment.resolved())
-        for name in sorted(configs, key=natural)
-    }
+    """Settings in the order of the runs' names, each complete."""
+    return {name: resolved(configs[name]) for name in sorted(configs, key=natural)}
 
 
 def _trainer(configs: list[TrainConfig], launch: Launch) -> Trainer:
@@ -194,7 +192,9 @@ def _resume(path: Path, several: list[RunDir], runs: list[RunDir], launch: Launc
     state = trainer.restore(runs)
     updates = int(state.num_updates)
     agents = f", {len(runs)} of {len(several)} agents" if len(several) > 1 else ""
-    trainer.progress.say(f"{path}: resuming after {updates:,} updates{agents}")
+    exact = trainer.training_runs[0].agent.resumes_exactly
+    note = "" if exact else ", with an empty replay buffer, so not to the bit (keep_buffer keeps it)"
+    trainer.progress.say(f"{path}: resuming after {updates:,} updates{agents}{note}")
     with own_folder(path) as own:
         if own != path:
             runs = [RunDir.create(own / run.path.relative_to(path), c) for run, c in zip(runs, configs, strict=True)]

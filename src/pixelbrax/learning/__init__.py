@@ -1,15 +1,18 @@
 """Building blocks of learning algorithms: rollouts, returns, losses, minibatches, and the interface of an agent."""
 
 from pixelbrax.envs import DEVICE_AXIS, each_env
-from pixelbrax.learning.acting import EpisodeTotals, Rollout, collect, stagger_clocks
-from pixelbrax.learning.agent import Agent, AgentState, Metrics, check_env, learner_bytes, start_envs
-from pixelbrax.learning.config import AgentConfig, OnPolicyConfig, PhasicConfig
+from pixelbrax.learning.acting import EpisodeTotals, Rollout, collect, episode_totals, stagger_clocks
+from pixelbrax.learning.agent import Agent, AgentState, Metrics, Teacher, check_env, learner_bytes, start_envs
+from pixelbrax.learning.categorical import atoms, project
+from pixelbrax.learning.config import AgentConfig, GradientConfig, OnPolicyConfig, PhasicConfig, RewardConfig
 from pixelbrax.learning.losses import Minibatch, clipped_surrogate, explained_variance, valid_mean, value_error
 from pixelbrax.learning.observations import Frames, ObservationStore, observation_bytes
 from pixelbrax.learning.optimizer import adapt_learning_rate, make_optimizer
 from pixelbrax.learning.passes import descend, learn_from_rollout, run_epochs, shifted
 from pixelbrax.learning.phases import AuxiliaryMinibatch, PhaseBuffer, PhasicAgent
+from pixelbrax.learning.replay import Following, Replay, Steps, n_step
 from pixelbrax.learning.returns import gae
+from pixelbrax.learning.reward_units import add_returns, empty_returns, reward_unit
 from pixelbrax.learning.sharding import take_samples
 
 __all__ = [
@@ -19,7 +22,9 @@ __all__ = [
     "AgentState",
     "AuxiliaryMinibatch",
     "EpisodeTotals",
+    "Following",
     "Frames",
+    "GradientConfig",
     "Metrics",
     "Minibatch",
     "ObservationStore",
@@ -27,19 +32,30 @@ __all__ = [
     "PhaseBuffer",
     "PhasicAgent",
     "PhasicConfig",
+    "Replay",
+    "RewardConfig",
     "Rollout",
+    "Steps",
+    "Teacher",
     "adapt_learning_rate",
+    "add_returns",
+    "atoms",
     "check_env",
     "clipped_surrogate",
     "collect",
     "descend",
     "each_env",
+    "empty_returns",
+    "episode_totals",
     "explained_variance",
     "gae",
     "learn_from_rollout",
     "learner_bytes",
     "make_optimizer",
+    "n_step",
     "observation_bytes",
+    "project",
+    "reward_unit",
     "run_epochs",
     "shifted",
     "stagger_clocks",

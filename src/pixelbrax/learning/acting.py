@@ -121,7 +121,7 @@ def collect(
         )
         new = (unstacked(following.obs["pixels"], stack)[-1] if "pixels" in obs_keys else None, next_age)
         new_state = following.obs["state"] if "state" in obs_keys else None
-        return (following, next_age), (new, new_state, taken, _episode_totals(following))
+        return (following, next_age), (new, new_state, taken, episode_totals(following))
 
     start, keys = state.obs, jax.random.split(key, length)
     (state, _), ((newest, age), states, taken, totals) = jax.lax.scan(step, (state, first_age), keys)
@@ -150,7 +150,8 @@ def stagger_clocks(state: State, key: Array) -> State:
     return replace(state, info=state.info | {"steps": steps})
 
 
-def _episode_totals(state: State) -> EpisodeTotals:
+def episode_totals(state: State) -> EpisodeTotals:
+    """Totals of the episodes that ended in the step that led to this batch of states."""
     whole = state.done & (state.metrics["episode_length"] == state.info["steps"])
     return EpisodeTotals(
         count=jnp.sum(whole.astype(jnp.int32)),

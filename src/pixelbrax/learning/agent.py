@@ -51,16 +51,36 @@ class AgentState:
         return cls(**{field.name: others.get(field.name, value) for field in fields(cls)})
 
 
+class Teacher(Protocol):
+    """A trained policy that another learns from; it is loaded when it is first needed."""
+
+    def load(self) -> PyTree:
+        """The variables of its policy, as NumPy arrays; the same each time.
+
+        Raises:
+          ConfigError: it cannot be loaded, or cannot act in the environment.
+        """
+        ...
+
+    def policy(self, variables: PyTree, observation: Observation) -> ActionDistribution:
+        """Distribution of its actions for a batch of observations."""
+        ...
+
+
 class Agent(Protocol):
     """An algorithm in an environment: pure `init` and `update`, to be compiled.
 
-    The defaults of the last three methods suit agents without a buffer.
+    The defaults of the last two attributes and of the last three methods suit agents without a teacher or a buffer.
     """
 
     env: PixelEnv
     """A single environment; agents batch it."""
     config: Any
     """The settings, an `AgentConfig`."""
+    teacher: Teacher | None = None
+    """The policy that it learns from, if there is one; whoever trains evaluates it too."""
+    resumes_exactly: bool = True
+    """Whether training that goes on from a checkpoint gives the same bits as training without a break."""
 
     @property
     def learner_bytes(self) -> int:

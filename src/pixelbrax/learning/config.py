@@ -22,22 +22,8 @@ class AgentConfig:
     """Initial learning rate of Adam."""
     final_learning_rate: float = 3.5e-5
     """Final learning rate of Adam, to which it decays linearly."""
-    discount: float = 0.98
-    """Discount of future rewards per step (gamma)."""
-    max_grad_norm: float = 0.5
-    """Global norm to which gradients are clipped."""
-    reward_scale: float = 0.05
-    """Factor on rewards; choose it so that returns are of the order of 1."""
-    random_shift: int = 0
-    """Random-shift augmentation of training images: the largest shift, pixels (DrQ: 4); 0 is off."""
 
-    SWEEPABLE: ClassVar[tuple[str, ...]] = (
-        "learning_rate",
-        "final_learning_rate",
-        "discount",
-        "max_grad_norm",
-        "reward_scale",
-    )
+    SWEEPABLE: ClassVar[tuple[str, ...]] = ("learning_rate", "final_learning_rate")
     """Numeric settings in which agents that train side by side may differ: arguments of the compiled program."""
 
     @property
@@ -56,9 +42,7 @@ class AgentConfig:
           ConfigError: a number is out of range.
         """
         self._at_least_one("num_envs", "unroll_length")
-        check_count("random_shift", self.random_shift, least=0, most=_MOST)
-        self._positive("learning_rate", "max_grad_norm", "reward_scale")
-        self._fraction("discount")
+        self._positive("learning_rate")
         self._not_negative("final_learning_rate")
 
     def _at_least_one(self, *names: str) -> None:
@@ -79,7 +63,53 @@ class AgentConfig:
 
 
 @dataclass(frozen=True)
-class OnPolicyConfig(AgentConfig):
+class GradientConfig(AgentConfig):
+    """Settings of the algorithms that descend gradients of minibatches."""
+
+    max_grad_norm: float = 0.5
+    """Global norm to which gradients are clipped."""
+    random_shift: int = 0
+    """Random-shift augmentation of training images: the largest shift, pixels (DrQ: 4); 0 is off."""
+
+    SWEEPABLE: ClassVar[tuple[str, ...]] = (*AgentConfig.SWEEPABLE, "max_grad_norm")
+
+    @override
+    def validate(self) -> None:
+        """Checks what can be checked before anything is compiled.
+
+        Raises:
+          ConfigError: a number is out of range.
+        """
+        super().validate()
+        check_count("random_shift", self.random_shift, least=0, most=_MOST)
+        self._positive("max_grad_norm")
+
+
+@dataclass(frozen=True)
+class RewardConfig(GradientConfig):
+    """Settings of those that learn from rewards to come."""
+
+    discount: float = 0.98
+    """Discount of future rewards per step (gamma)."""
+    reward_scale: float = 0.05
+    """Factor on rewards; choose it so that returns are of the order of 1."""
+
+    SWEEPABLE: ClassVar[tuple[str, ...]] = (*GradientConfig.SWEEPABLE, "discount", "reward_scale")
+
+    @override
+    def validate(self) -> None:
+        """Checks what can be checked before anything is compiled.
+
+        Raises:
+          ConfigError: a number is out of range.
+        """
+        super().validate()
+        self._positive("reward_scale")
+        self._fraction("discount")
+
+
+@dataclass(frozen=True)
+class OnPolicyConfig(RewardConfig):
     """Settings of the algorithms that learn from their own latest rollouts."""
 
     num_minibatches: int = 4
@@ -94,7 +124,7 @@ class OnPolicyConfig(AgentConfig):
     entropy_coef: float = 0.0
     """Weight of the entropy bonus."""
 
-    SWEEPABLE: ClassVar[tuple[str, ...]] = (*AgentConfig.SWEEPABLE, "gae_lambda", "clip", "entropy_coef")
+    SWEEPABLE: ClassVar[tuple[str, ...]] = (*RewardConfig.SWEEPABLE, "gae_lambda", "clip", "entropy_coef")
 
     @override
     def must_divide(self) -> dict[str, int]:

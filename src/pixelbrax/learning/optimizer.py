@@ -7,7 +7,7 @@ import optax
 from jaxtyping import Array, Float, PyTree
 
 from pixelbrax.errors import check_count
-from pixelbrax.learning.config import AgentConfig, OnPolicyConfig
+from pixelbrax.learning.config import GradientConfig, OnPolicyConfig
 
 # Adaptive learning rate: the factor of a change, and the bounds.
 _FACTOR, _LEAST, _MOST = 1.5, 1e-5, 1e-2
@@ -19,13 +19,16 @@ class LearningRateState(NamedTuple):
     learning_rate: Float[Array, ""]
 
 
-def make_optimizer(config: AgentConfig, num_steps: int, target_kl: float = 0.0) -> optax.GradientTransformation:
+def make_optimizer(
+    config: GradientConfig, num_steps: int, target_kl: float = 0.0, betas: tuple[float, float] = (0.9, 0.999)
+) -> optax.GradientTransformation:
     """Adam on gradients of clipped norm.
 
     Args:
       config: settings.
       num_steps: gradient steps in which the learning rate decays from `learning_rate` to `final_learning_rate`.
       target_kl: if not 0, `adapt_learning_rate` sets the learning rate instead of the decay.
+      betas: decay of Adam's moments.
     """
     check_count("number of gradient steps in the run", num_steps, most=2**31 - 1)  # optax counts with int32
     if target_kl:
@@ -33,7 +36,7 @@ def make_optimizer(config: AgentConfig, num_steps: int, target_kl: float = 0.0) 
     else:
         schedule = optax.linear_schedule(config.learning_rate, config.final_learning_rate, num_steps)
         rate = optax.scale_by_learning_rate(schedule)
-    return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), optax.scale_by_adam(eps=1e-5), rate)
+    return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), optax.scale_by_adam(*betas, eps=1e-5), rate)
 
 
 def adapt_learning_rate(state: optax.OptState, kl: Float[Array, ""], config: OnPolicyConfig) -> optax.OptState:

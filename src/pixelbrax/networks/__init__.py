@@ -6,6 +6,8 @@ from pixelbrax.networks.config import NetworkConfig
 from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
 from pixelbrax.networks.dynamics import Dynamics
 from pixelbrax.networks.functional import Functional, Params
+from pixelbrax.networks.normalization import add_values, empty_statistics, std
+from pixelbrax.networks.soft_actor_critic import SoftActorCritic
 
 __all__ = [
     "ActionDistribution",
@@ -17,6 +19,10 @@ __all__ = [
     "Observation",
     "Params",
     "PolicyValue",
+    "SoftActorCritic",
     "TanhNormal",
+    "add_values",
+    "empty_statistics",
     "random_shift",
+    "std",
 ]

@@ -1,6 +1,7 @@
 """The training loop, and the files that it writes."""
 
 from pixelbrax.training.acting_hooks import ActingHook, Interval
+from pixelbrax.training.build import build, resolved
 from pixelbrax.training.config import TrainConfig, check_types, load_config, load_preset, preset_names
 from pixelbrax.training.env_config import EnvConfig, camera_of
 from pixelbrax.training.evaluation import MAX_EPISODES, Evaluation, Evaluator, Policy
@@ -22,7 +23,7 @@ from pixelbrax.training.processes import (
     to_go_on,
 )
 from pixelbrax.training.progress import Progress
-from pixelbrax.training.run_dir import HELD_OUT, RunDir, make_folder, natural, runs_in, unused_path
+from pixelbrax.training.run_dir import HELD_OUT, TEACHER, RunDir, make_folder, natural, runs_in, unused_path
 from pixelbrax.training.signals import interruptible, last_stop
 from pixelbrax.training.software import provenance
 from pixelbrax.training.statistics import bootstrap, interval, iqm
@@ -33,6 +34,7 @@ __all__ = [
     "HELD_OUT",
     "MAX_AGENTS",
     "MAX_EPISODES",
+    "TEACHER",
     "ActingHook",
     "EnvConfig",
     "Evaluation",
@@ -49,6 +51,7 @@ __all__ = [
     "TrainingRun",
     "agree_on",
     "bootstrap",
+    "build",
     "camera_of",
     "check_types",
     "checkpoints_of",
@@ -72,6 +75,7 @@ __all__ = [
     "register_hook",
     "removed_if_lost",
     "replace_text",
+    "resolved",
     "runs_in",
     "settings_of",
     "stop_others",

@@ -11,9 +11,8 @@ import tomli_w
 
 import pixelbrax
 from pixelbrax.algorithms import PPOConfig, algorithm_names, algorithm_of, get_algorithm
-from pixelbrax.envs import PixelEnv, check_fits_device, check_networks
 from pixelbrax.errors import ConfigError, check_count, check_number, check_seed, nearest
-from pixelbrax.learning import Agent, AgentConfig
+from pixelbrax.learning import AgentConfig
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.plugins import imported_modules, load_plugins
 from pixelbrax.training.env_config import EnvConfig
@@ -23,7 +22,7 @@ _PRESETS = resources.files("pixelbrax") / "configs"
 # The table of a run's config.toml that says where the run was made; it is not a setting.
 PROVENANCE = "provenance"
 _IMPORTS = "imports"  # modules of plugins that were loaded by name
-_MOST_COUNTED = 2**31 - 1  # programs count updates and samples with int32
+MOST_COUNTED = 2**31 - 1  # programs count updates and samples with int32
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class TrainConfig:
             check_count(name, getattr(self, name))
         check_count("eval_episodes", self.eval_episodes, most=MAX_EPISODES)
         check_count(
-            "num_steps / (num_envs x unroll_length), the number of updates,", self.num_updates, most=_MOST_COUNTED
+            "num_steps / (num_envs x unroll_length), the number of updates,", self.num_updates, most=MOST_COUNTED
         )
         check_number("checkpoint_interval", self.checkpoint_interval, least=0)
         if check_count("eval_interval", self.eval_interval, least=0) % self.log_interval:
@@ -86,7 +85,7 @@ class TrainConfig:
         """The same with another algorithm, which keeps the values of shared settings.
 
         Shared settings are those that both classes inherit from a common base; settings that only share a name, such
-        as `value_coef`, may mean something else.
+        as `value_coef`, may mean something else. One that has its algorithm's default gets the other's.
 
         Raises:
           ConfigError: there is no such algorithm.
@@ -95,37 +94,15 @@ class TrainConfig:
         if kind is type(self.agent):
             return self
         common = [base for base in kind.__mro__ if base in type(self.agent).__mro__ and is_dataclass(base)]
+        defaults = {field.name: field.default for field in fields(self.agent)}
         shared = {field.name: getattr(self.agent, field.name) for base in common for field in fields(base)}
-        return replace(self, agent=kind(**shared))
+        return replace(self, agent=kind(**{name: x for name, x in shared.items() if x != defaults[name]}))
 
     @property
     def num_updates(self) -> int:
         """Updates in the run, a multiple of `log_interval`."""
         per_interval = self.agent.steps_per_update * self.log_interval
         return -(-self.num_steps // per_interval) * self.log_interval
-
-    def build(self, num_agents: int = 1, env: PixelEnv | None = None) -> tuple[PixelEnv, Agent]:
-        """The environment and the agent that learns in it.
-
-        Args:
-          num_agents: agents that share the device's memory.
-          env: an environment to train in instead of the one that `environment` describes.
-
-        Raises:
-          ConfigError: a setting cannot be used.
-        """
-        self.validate()
-        env = self.environment.build() if env is None else env
-        agent = self.make_agent(env)
-        check_networks(-(-num_agents // self.num_devices), agent.learner_bytes)
-        check_fits_device(self.agent.num_envs, -(-num_agents * agent.bytes_per_env // self.num_devices))
-        check_count("num_envs x unroll_length", self.agent.steps_per_update, most=_MOST_COUNTED)
-        return env, agent
-
-    def make_agent(self, env: PixelEnv, **settings: Any) -> Agent:
-        """The agent for an environment; `settings` replaces some of its `SWEEPABLE` settings, also by traced values."""
-        agent = replace(self.agent, **settings)
-        return algorithm_of(agent).make(env, self.network, agent, self.num_updates)
 
 
 def preset_names() -> list[str]:

@@ -14,7 +14,7 @@ from pixelbrax.training.config import TrainConfig, dump_config, load_config
 from pixelbrax.training.files import append_row, keep_rows, read_results, read_rows, replace_text
 from pixelbrax.training.software import provenance
 
-HELD_OUT = "held_out"
+HELD_OUT, TEACHER = "held_out", "teacher"  # in evaluation.json
 _BELOW = ("*/config.toml", "*/*/config.toml")
 
 

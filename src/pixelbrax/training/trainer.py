@@ -19,6 +19,7 @@ from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError, TrainingError, check_count
 from pixelbrax.learning import Agent, AgentState, EpisodeTotals, Metrics
 from pixelbrax.training.acting_hooks import ActingHook, ActingHooks
+from pixelbrax.training.build import make_agent
 from pixelbrax.training.checkpoint import all_checkpoints, load_newest
 from pixelbrax.training.clock import Clock
 from pixelbrax.training.config import TrainConfig
@@ -226,10 +227,10 @@ class Trainer:
         """`function(agent, x)` of every agent and its part of x, as a function of x."""
         if len(self.training_runs) == 1:
             return lambda x: function(self.training_runs[0].agent, x)
-        env = self.training_runs[0].env
+        env, teacher = self.training_runs[0].env, self.training_runs[0].agent.teacher
 
         def of_one(varied: dict[str, Array], x: Any) -> Any:
-            return function(self.config.make_agent(env, **varied), x)
+            return function(make_agent(self.config, env, teacher, **varied), x)
 
         each = self._layout.split(jax.vmap(of_one, (0, in_axes), out_axes), (0, in_axes), out_axes)
         return lambda x: each(self._varied, x)

@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 import jax
-import numpy as np
-from jaxtyping import PyTree
+from jaxtyping import Array, PyTree
 
 from pixelbrax.distractors import resolve
-from pixelbrax.envs import PixelEnv
+from pixelbrax.envs import PixelEnv, without_images
 from pixelbrax.learning import AgentState
 from pixelbrax.networks import ActionDistribution, Observation
+from pixelbrax.training.build import build, restore
 from pixelbrax.training.checkpoint import load_checkpoint, load_last, load_notes, save_checkpoint
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.evaluation import Evaluation, Evaluator
 from pixelbrax.training.progress import Progress
-from pixelbrax.training.run_dir import HELD_OUT, RunDir
+from pixelbrax.training.run_dir import HELD_OUT, TEACHER, RunDir
 from pixelbrax.xla import check_single
 
 # Streams of random numbers of a run, all from its seed.
@@ -49,19 +49,24 @@ class TrainingRun:
         """
         check_single("training")
         self.config = config
-        self.env, self.agent = config.build(num_agents, env)
+        self.env, self.agent = build(config, num_agents, env)
         self.progress = progress or Progress()
         self._evaluator = self.evaluator(config.eval_episodes)
         self._held_out: Evaluator | None = None
+        self._teacher: tuple[Evaluator, PyTree] | None = None
+        self._teachers_results: dict[int, Evaluation] = {}  # by seed
 
     def prepare(self) -> None:
-        """Prepares what only training needs: evaluation under `eval_distractors`.
+        """Prepares what only training needs: evaluation under `eval_distractors`, and the teacher.
 
         Raises:
-          ConfigError: the distractors cannot be used.
+          ConfigError: the distractors cannot be used, or the teacher cannot be loaded.
         """
         if self.config.eval_distractors:
             self._held_out = self.evaluator(self.config.eval_episodes, self.config.eval_distractors)
+        if (teacher := self.agent.teacher) is not None:
+            env, count = without_images(self.env), self.config.eval_episodes
+            self._teacher = Evaluator(env, teacher.policy, count, progress=self.progress), teacher.load()
 
     def sibling(self, config: TrainConfig) -> "TrainingRun":
         """Another run of the same environment and architecture, which shares what is compiled."""
@@ -75,13 +80,7 @@ class TrainingRun:
         Raises:
           ConfigError: there is none that can be read.
         """
-        if updates is None:
-            return load_last(run.checkpoint_dir, lambda updates: self.restore(run, updates))
-        like = jax.eval_shape(self.agent.init, jax.random.key(0))
-        # The number of updates determines what a checkpoint keeps.
-        kept = self.agent.to_checkpoint(replace(like, num_updates=np.int32(updates)))
-        kept = replace(kept, num_updates=like.num_updates)
-        return self.agent.from_checkpoint(load_checkpoint(run.checkpoint_dir, kept, updates))
+        return restore(self.agent, run, updates)
 
     def save(self, run: RunDir, state: AgentState, hooks: Mapping[str, Any] | None = None) -> None:
         """Writes a checkpoint of the state and of the hooks' states, by name."""
@@ -140,8 +139,19 @@ class TrainingRun:
             self.progress.say(f"{name} policy, deterministic, under {distractors}: {held_out}")
             found[HELD_OUT] = {"distractors": distractors, **held_out.as_dict()}
             result = replace(result, held_out=held_out)
+        if self._teacher:
+            found[TEACHER] = self._evaluate_teacher(key).as_dict()
         run.write_evaluation(name, found)
         return result
+
+    def _evaluate_teacher(self, key: Array) -> Evaluation:
+        """The teacher in the same episodes; evaluated once."""
+        assert self._teacher is not None
+        evaluator, variables = self._teacher
+        if self.config.seed not in self._teachers_results:
+            result = self._teachers_results[self.config.seed] = evaluator(variables, key)
+            self.progress.say(f"its teacher, deterministic: {result}")
+        return self._teachers_results[self.config.seed]
 
     def restore_best(self, run: RunDir) -> tuple[tuple[PyTree, PyTree], int]:
         """Parameters and statistics of the policy whose evaluation was the best, and its number of updates.

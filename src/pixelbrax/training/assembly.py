@@ -1,0 +1,143 @@
+"""Environment, agent and teacher from the settings of a run."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import PyTree
+
+from pixelbrax.algorithms import algorithm_of
+from pixelbrax.envs import PixelEnv, check_fits_device, check_networks, without_images
+from pixelbrax.errors import ConfigError, check_count, listed
+from pixelbrax.learning import Agent, AgentState, Teacher
+from pixelbrax.networks import ActionDistribution, Observation
+from pixelbrax.training.checkpoint import all_checkpoints, load_checkpoint, load_last
+from pixelbrax.training.config import MOST_COUNTED, TrainConfig
+from pixelbrax.training.run_dir import RunDir
+
+_SAME = ("task", "backend", "physics", "action_repeat")  # what a teacher's environment must have in common
+
+
+def build(config: TrainConfig, num_agents: int = 1, env: PixelEnv | None = None) -> tuple[PixelEnv, Agent]:
+    """The environment and the agent that learns in it.
+
+    Args:
+      config: all settings.
+      num_agents: agents that share the device's memory.
+      env: an environment to train in instead of the one that `config.environment` describes.
+
+    Raises:
+      ConfigError: a setting cannot be used.
+    """
+    config.validate()
+    env = config.environment.build() if env is None else env
+    agent = make_agent(config, env)
+    check_networks(-(-num_agents // config.num_devices), agent.learner_bytes)
+    check_fits_device(config.agent.num_envs, -(-num_agents * agent.bytes_per_env // config.num_devices))
+    check_count("num_envs x unroll_length", config.agent.steps_per_update, most=MOST_COUNTED)
+    return env, agent
+
+
+def make_agent(config: TrainConfig, env: PixelEnv, teacher: Teacher | None = None, **settings: Any) -> Agent:
+    """The agent for an environment.
+
+    Args:
+      config: all settings.
+      env: one environment.
+      teacher: the one that the settings name, if it was loaded already.
+      **settings: replace some of the agent's `SWEEPABLE` settings, also by traced values.
+    """
+    agent = replace(config.agent, **settings)
+    algorithm = algorithm_of(agent)
+    teachers = (teacher or RunTeacher(config, env),) if algorithm.has_teacher else ()
+    return algorithm.make(env, config.network, agent, config.num_updates, *teachers)
+
+
+def resolved(config: TrainConfig) -> TrainConfig:
+    """The settings with the backend of the task and the teacher's checkpoint filled in: a run's file is complete.
+
+    Raises:
+      ConfigError: the teacher's run has no checkpoint.
+    """
+    config = replace(config, environment=config.environment.resolved())
+    agent: Any = config.agent
+    if not algorithm_of(agent).has_teacher or not agent.teacher:
+        return config
+    run = RunDir.open(Path(agent.teacher))
+    updates = agent.teacher_updates or load_last(run.checkpoint_dir, lambda updates: updates)
+    return replace(config, agent=replace(agent, teacher=str(run.path.resolve()), teacher_updates=updates))
+
+
+def restore(agent: Agent, run: RunDir, updates: int | None = None) -> AgentState:
+    """The state of a run's checkpoint at that number of updates, by default the last.
+
+    Raises:
+      ConfigError: there is none that can be read.
+    """
+    if updates is None:
+        return load_last(run.checkpoint_dir, lambda updates: restore(agent, run, updates))
+    like = jax.eval_shape(agent.init, jax.random.key(0))
+    # The number of updates determines what a checkpoint keeps.
+    kept = agent.to_checkpoint(replace(like, num_updates=np.int32(updates)))
+    kept = replace(kept, num_updates=like.num_updates)
+    return agent.from_checkpoint(load_checkpoint(run.checkpoint_dir, kept, updates))
+
+
+class RunTeacher(Teacher):
+    """The policy of a run that was trained with obs=state."""
+
+    def __init__(self, config: TrainConfig, env: PixelEnv):
+        """Reads nothing yet.
+
+        Args:
+          config: the student's settings, which name the teacher's run.
+          env: the student's environment; the teacher acts in it.
+        """
+        self._config, self._env = config, env
+        self._agent: Agent | None = None
+        self._variables: PyTree = None
+
+    def load(self) -> PyTree:
+        """The variables of its policy, as NumPy arrays.
+
+        Raises:
+          ConfigError: there is no such run or checkpoint, or the policy cannot act in the student's environment.
+        """
+        if self._variables is not None:
+            return self._variables
+        agent: Any = self._config.agent
+        run = RunDir.open(Path(agent.teacher))
+        config = run.load_config()
+        self._check(run.path, config)
+        self._agent = make_agent(config, without_images(self._env))
+        known = all_checkpoints(run.checkpoint_dir)
+        if agent.teacher_updates and agent.teacher_updates not in known:
+            there = listed([f"{updates:,}" for updates in sorted(known)]) or "none"
+            raise ConfigError(
+                f"the teacher {run.path} has no checkpoint of update {agent.teacher_updates:,}: there is {there}"
+            )
+        with jax.ensure_compile_time_eval():  # where a program is being traced, too
+            state = restore(self._agent, run, agent.teacher_updates or None)
+        self._variables = jax.tree.map(np.asarray, state.variables)
+        return self._variables
+
+    def policy(self, variables: PyTree, observation: Observation) -> ActionDistribution:
+        """Distribution of its actions for a batch of observations; call `load` before."""
+        assert self._agent is not None, "the teacher was not loaded"
+        return self._agent.policy(*variables, observation)
+
+    def _check(self, path: Path, config: TrainConfig) -> None:
+        mine, theirs = self._config.environment, config.environment
+        if theirs.obs != "state" and not theirs.facts:
+            raise ConfigError(f"the teacher {path} observes {theirs.view}: a teacher is trained with obs=state")
+        for name in _SAME:
+            ours, other = getattr(mine.resolved(), name), getattr(theirs, name)
+            if ours != other and not (mine.facts or theirs.facts):
+                raise ConfigError(f"the teacher {path} was trained with {name}={other}, and the student has {ours}")
+        if config.network.distribution != self._config.network.distribution:
+            raise ConfigError(
+                f"the teacher {path} has distribution={config.network.distribution}, and the student "
+                f"{self._config.network.distribution}: they must be the same"
+            )

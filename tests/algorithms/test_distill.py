@@ -1,0 +1,144 @@
+"""A pixel student learns from a state teacher: any run of ours."""
+
+import shutil
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from pixelbrax.algorithms import DistillConfig
+from pixelbrax.errors import ConfigError
+from pixelbrax.experiments import load_policy
+from pixelbrax.networks import NetworkConfig
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, Trainer, TrainingRun, resolved
+from tests.algorithms.agents import CONFIGS
+
+pytestmark = pytest.mark.usefixtures("probe_tasks")
+
+_NETWORK = NetworkConfig(conv_features=(8,), features=32, state_layers=())
+_PIXELS = EnvConfig(task="probe/sides", image_size=16, frame_stack=1, episode_length=20)
+_STATES = replace(_PIXELS, obs="state")
+
+
+@pytest.fixture(scope="module")
+def teacher(tmp_path_factory, probe_tasks):
+    """A trained run from states."""
+    agent = replace(CONFIGS["ppo"], discount=0.0)
+    sizes = {"num_steps": 32 * agent.steps_per_update, "log_interval": 8, "eval_episodes": 4}
+    config = resolved(TrainConfig(_STATES, _NETWORK, agent, **sizes))
+    run = RunDir.create(tmp_path_factory.mktemp("teacher") / "run", config)
+    trainer = Trainer([config])
+    state, _ = trainer.train([run], trainer.init())
+    trainer.evaluate([run], "trained", state)
+    assert run.read_evaluations()["trained"]["mean_return"] > 18
+    return run
+
+
+def _config(teacher, environment=_STATES, updates=16, **settings):
+    chosen = {"num_envs": 16, "unroll_length": 8, "learning_rate": 3e-3, "gradient_steps": 8, "minibatch_size": 64}
+    agent = DistillConfig(teacher=str(teacher.path), **(chosen | {"replay_size": 1024} | settings))
+    sizes = {"num_steps": updates * agent.steps_per_update, "log_interval": 2, "eval_episodes": 4}
+    return resolved(TrainConfig(environment, _NETWORK, agent, **sizes))
+
+
+def _trained(folder, config):
+    run = RunDir.create(folder, config)
+    trainer = Trainer([config])
+    state, complete = trainer.train([run], trainer.init())
+    assert complete
+    return trainer, run, state
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        _STATES,
+        pytest.param(_PIXELS, marks=pytest.mark.full),
+        pytest.param(replace(_PIXELS, distractors=("kage/hue",)), marks=pytest.mark.full),
+    ],
+)
+def test_the_student_learns_what_the_teacher_knows(environment, teacher, tmp_path):
+    config = _config(teacher, environment)
+    trainer, run, state = _trained(tmp_path / "student", config)
+    trainer.evaluate([run], "trained", state)
+    result = run.read_evaluations()["trained"]
+    assert result["mean_return"] > 18
+    assert result["teacher"]["mean_return"] > 18
+    rows = run.read_metrics()
+    assert rows[-1]["kl"] < 0.2 * rows[0]["kl"]
+    # The teacher's share falls from 1 to 0 in a tenth of 16 updates: 1, then 0.375, then none.
+    assert [round(row["teacher_share"], 4) for row in rows[:2]] == [(1 + 0.375) / 2, 0.0]
+
+    shutil.move(teacher.path, tmp_path / "moved")
+    try:  # a trained student needs no teacher
+        policy = load_policy(run.path)
+        env = config.environment.build()
+        assert np.isfinite(policy(env.reset(jax.random.key(0)).obs)).all()
+        with pytest.raises(ConfigError, match="is not a run"):
+            Trainer([config])
+    finally:
+        shutil.move(tmp_path / "moved", teacher.path)
+
+
+@pytest.mark.parametrize("keep_buffer", [True, False])
+def test_it_resumes(keep_buffer, teacher, tmp_path):
+    """To the bit with its buffer; without it, from an empty one, and the agent says so."""
+    config = replace(_config(teacher, updates=6, keep_buffer=keep_buffer), checkpoint_interval=0.0, log_interval=1)
+    trainer, run, state = _trained(tmp_path / "run", config)
+    agent = trainer.training_runs[0].agent
+    assert agent.resumes_exactly == keep_buffer
+    resumed = TrainingRun(config).restore(run, 5)
+    assert int(resumed.buffer.filled) == (40 if keep_buffer else 0)
+    resumed, *_ = trainer._compiled_interval(resumed)(resumed)
+    same = [np.array_equal(a, b) for a, b in zip(*map(jax.tree.leaves, (resumed.params, state.params)), strict=True)]
+    assert all(same) == keep_buffer
+    assert run.load_config() == config
+    assert config.agent.teacher_updates == 32
+
+
+def test_two_devices_learn_what_one_does(teacher, tmp_path):
+    ends = []
+    for count in (1, 2):
+        config = replace(_config(teacher, updates=4), num_devices=count)
+        trainer, _, state = _trained(tmp_path / f"{count}", config)
+        ends.append(trainer.one(state, 0))
+    for a, b in zip(*(jax.tree.leaves(end.params) for end in ends), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-3)
+
+
+def test_seeds_side_by_side(teacher, tmp_path):
+    configs = [replace(_config(teacher, updates=4), seed=seed) for seed in (0, 1)]
+    runs = [RunDir.create(tmp_path / f"{config.seed}", config) for config in configs]
+    trainer = Trainer(configs)
+    state, _ = trainer.train(runs, trainer.init())
+    trainer.evaluate(runs, "trained", state)
+    assert all("teacher" in run.read_evaluations()["trained"] for run in runs)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"environment": {"action_repeat": 2}}, "was trained with action_repeat=1, and the student has 2"),
+        ({"environment": {"task": "probe/diverges"}}, "was trained with task=probe/sides"),
+        ({"network": {"distribution": "clipped-normal"}}, "has distribution=tanh-normal"),
+        ({"agent": {"teacher": ""}}, "distill needs a teacher"),
+        ({"agent": {"teacher": "nowhere"}}, "nowhere is not a run"),
+        ({"agent": {"teacher_updates": 3}}, "has no checkpoint of update 3: there is"),
+        ({"agent": {"replay_size": 1000}}, "replay_size 1,000 is no multiple of the 128 steps"),
+        ({"agent": {"teacher_acts": 2.0}}, "teacher_acts is 2"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_compiled(change, message, teacher):
+    config = _config(teacher)
+    for part, values in change.items():
+        config = replace(config, **{part: replace(getattr(config, part), **values)})
+    with pytest.raises(ConfigError, match=message):
+        Trainer([config])
+
+
+def test_a_teacher_reads_states(teacher, tmp_path):
+    config = _config(teacher)
+    other = RunDir.create(tmp_path / "pixels", replace(config, environment=_PIXELS))
+    with pytest.raises(ConfigError, match="observes 16x16 RGB: a teacher is trained with obs=state"):
+        Trainer([replace(config, agent=replace(config.agent, teacher=str(other.path), teacher_updates=0))])

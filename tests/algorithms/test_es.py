@@ -1,0 +1,70 @@
+"""Evolution strategies where the answer is known."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pixelbrax.algorithms.es import _centered_ranks
+from pixelbrax.errors import ConfigError
+from tests.algorithms.agents import make_agent, train
+from tests.probe import probe_env
+
+
+@pytest.mark.parametrize("outputs", [(), pytest.param(("pixels",), marks=pytest.mark.full)])
+def test_learns_which_side_pays(outputs):
+    """The mean of the population, which is the policy, not only its best."""
+    env = probe_env(pays_side=True, frame_stack=1, episode_length=20, outputs=outputs)
+    agent = make_agent("es", env, 20)
+    program = jax.jit(agent.init), jax.jit(agent.update)
+    state, history = train(program, 20)
+    assert history[-1][0]["fitness"] > 0.85 * 20
+    assert history[-1][1].count >= 32
+    mode = agent.policy(*state.variables, state.envs.obs).mode()[:, 0]
+    assert (jnp.sign(mode) == jnp.sign(state.envs.obs["state"][:, 0])).all()
+    first, second = (jax.tree.leaves(train(program, 2)[0].params) for _ in range(2))
+    assert all((a == b).all() for a, b in zip(first, second, strict=True))
+
+
+def test_the_step_is_the_gradient_of_the_smoothed_return():
+    """On the pushed probe, whose return falls with the distance, the policy moves to the middle."""
+    env = probe_env(pushed=True, outputs=(), episode_length=20)
+    agent = make_agent("es", env, 30)
+    state, history = train((jax.jit(agent.init), jax.jit(agent.update)), 30)
+    assert history[-1][0]["fitness"] > 0.35 * history[0][0]["fitness"]
+    obs = {"state": jnp.array([[0.5, 3.0], [-0.5, 3.0]])}
+    right, left = agent.policy(*state.variables, obs).mode()[:, 0]
+    assert right < left
+
+
+def test_statistics_are_not_perturbed_and_unused_heads_stay():
+    env = probe_env(pushed=True, outputs=(), episode_length=20)
+    agent = make_agent("es", env, 2)
+    state = jax.jit(agent.init)(jax.random.key(0))
+    after, *_ = jax.jit(agent.update)(state)
+    seen = after.statistics["state"]
+    assert seen["count"] == 32 * 20
+    assert abs(seen["mean"][1] - 9.5) < 1e-3, "frames 0 to 19, of every member"
+    np.testing.assert_array_equal(state.params["value"]["kernel"], after.params["value"]["kernel"])
+    assert not np.array_equal(state.params["policy"]["kernel"], after.params["policy"]["kernel"])
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(-4, 4), min_size=2, max_size=20))
+def test_ranks_are_fair(values):
+    fitness = jnp.array(values, jnp.float32)
+    ranks = np.asarray(_centered_ranks(fitness))
+    np.testing.assert_allclose(ranks.sum(), 0.0, atol=1e-5)
+    for a, x in zip(values, ranks, strict=True):
+        for b, y in zip(values, ranks, strict=True):
+            assert (a < b) == (x < y), "ranks order, and ties share"
+    if len(set(values)) == len(values):
+        assert ranks.max() == 0.5
+        assert ranks.min() == -0.5
+
+
+def test_an_odd_population_is_refused():
+    with pytest.raises(ConfigError, match="num_envs is 3: es needs pairs"):
+        make_agent("es", probe_env(outputs=()), num_envs=3)

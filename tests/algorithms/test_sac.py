@@ -1,0 +1,127 @@
+"""SAC where the answer is known, and its replay buffer in the compiled program."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.learning import atoms, project
+from tests.algorithms.agents import CONFIGS, make_agent, train
+from tests.algorithms.test_probes import _Delayed, _env, _Fate
+from tests.probe import probe_env
+
+full = pytest.mark.full
+
+
+def _program(agent):
+    return jax.jit(agent.init), jax.jit(agent.update)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "settings"),
+    [
+        ((), {}),
+        ((), {"num_atoms": 1, "layer_norm": False}),
+        pytest.param(("pixels",), {"random_shift": 2}, marks=full),
+        pytest.param(("pixels",), {"critic": "state"}, marks=full),
+    ],
+)
+def test_learns_which_side_pays(outputs, settings):
+    env = probe_env(pays_side=True, frame_stack=1, episode_length=20, outputs=outputs)
+    agent = make_agent("sac", env, 40, discount=0.0, **settings)
+    program = _program(agent)
+    state, history = train(program, 40)
+    metrics, episodes = history[-1]
+    assert episodes.episode_return / episodes.count > 0.9 * 20
+    assert all(np.isfinite(value) for value in metrics.values())
+    assert np.isnan(history[0][0]["critic_loss"]), "before there is enough to learn from"
+    assert np.isfinite(history[1][0]["critic_loss"])
+    first, second, other = (jax.tree.leaves(train(program, 3, seed)[0].params) for seed in (0, 0, 1))
+    assert all((a == b).all() for a, b in zip(first, second, strict=True))
+    assert any((a != b).any() for a, b in zip(first, other, strict=True))
+    assert int(state.buffer["replay"].filled) == agent.config.num_rows
+
+
+@pytest.mark.parametrize(
+    "settings", [{"n_step": 3}, {"n_step": 1, "num_atoms": 1}, pytest.param({"normalize_reward": False}, marks=full)]
+)
+def test_truncation_bootstraps_and_termination_does_not(settings):
+    """Each step pays 1: the first on the left is the last, on the right there is no end but of time."""
+    env = _env(_Fate(), episode_length=2, image_size=16, frame_stack=1)
+    quiet = {"initial_temperature": 1e-6, "target_std": 1e-2}
+    agent = make_agent("sac", env, 120, discount=0.8, **(quiet | settings))
+    state, _ = train(_program(agent), 120)
+    network = state.params["network"]
+    inputs = agent.network.inputs(network, state.statistics["inputs"], state.envs.obs)
+    outputs = agent.network.critics(network, inputs, jnp.zeros((16, 1)))
+    value = agent._expected(outputs).mean(0) * agent._unit(state.statistics)
+    left, running = state.envs.obs["state"][:, 0] < 0, ~state.envs.done
+    assert (left & running).any()
+    assert abs(value[left & running].mean() - 1.0) < 0.4
+    assert abs(value[~left].mean() - 1 / (1 - 0.8)) < 0.8
+
+
+@pytest.mark.parametrize("length", [1, pytest.param(2, marks=full)])
+def test_learns_an_action_that_pays_two_steps_later(length):
+    agent = make_agent("sac", _env(_Delayed(), episode_length=5), 40, discount=0.9, n_step=length)
+    _, history = train(_program(agent), 40)
+    _, episodes = history[-1]
+    assert episodes.episode_return / episodes.count > 0.85
+
+
+def test_the_buffer_is_written_in_place():
+    """Of the compiled update, donated: nothing as large as the frames is copied."""
+    env = probe_env(image_size=16, episode_length=10)
+    agent = make_agent("sac", env, 10, replay_size=1600)
+    shapes = jax.eval_shape(agent.init, jax.random.key(0))
+    assert shapes.buffer["replay"].steps.frames.shape == (100, 16, 16, 16, 3), "each frame once"
+    text = jax.jit(agent.update, donate_argnums=0).lower(shapes).compile().as_text()
+    ring = r"u8\[100,16,16,16,3\]"
+    assert re.search(ring + r"\S* dynamic-update-slice|" + ring + r"\S* fusion", text)
+    assert not re.search(ring + r"\S* (copy|copy-start|conditional|select)\(", text)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.floats(-7, 7, width=32), min_size=3, max_size=9),
+    st.integers(0, 2**16),
+)
+def test_projection_keeps_probability_and_mean(values, seed):
+    values = np.array(values, np.float32)
+    weights = np.random.default_rng(seed).random(len(values)).astype(np.float32)
+    weights /= weights.sum()
+    found = np.asarray(project(jnp.array(weights)[None], jnp.array(values)[None], 5.0))[0]
+    assert found.min() >= 0
+    np.testing.assert_allclose(found.sum(), 1.0, rtol=1e-4)
+    wanted = np.sum(weights * np.clip(values, -5, 5))
+    np.testing.assert_allclose(np.sum(found * np.asarray(atoms(len(values), 5.0))), wanted, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"replay_size": 100}, "replay_size 100 must be a multiple of num_envs 16"),
+        ({"replay_size": 128}, "at least 192"),
+        ({"num_atoms": 2}, "num_atoms is 2"),
+        ({"policy_delay": 3}, "policy_delay 3 does not divide gradient_steps 4"),
+        ({"tau": 2.0}, "tau is 2"),
+        ({"target_std": 0.0}, "target_std is 0"),
+        ({"hidden_layers": (0,)}, "hidden_layers is 0"),
+        ({"random_steps": 0, "replay_size": 32, "n_step": 1, "minibatch_size": 4}, "replay_size 32"),
+        ({"normalize": True}, "tanh-normal actions and normalizes rewards"),
+    ],
+)
+def test_mistakes_are_told(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        make_agent("sac", probe_env(outputs=()), **settings)
+
+
+def test_it_has_published_defaults():
+    """Those of DrQ-v2 that do not depend on the number of environments."""
+    config = type(CONFIGS["sac"])()
+    assert (config.n_step, config.discount, config.tau, config.minibatch_size) == (3, 0.99, 0.01, 256)
