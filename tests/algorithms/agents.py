@@ -5,7 +5,7 @@ from typing import Literal
 
 import jax
 
-from pixelbrax.algorithms import DCPGConfig, ESConfig, PPGConfig, PPOConfig, SACConfig, algorithm_of
+from pixelbrax.algorithms import APGConfig, DCPGConfig, ESConfig, PPGConfig, PPOConfig, SACConfig, algorithm_of
 from pixelbrax.networks import NetworkConfig
 
 _SHARED = {
@@ -34,6 +34,9 @@ CONFIGS = {
         hidden_layers=(32,),
         num_atoms=21,
         tau=0.05,
+    ),
+    "apg": APGConfig(
+        num_envs=16, unroll_length=8, learning_rate=1e-2, critic_learning_rate=3e-3, reward_scale=1.0, critic_epochs=4
     ),
     "es": ESConfig(num_envs=32, unroll_length=20, learning_rate=0.1, final_learning_rate=0.03, perturbation_std=0.1),
 }

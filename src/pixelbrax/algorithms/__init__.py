@@ -1,5 +1,6 @@
 """Learning algorithms, one file each, and the registry of their names."""
 
+from pixelbrax.algorithms.apg import APG, APGConfig
 from pixelbrax.algorithms.dcpg import DCPG, DCPGConfig
 from pixelbrax.algorithms.distill import Distill, DistillConfig
 from pixelbrax.algorithms.es import ES, ESConfig
@@ -13,14 +14,17 @@ register(Algorithm("ppg", PPGConfig, PPG))
 register(Algorithm("dcpg", DCPGConfig, DCPG))
 register(Algorithm("distill", DistillConfig, Distill, has_teacher=True))
 register(Algorithm("sac", SACConfig, SAC))
+register(Algorithm("apg", APGConfig, APG))
 register(Algorithm("es", ESConfig, ES))
 
 __all__ = [
+    "APG",
     "DCPG",
     "ES",
     "PPG",
     "PPO",
     "SAC",
+    "APGConfig",
     "Algorithm",
     "DCPGConfig",
     "Distill",

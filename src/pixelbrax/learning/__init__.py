@@ -5,6 +5,7 @@ from pixelbrax.learning.acting import EpisodeTotals, Rollout, collect, episode_t
 from pixelbrax.learning.agent import Agent, AgentState, Metrics, Teacher, check_env, learner_bytes, start_envs
 from pixelbrax.learning.categorical import atoms, project
 from pixelbrax.learning.config import AgentConfig, GradientConfig, OnPolicyConfig, PhasicConfig, RewardConfig
+from pixelbrax.learning.isolation import isolated
 from pixelbrax.learning.losses import Minibatch, clipped_surrogate, explained_variance, valid_mean, value_error
 from pixelbrax.learning.observations import Frames, ObservationStore, observation_bytes
 from pixelbrax.learning.optimizer import adapt_learning_rate, make_optimizer
@@ -49,6 +50,7 @@ __all__ = [
     "episode_totals",
     "explained_variance",
     "gae",
+    "isolated",
     "learn_from_rollout",
     "learner_bytes",
     "make_optimizer",

@@ -118,6 +118,13 @@ class ActorCritic:
             value = value * scale + jax.lax.stop_gradient(statistics[_RETURN]["mean"][0])
         return PolicyValue(self._distribution(mean, log_std), value, features, scale)
 
+    def state_value(
+        self, params: Params, statistics: NetworkStatistics, state: Float[Array, "batch size"]
+    ) -> Float[Array, " batch"]:
+        """Values of states by a privileged critic, which reads nothing else."""
+        module = self._network.module(params)
+        return module.value(module.critic(normalize(statistics[_STATE], state)))[..., 0]
+
     def update_statistics(
         self,
         params: Params,

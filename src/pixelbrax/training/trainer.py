@@ -19,7 +19,7 @@ from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError, TrainingError, check_count
 from pixelbrax.learning import Agent, AgentState, EpisodeTotals, Metrics
 from pixelbrax.training.acting_hooks import ActingHook, ActingHooks
-from pixelbrax.training.build import make_agent
+from pixelbrax.training.assembly import make_agent
 from pixelbrax.training.checkpoint import all_checkpoints, load_newest
 from pixelbrax.training.clock import Clock
 from pixelbrax.training.config import TrainConfig

@@ -12,7 +12,7 @@ from pixelbrax.distractors import resolve
 from pixelbrax.envs import PixelEnv, without_images
 from pixelbrax.learning import AgentState
 from pixelbrax.networks import ActionDistribution, Observation
-from pixelbrax.training.build import build, restore
+from pixelbrax.training.assembly import build, restore
 from pixelbrax.training.checkpoint import load_checkpoint, load_last, load_notes, save_checkpoint
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.evaluation import Evaluation, Evaluator

@@ -1,0 +1,109 @@
+"""Analytic policy gradients: the derivative is that of the return, and stays with its environment."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pixelbrax.envs import PixelEnv
+from pixelbrax.learning import isolated
+from tests.algorithms.agents import make_agent, train
+from tests.probe import CAMERA, ProbePhysics, probe_env
+
+
+def _pushed(outputs=(), **settings):
+    return probe_env(pushed=True, outputs=outputs, frame_stack=2, **({"episode_length": 10} | settings))
+
+
+def _program(agent):
+    return jax.jit(agent.init), jax.jit(agent.update)
+
+
+@pytest.mark.parametrize("outputs", [(), pytest.param(("pixels",), marks=pytest.mark.full)])
+def test_learns_to_push_the_ball_to_the_middle(outputs):
+    """From states and from pixels, through which no gradient flows; again to the bit."""
+    agent = make_agent("apg", _pushed(outputs), 60)
+    program = _program(agent)
+    state, history = train(program, 60)
+    first, last = (sum(float(e.episode_return) for _, e in part) for part in (history[:10], history[-10:]))
+    counts = [sum(int(e.count) for _, e in part) for part in (history[:10], history[-10:])]
+    assert last / counts[1] > 0.5 * first / counts[0], "returns are negative: half the cost is left at most"
+    assert all(np.isfinite(value) for value in history[-1][0].values())
+    one, two = (jax.tree.leaves(train(program, 3)[0].params) for _ in range(2))
+    assert all((a == b).all() for a, b in zip(one, two, strict=True))
+    mode = agent.policy(*state.variables, state.envs.obs).mode()[:, 0]
+    x = state.envs.obs["state"][:, 0]
+    far = jnp.abs(x) > 0.3
+    assert (jnp.sign(mode) == -jnp.sign(x))[far].all()
+
+
+def test_the_gradient_is_that_of_the_return():
+    """Against finite differences of the horizon's return, over ends of episodes."""
+    agent = make_agent("apg", _pushed(episode_length=5), unroll_length=8, discount=0.9)
+    state = jax.jit(agent.init)(jax.random.key(0))
+    part = {name: state.params["network"][name] for name in ("encoder", "policy", "log_std")}
+
+    @jax.jit
+    def objective(bias):
+        policy = part["policy"] | {"bias": bias}
+        return agent._unroll(state, part | {"policy": policy}, jax.random.key(1))[0]
+
+    bias = part["policy"]["bias"]
+    wanted = (objective(bias + 1e-2) - objective(bias - 1e-2)) / 2e-2
+    np.testing.assert_allclose(jax.jit(jax.grad(objective))(bias).sum(), wanted, rtol=2e-2)
+
+
+class _OneBlowsUp(ProbePhysics):
+    """Pushed; the derivative of the second frame is not finite where the ball began on the left."""
+
+    def __init__(self):
+        super().__init__(pushed=True)
+
+    def step(self, state, action):
+        after = super().step(state, action)
+        key, frames, x = after.engine_state
+        bad = (frames == 2) & (x < 0)
+        root = jnp.sqrt(jnp.where(bad, 0.0 * x, 1.0 + 0.0 * x))  # its derivative at 0 is infinite, times 0
+        return replace(after, reward=after.reward + root - jnp.where(bad, 0.0, 1.0), engine_state=(key, frames, x))
+
+
+def test_an_environment_that_blows_up_touches_no_other():
+    env = PixelEnv(_OneBlowsUp(), CAMERA, outputs=(), episode_length=10)
+    agent = make_agent("apg", env, unroll_length=6)
+    state = jax.jit(agent.init)(jax.random.key(0))
+    network = state.params["network"]
+    part = {name: network[name] for name in ("encoder", "policy", "log_std")}
+
+    def gradient(part):
+        return jax.grad(lambda part: agent._unroll(state, part, jax.random.key(1))[0])(part)
+
+    grads = jax.jit(gradient)(part)
+    assert all(jnp.isfinite(x).all() for x in jax.tree.leaves(grads))
+    assert any((x != 0).any() for x in jax.tree.leaves(grads))
+    after, *_ = jax.jit(agent.update)(state)
+    assert all(jnp.isfinite(x).all() for x in jax.tree.leaves(after.params))
+
+
+def test_isolation():
+    """Rows whose gradient is not finite get zeros, all others their own; values and other types pass."""
+
+    def loss(x):
+        one = lambda row: (lambda y: jnp.sqrt(y[0]["a"]).sum() + y[1])(isolated(({"a": row}, jnp.int32(3))))  # noqa: E731
+        return jax.vmap(one)(x).sum()
+
+    x = jnp.array([[1.0, 4.0], [0.0, 4.0], [9.0, 16.0]])
+    assert loss(x) == 1 + 2 + 0 + 2 + 3 + 4 + 9
+    np.testing.assert_allclose(jax.grad(loss)(x), [[0.5, 0.25], [0, 0], [1 / 6, 0.125]], rtol=1e-6)
+
+
+def test_truncation_bootstraps_and_termination_does_not():
+    from tests.algorithms.test_probes import _env, _Fate
+
+    agent = make_agent("apg", _env(_Fate(), episode_length=2, image_size=16, frame_stack=1), 60, discount=0.8)
+    state, _ = train(_program(agent), 60)
+    value = agent._value(state, state.params["target"], state.envs.obs["state"])
+    left, running = state.envs.obs["state"][:, 0] < 0, ~state.envs.done
+    assert abs(value[left & running].mean() - 1.0) < 0.4
+    assert abs(value[~left].mean() - 1 / (1 - 0.8)) < 0.8
