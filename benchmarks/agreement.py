@@ -21,7 +21,7 @@ import numpy as np
 import pixelbrax
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.experiments.measure import write_rows
-from pixelbrax.training.config import load_preset
+from pixelbrax.training import build, load_preset
 
 TASKS = ("halfcheetah", "ant", "walker2d", "humanoid")
 LOOKS = ((), ("dcs/hard",), ("pixelbrax/video",))
@@ -74,7 +74,7 @@ def learn_twice(num_envs: int, size: int) -> dict[str, Any]:
     """Whether training twice gives the same parameters."""
     preset = load_preset("ppo-gpu")
     seen, agent_config = preset.environment, replace(preset.agent, num_envs=num_envs, num_minibatches=4)
-    _, agent = replace(preset, environment=replace(seen, image_size=size), agent=agent_config).build()
+    _, agent = build(replace(preset, environment=replace(seen, image_size=size), agent=agent_config))
     init, update = jax.jit(agent.init), jax.jit(agent.update)
 
     def learnt() -> str:

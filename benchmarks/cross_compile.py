@@ -27,7 +27,7 @@ from jax.experimental import topologies
 from pixelbrax.envs import make
 from pixelbrax.experiments.measure import write_rows
 from pixelbrax.render import render
-from pixelbrax.training.config import load_preset
+from pixelbrax.training import build, load_preset
 from pixelbrax.xla import computations, program_cost, shape_bytes
 
 # NVIDIA's data sheets of the H100 SXM and H200 and CUDA's programming guide, compute capability 9.0.
@@ -131,7 +131,7 @@ def stepping(name: str, num_envs: int, size: int) -> tuple[Callable[..., Any], t
 
 def updating(preset: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """A whole update: rollout and learning."""
-    _, agent = load_preset(preset).build()
+    _, agent = build(load_preset(preset))
     return agent.update, (jax.eval_shape(agent.init, jax.random.key(0)),)
 
 

@@ -143,6 +143,26 @@ STEPS = (
     Step("train-ppg", f"{TRAIN} ppg-gpu --name ppg {VIDEO}", "", 0.3),
     Step("train-ant", f"{TRAIN} ppo-gpu --name ant --task ant {VIDEO}", "", 0.3),
     Step("train-walker2d", f"{TRAIN} ppo-gpu --name walker2d --task walker2d {VIDEO}", "", 0.3),
+    Step(  # target: cheetah_run at least 700 within 10 minutes, 800 within 30, 850 within 60
+        "train-sac",
+        f"{TRAIN} sac-gpu --name sac --eval-interval 80 --eval-episodes 64",
+        TINY_TRAIN + " --algorithm sac --replay-size 128 --random-steps 16 --gradient-steps 2 --name sac",
+        1.0,
+    ),
+    Step("train-teacher", f"{TRAIN} halfcheetah-state --name teacher --num-steps 20000000", "", 0.3),
+    Step(  # after train-teacher, in the same folder
+        "train-distill",
+        f"{TRAIN} distill-gpu --name distill --teacher {{out}}/runs/teacher --eval-distractors pixelbrax/video@test",
+        "",
+        0.5,
+    ),
+    Step(
+        "train-apg",
+        f"{TRAIN} apg-gpu --name apg",
+        TINY_TRAIN + " --algorithm apg --name apg",
+        0.5,
+    ),
+    Step("split-sac-apg", "-m pixelbrax bench train --preset sac-gpu,apg-gpu --json {out}/split-sac-apg.json", "", 0.2),
 )
 
 

@@ -1,9 +1,9 @@
 """Distillation of a state teacher into a pixel student (DAgger, Ross et al. 2011, arXiv 1011.0686), in one program.
 
-Teacher and student act together: each action is the teacher's with a probability that falls to 0, else the student's.
-All observations are kept with what the teacher would have done, so the student learns to act where it gets to itself;
-its loss is the divergence KL(teacher, student). The teacher reads the engine's state, the student what it will have in
-the end: pixels, under distractors.
+Teacher and student act together: each action is the teacher's with a probability that falls to 0, else the student's
+with the teacher's spread. All observations are kept with what the teacher would have done, so the student learns to act
+where it gets to itself; its loss is the divergence KL(teacher, student). The teacher reads the engine's state, the
+student what it will have in the end: pixels, under distractors.
 """
 
 from dataclasses import dataclass, replace
@@ -42,6 +42,10 @@ from pixelbrax.networks import ActionDistribution, ActorCritic, NetworkConfig, O
 class DistillConfig(GradientConfig):
     """Settings of distillation."""
 
+    learning_rate: float = 1e-3
+    """Initial learning rate of Adam."""
+    final_learning_rate: float = 1e-4
+    """Final learning rate of Adam, to which it decays linearly."""
     teacher: str = ""
     """Folder of the run whose policy teaches, trained with obs=state in the same task."""
     teacher_updates: int = 0
@@ -178,12 +182,10 @@ class Distill(Agent):
             teacher = self.teacher.policy(variables, envs.obs)
             student = self.policy(*state.variables, envs.obs)
             teaches = jax.random.bernoulli(choice_key, share, envs.done.shape)[:, None]
-            action = jnp.where(
-                teaches,
-                teacher.action(teacher.sample(teacher_key)),
-                student.action(student.sample(student_key)),
-            )
-            following = each_env(self.env.step)(envs, action)
+            # The student's own spread is what it cannot tell apart: acting with it would lead far from the teacher.
+            student = replace(student, log_std=teacher.log_std)
+            raw = jnp.where(teaches, teacher.sample(teacher_key), student.sample(student_key))
+            following = each_env(self.env.step)(envs, teacher.action(raw))
             return following, (self._row(envs, teacher), episode_totals(following))
 
         keys = jax.random.split(key, self.config.unroll_length)

@@ -81,7 +81,8 @@ def train(
     Args:
       env: a task's name (`pixelbrax.list_tasks()`), an environment of `pixelbrax.make` or `pixelbrax.wrap`, or an MJCF
         model with its `reward_fn` as `pixelbrax.make` takes them. By default the preset's task.
-      algorithm: "ppo", "ppg", "dcpg" or a registered one; by default the preset's, or "ppo".
+      algorithm: "ppo", "ppg", "dcpg", "distill", "sac", "apg", "es" or a registered one; by default the preset's, or
+        "ppo".
       preset: settings known to work, such as "demo"; settings given here override them.
       hooks: objects that are called during training.
       seed: seed of every random number; by default the preset's, or 0.
