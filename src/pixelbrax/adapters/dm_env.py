@@ -23,7 +23,7 @@ try:
     import dm_env
     from dm_env import specs
 except ImportError as e:
-    raise ConfigError(f"dm_env cannot be imported ({e}): pip install 'pixelbrax[dm_env]'") from e
+    raise ConfigError(f"dm_env cannot be imported ({e}): pip install 'pixelbrax[dm-env]'") from e
 
 __all__ = ["PixelBraxDmEnv"]
 

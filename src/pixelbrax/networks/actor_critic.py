@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -43,6 +43,20 @@ class PolicyValue(NamedTuple):
     value_scale: Float[Array, ""] | float = 1.0
 
 
+def actor_input(observation: Mapping[str, Any]) -> str:
+    """The entry of an observation that an actor reads: the pixels, or the state where there are no images.
+
+    Raises:
+      ConfigError: the observation has images, but none that a network reads.
+    """
+    if _PIXELS not in observation and (others := [name for name in observation if name != _STATE]):
+        raise ConfigError(
+            f'the observation has no "pixels" but {", ".join(others)}, which the network does not read: use one '
+            'camera and outputs=("pixels",), or outputs=() to learn from states'
+        )
+    return _PIXELS if _PIXELS in observation else _STATE
+
+
 class ActorCritic:
     """Actor and critic. The actor reads the pixels, or the state where there are none."""
 
@@ -60,12 +74,7 @@ class ActorCritic:
         Raises:
           ConfigError: the observation has images, but none that the network reads.
         """
-        if _PIXELS not in observation and (others := [name for name in observation if name != _STATE]):
-            raise ConfigError(
-                f'the observation has no "pixels" but {", ".join(others)}, which the network does not read: use one '
-                'camera and outputs=("pixels",), or outputs=() to learn from states'
-            )
-        actor = _PIXELS if _PIXELS in observation else _STATE
+        actor = actor_input(observation)
         self.obs_keys = (actor,) if config.critic == "shared" or actor == _STATE else (_PIXELS, _STATE)
         """The entries of an observation that it reads."""
         self.feature_size = config.features

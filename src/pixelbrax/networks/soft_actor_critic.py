@@ -9,7 +9,7 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float
 
 from pixelbrax.envs import PixelEnv
-from pixelbrax.networks.actor_critic import NetworkStatistics, Observation
+from pixelbrax.networks.actor_critic import NetworkStatistics, Observation, actor_input
 from pixelbrax.networks.config import NetworkConfig
 from pixelbrax.networks.distributions import TanhNormal
 from pixelbrax.networks.encoder import make_encoder
@@ -37,9 +37,12 @@ class SoftActorCritic:
           layers: hidden layers of actor and critics.
           layer_norm: normalize each of them (Ba et al. 2016).
           outputs: numbers that a critic gives for an action.
+
+        Raises:
+          ConfigError: the observation has images, but none that the networks read.
         """
         spec = env.observation_spec
-        self._actor_key = _PIXELS if _PIXELS in spec else _STATE
+        self._actor_key = actor_input(spec)
         self._critic_key = _STATE if config.critic == "state" else self._actor_key
         self.obs_keys = tuple(name for name in (_PIXELS, _STATE) if name in (self._actor_key, self._critic_key))
         """The entries of an observation that they read."""
