@@ -1,5 +1,7 @@
 """Stable-Baselines3's PPO from pixels.
 
+The pendulum falls within 5 steps at first, and stands for some 20 after 120,000 steps, four minutes on two CPU cores.
+
 Usage: python examples/sb3_ppo.py [STEPS]
 """
 

@@ -38,7 +38,7 @@ CONFIGS = {
     "apg": APGConfig(
         num_envs=16, unroll_length=8, learning_rate=1e-2, critic_learning_rate=3e-3, reward_scale=1.0, critic_epochs=4
     ),
-    "es": ESConfig(num_envs=32, unroll_length=20, learning_rate=0.1, final_learning_rate=0.03, perturbation_std=0.1),
+    "es": ESConfig(num_envs=32, unroll_length=10, learning_rate=0.1, final_learning_rate=0.03, perturbation_std=0.1),
 }
 
 

@@ -1,6 +1,7 @@
 """Analytic policy gradients: the derivative is that of the return, and stays with its environment."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,8 @@ from tests.probe import CAMERA, ProbePhysics, probe_env
 
 
 def _pushed(outputs=(), **settings):
-    return probe_env(pushed=True, outputs=outputs, frame_stack=2, **({"episode_length": 10} | settings))
+    chosen: dict[str, Any] = {"episode_length": 10} | settings
+    return probe_env(pushed=True, outputs=outputs, frame_stack=2, **chosen)
 
 
 def _program(agent):
@@ -33,7 +35,7 @@ def test_learns_to_push_the_ball_to_the_middle(outputs):
     assert all(np.isfinite(value) for value in history[-1][0].values())
     one, two = (jax.tree.leaves(train(program, 3)[0].params) for _ in range(2))
     assert all((a == b).all() for a, b in zip(one, two, strict=True))
-    mode = agent.policy(*state.variables, state.envs.obs).mode()[:, 0]
+    mode = agent.policy(state.params, state.statistics, state.envs.obs).mode()[:, 0]
     x = state.envs.obs["state"][:, 0]
     far = jnp.abs(x) > 0.3
     assert (jnp.sign(mode) == -jnp.sign(x))[far].all()

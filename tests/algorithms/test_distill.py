@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from typing import Any
 
 import jax
 import numpy as np
@@ -25,7 +26,7 @@ _STATES = replace(_PIXELS, obs="state")
 def teacher(tmp_path_factory, probe_tasks):
     """A trained run from states."""
     agent = replace(CONFIGS["ppo"], discount=0.0)
-    sizes = {"num_steps": 32 * agent.steps_per_update, "log_interval": 8, "eval_episodes": 4}
+    sizes: dict[str, Any] = {"num_steps": 32 * agent.steps_per_update, "log_interval": 8, "eval_episodes": 4}
     config = resolved(TrainConfig(_STATES, _NETWORK, agent, **sizes))
     run = RunDir.create(tmp_path_factory.mktemp("teacher") / "run", config)
     trainer = Trainer([config])
@@ -36,9 +37,10 @@ def teacher(tmp_path_factory, probe_tasks):
 
 
 def _config(teacher, environment=_STATES, updates=16, **settings):
-    chosen = {"num_envs": 16, "unroll_length": 8, "learning_rate": 3e-3, "gradient_steps": 8, "minibatch_size": 64}
-    agent = DistillConfig(teacher=str(teacher.path), **(chosen | {"replay_size": 1024} | settings))
-    sizes = {"num_steps": updates * agent.steps_per_update, "log_interval": 2, "eval_episodes": 4}
+    chosen: dict[str, Any] = {"num_envs": 16, "unroll_length": 8, "learning_rate": 3e-3, "gradient_steps": 8}
+    chosen |= {"minibatch_size": 64, "replay_size": 1024} | settings
+    agent = DistillConfig(teacher=str(teacher.path), **chosen)
+    sizes: dict[str, Any] = {"num_steps": updates * agent.steps_per_update, "log_interval": 2, "eval_episodes": 4}
     return resolved(TrainConfig(environment, _NETWORK, agent, **sizes))
 
 

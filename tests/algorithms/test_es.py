@@ -17,12 +17,12 @@ from tests.probe import probe_env
 def test_learns_which_side_pays(outputs):
     """The mean of the population, which is the policy, not only its best."""
     env = probe_env(pays_side=True, frame_stack=1, episode_length=20, outputs=outputs)
-    agent = make_agent("es", env, 20)
+    agent = make_agent("es", env, 20, unroll_length=20)
     program = jax.jit(agent.init), jax.jit(agent.update)
     state, history = train(program, 20)
     assert history[-1][0]["fitness"] > 0.85 * 20
     assert history[-1][1].count >= 32
-    mode = agent.policy(*state.variables, state.envs.obs).mode()[:, 0]
+    mode = agent.policy(state.params, state.statistics, state.envs.obs).mode()[:, 0]
     assert (jnp.sign(mode) == jnp.sign(state.envs.obs["state"][:, 0])).all()
     first, second = (jax.tree.leaves(train(program, 2)[0].params) for _ in range(2))
     assert all((a == b).all() for a, b in zip(first, second, strict=True))
@@ -31,17 +31,17 @@ def test_learns_which_side_pays(outputs):
 def test_the_step_is_the_gradient_of_the_smoothed_return():
     """On the pushed probe, whose return falls with the distance, the policy moves to the middle."""
     env = probe_env(pushed=True, outputs=(), episode_length=20)
-    agent = make_agent("es", env, 30)
+    agent = make_agent("es", env, 30, unroll_length=20)
     state, history = train((jax.jit(agent.init), jax.jit(agent.update)), 30)
     assert history[-1][0]["fitness"] > 0.35 * history[0][0]["fitness"]
     obs = {"state": jnp.array([[0.5, 3.0], [-0.5, 3.0]])}
-    right, left = agent.policy(*state.variables, obs).mode()[:, 0]
+    right, left = agent.policy(state.params, state.statistics, obs).mode()[:, 0]
     assert right < left
 
 
 def test_statistics_are_not_perturbed_and_unused_heads_stay():
     env = probe_env(pushed=True, outputs=(), episode_length=20)
-    agent = make_agent("es", env, 2)
+    agent = make_agent("es", env, 2, unroll_length=20)
     state = jax.jit(agent.init)(jax.random.key(0))
     after, *_ = jax.jit(agent.update)(state)
     seen = after.statistics["state"]
@@ -65,6 +65,8 @@ def test_ranks_are_fair(values):
         assert ranks.min() == -0.5
 
 
-def test_an_odd_population_is_refused():
+def test_mistakes_are_told():
     with pytest.raises(ConfigError, match="num_envs is 3: es needs pairs"):
         make_agent("es", probe_env(outputs=()), num_envs=3)
+    with pytest.raises(ConfigError, match="unroll_length is 20, but an episode has only 10 steps"):
+        make_agent("es", probe_env(outputs=()), unroll_length=20)

@@ -1,5 +1,7 @@
 """Replay: what is read is what the environment showed, and sums stop where episodes end."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,7 +16,8 @@ KEYS = ("pixels", "state")
 
 def _played(steps, write=1, **settings):
     """The ring after so many steps with random actions, and the states of all of them."""
-    env = probe_env(**({"image_size": 8, "episode_length": 5} | settings))
+    chosen: dict[str, Any] = {"image_size": 8, "episode_length": 5} | settings
+    env = probe_env(**chosen)
     states = [each_env(env.reset)(jax.random.split(jax.random.key(0), ENVS))]
     advance = jax.jit(each_env(env.step))
     # Environments at different times of their episodes.
@@ -32,6 +35,7 @@ def _played(steps, write=1, **settings):
         if len(rows) == write:
             replay = add(replay, jax.tree.map(lambda *x: jnp.concatenate(x), *rows))
             rows = []
+    assert replay is not None
     return replay, states
 
 

@@ -2,14 +2,13 @@
 
 The actor follows the derivative of its return through the physics over a short horizon, whose end a critic of states
 values. From pixels the picture is a constant: the gradient flows through the physics and past the renderer (D.Va, You
-et al. 2025, arXiv 2505.10646), which trains faster than a gradient through the picture, and costs no more than one
-from states.
+et al. 2025, arXiv 2505.10646), which there trained faster than a gradient through the picture.
 
 Contacts decide whether these gradients are of use; docs/training.md compares the engines.
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +25,7 @@ from pixelbrax.learning import (
     Metrics,
     RewardConfig,
     check_env,
+    check_reversible,
     descend,
     each_env,
     episode_totals,
@@ -34,7 +34,9 @@ from pixelbrax.learning import (
     isolated,
     learner_bytes,
     make_optimizer,
+    refuse,
     run_epochs,
+    shifted,
     start_envs,
     take_samples,
     valid_mean,
@@ -116,8 +118,10 @@ class APG(Agent):
         Raises:
           ConfigError: the agent would misread the environment, or its engine has no derivative in reverse mode.
         """
-        self.network = ActorCritic.for_env(env, replace(network, critic="state", normalize_value=False))
+        refuse(network, "apg", normalize_value="it has reward_scale")
+        self.network = ActorCritic.for_env(env, replace(network, critic="state"))
         check_env(env, self.network.obs_keys, config.random_shift)
+        check_reversible(env)
         self.env, self.config = env, config
         steady = replace(
             config, learning_rate=config.critic_learning_rate, final_learning_rate=config.critic_learning_rate
@@ -184,6 +188,11 @@ class APG(Agent):
         after = AgentState(params, statistics, opt_state, seen.envs, key, state.num_updates + 1)
         return after, metrics | found, seen.episodes
 
+    def _step_alone(self, envs: State, action: Float[Array, " action_size"]) -> State:
+        """A step of one environment, whose gradients stay with it."""
+        physics, state, action = isolated((envs.physics, envs.obs["state"], action))
+        return self.env.step(replace(envs, physics=physics, obs=envs.obs | {"state": state}), action)
+
     def _unroll(
         self, state: AgentState, part: PyTree, key: Array
     ) -> tuple[Float[Array, ""], Float[Array, ""], "_Seen"]:
@@ -195,11 +204,12 @@ class APG(Agent):
         config, statistics = self.config, state.statistics
         network = state.params["network"]
         params = state.params | {"network": network | part}
-        step_env = jax.checkpoint(lambda envs, action: self.env.step(isolated(envs), isolated(action)))
+        step_env = jax.checkpoint(self._step_alone, prevent_cse=False)
+        act = jax.checkpoint(lambda observation: self.policy(params, statistics, observation), prevent_cse=False)
 
         def step(carry: tuple, keys: Array) -> tuple[tuple, tuple]:
             envs, factor, total = carry
-            policy = self.policy(params, statistics, envs.obs)
+            policy = act(shifted(envs.obs, keys[2], config.random_shift))
             raw = policy.sample(keys[0])
             entropy = valid_mean(policy.entropy(keys[1]), ~envs.done)
             following = each_env(step_env)(envs, policy.action(raw))
@@ -208,28 +218,28 @@ class APG(Agent):
             factor = jnp.where(envs.done, 1.0, factor * config.discount)
             value = self._value(state, state.params["target"], following.obs["state"])
             total = total + jnp.where(following.truncated, factor * value, 0.0)
-            kept = (
-                jax.lax.stop_gradient(envs.obs["state"]),
-                following.reward,
-                following.terminated,
-                following.truncated,
-                ~envs.done,
-            )
+            kept = {
+                "state": envs.obs["state"],
+                "reward": following.reward,
+                "terminated": following.terminated,
+                "truncated": following.truncated,
+                "valid": ~envs.done,
+            }
             return (following, factor, total), (kept, entropy, episode_totals(following))
 
         start = (jax.lax.stop_gradient(state.envs), jnp.ones(config.num_envs), jnp.zeros(config.num_envs))
-        keys = jax.random.split(key, (config.unroll_length, 2))
+        keys = jax.random.split(key, (config.unroll_length, 3))
         (envs, factor, total), (kept, entropy, totals) = jax.lax.scan(step, start, keys)
         last = self._value(state, state.params["target"], envs.obs["state"])
         total = total + jnp.where(envs.done, 0.0, factor * last)
         episodes = jax.tree.map(lambda x: x.sum(0), totals)
-        seen = jax.lax.stop_gradient(_Seen(*kept, envs, episodes))
+        seen = jax.lax.stop_gradient(_Seen(**kept, envs=envs, episodes=episodes))
         return total.mean() / config.unroll_length, entropy.mean(), seen
 
     def _value(self, state: AgentState, part: PyTree, seen: Float[Array, "*batch size"]) -> Float[Array, "*batch"]:
         """Values of states that were seen, by the parameters of a critic."""
         flat = seen.reshape(-1, seen.shape[-1])
-        params = state.params["network"] | part
+        params: Any = state.params["network"] | part
         return self.network.state_value(params, state.statistics, flat).reshape(seen.shape[:-1])
 
     def _targets(self, state: AgentState, seen: "_Seen") -> "_Targets":

@@ -31,6 +31,7 @@ from pixelbrax.learning import (
     episode_totals,
     learner_bytes,
     make_optimizer,
+    refuse,
     shifted,
     start_envs,
     valid_mean,
@@ -112,14 +113,16 @@ class Distill(Agent):
         Raises:
           ConfigError: the agent would misread the environment.
         """
-        self.network = ActorCritic.for_env(env, replace(network, critic="shared", normalize_value=False))
+        refuse(network, "distill", critic="it has no critic", normalize_value="it has no critic")
+        self.network = ActorCritic.for_env(env, network)
         check_env(env, self.network.obs_keys, config.random_shift)
         if config.num_rows < config.unroll_length + env.images.frame_stack:
+            updates = 1 - (-env.images.frame_stack // config.unroll_length)
             raise ConfigError(
-                f"replay_size {config.replay_size:,} is too small: it must hold at least two updates, "
-                f"{2 * config.steps_per_update:,} steps"
+                f"replay_size {config.replay_size:,} is too small for frame_stack {env.images.frame_stack}: use "
+                f"{updates * config.steps_per_update:,}"
             )
-        self.env, self.config, self.teacher = env, config, teacher
+        self.env, self.config, self.teacher, self._teacher = env, config, teacher, teacher
         self.resumes_exactly = config.keep_buffer
         self._total_updates = total_updates
         self._optimizer = make_optimizer(config, total_updates * config.gradient_steps)
@@ -175,11 +178,11 @@ class Distill(Agent):
 
     def _collect(self, state: AgentState, key: Array) -> tuple[State, Steps, EpisodeTotals]:
         """A rollout of the mixture of both: the last states, the steps to remember, and totals of episodes."""
-        variables, share = self.teacher.load(), self._teacher_share(state.num_updates)
+        variables, share = self._teacher.load(), self._teacher_share(state.num_updates)
 
         def step(envs: State, key: Array) -> tuple[State, tuple[Steps, EpisodeTotals]]:
             teacher_key, student_key, choice_key = jax.random.split(key, 3)
-            teacher = self.teacher.policy(variables, envs.obs)
+            teacher = self._teacher.policy(variables, envs.obs)
             student = self.policy(*state.variables, envs.obs)
             teaches = jax.random.bernoulli(choice_key, share, envs.done.shape)[:, None]
             # The student's own spread is what it cannot tell apart: acting with it would lead far from the teacher.

@@ -5,7 +5,7 @@ whose episodes returned more. Members come in pairs of opposite noise that begin
 ranks count.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import jax
@@ -26,10 +26,12 @@ from pixelbrax.learning import (
     each_env,
     episode_totals,
     learner_bytes,
+    refuse,
     start_envs,
 )
 from pixelbrax.networks import ActionDistribution, ActorCritic, NetworkConfig, Observation
 
+_LOG_STD = -4.0  # only the mode is searched for
 _PERTURBED = ("encoder", "policy")  # the parameters of the deterministic policy
 
 
@@ -48,7 +50,7 @@ class ESConfig(AgentConfig):
     perturbation_std: float = 0.05
     """Standard deviation of the noise on each parameter (sigma)."""
     weight_decay: float = 0.0
-    """Decay of the parameters per unit of the learning rate (paper: 0.005)."""
+    """Multiple of the parameters that is taken from the gradient (paper: 0.005)."""
 
     SWEEPABLE: ClassVar[tuple[str, ...]] = (*AgentConfig.SWEEPABLE, "perturbation_std", "weight_decay")
 
@@ -81,13 +83,19 @@ class ES(Agent):
         Raises:
           ConfigError: the agent would misread the environment.
         """
+        refuse(network, "es", critic="it has no critic", normalize_value="it has no critic")
         self.network = ActorCritic.for_env(env, network)
         check_env(env, self.network.obs_keys, random_shift=0)
+        most = -(-env.episode_length // env.action_repeat)
+        if config.unroll_length > most:
+            raise ConfigError(
+                f"unroll_length is {config.unroll_length}, but an episode has only {most} steps: use {most}"
+            )
         self.env, self.config = env, config
         check_count("number of updates", total_updates)
         rate = optax.linear_schedule(config.learning_rate, config.final_learning_rate, total_updates)
         self._optimizer = optax.chain(
-            optax.scale_by_adam(), optax.add_decayed_weights(config.weight_decay), optax.scale_by_learning_rate(rate)
+            optax.add_decayed_weights(config.weight_decay), optax.scale_by_adam(), optax.scale_by_learning_rate(rate)
         )
 
     @property
@@ -101,8 +109,9 @@ class ES(Agent):
         return self.env.bytes_per_env + num_bytes(jax.eval_shape(self._init_learner, jax.random.key(0))[0])
 
     def policy(self, params: PyTree, statistics: PyTree, observation: Observation) -> ActionDistribution:
-        """Distribution of the actions for a batch of observations; only its mode is trained."""
-        return self.network.apply(params, statistics, observation).policy
+        """Distribution of the actions for a batch of observations: its mode, with next to no spread."""
+        policy = self.network.apply(params, statistics, observation).policy
+        return replace(policy, log_std=jnp.full_like(policy.log_std, _LOG_STD))
 
     def init(self, key: Array) -> AgentState:
         """Fresh parameters and environments."""
@@ -165,7 +174,7 @@ class ES(Agent):
             seen = {"state": observation["state"]} if "state" in observation else {}
             return (following, alive & ~following.done, fitness), (seen, alive, episode_totals(following))
 
-        initial = each_env(self.env.reset)(keys)
+        initial = each_env(self.env.reset)(keys, state.envs.params)
         start = (initial, jnp.ones(count, bool), jnp.zeros(count))
         (envs, _, fitness), (seen, alive, totals) = jax.lax.scan(step, start, None, length=self.config.unroll_length)
         return envs, fitness, (seen, alive), jax.tree.map(lambda x: x.sum(0), totals)

@@ -40,6 +40,7 @@ from pixelbrax.learning import (
     make_optimizer,
     n_step,
     project,
+    refuse,
     reward_unit,
     shifted,
     start_envs,
@@ -91,8 +92,8 @@ class SACConfig(RewardConfig):
     """Values over which a critic's distribution of returns extends (C51); 1 is a plain critic with squared errors."""
     value_bound: float = 5.0
     """The largest of those values; the least is its negative."""
-    initial_temperature: float = 0.1
-    """Weight of the entropy at first (alpha); it is learned."""
+    initial_temperature: float = 0.01
+    """Weight of the entropy at first (alpha), in units of the critics' values; it is learned."""
     target_std: float = 0.15
     """The temperature is learned so that the policy's entropy is that of normal actions with this spread."""
     keep_buffer: bool = False
@@ -156,8 +157,7 @@ class SAC(Agent):
         Raises:
           ConfigError: the agent would misread the environment.
         """
-        if network.distribution != "tanh-normal" or network.normalize_value:
-            raise ConfigError("sac has tanh-normal actions and normalizes rewards: leave out the network's settings")
+        refuse(network, "sac", distribution="its actions are tanh-normal", normalize_value="it has normalize_reward")
         self.network = SoftActorCritic(env, network, config.hidden_layers, config.layer_norm, config.num_atoms)
         check_env(env, self.network.obs_keys, config.random_shift)
         self._first_rows = max(config.random_rows, env.images.frame_stack + config.n_step)  # before learning starts
@@ -296,7 +296,7 @@ class SAC(Agent):
         target = jax.lax.stop_gradient(self._target(params, statistics, batch, action_key))
 
         def loss(part: PyTree) -> tuple[Float[Array, ""], Metrics]:
-            network = params["network"] | part
+            network: Any = params["network"] | part
             inputs = self.network.inputs(network, statistics["inputs"], batch.observation)
             outputs = self.network.critics(network, inputs, batch.action)
             if config.num_atoms == 1:
@@ -309,7 +309,7 @@ class SAC(Agent):
 
         trained = self._part(params["network"], "critic"), opt_state["critic"]
         (part, critic_state), metrics = descend(self._optimizers["critic"], loss, trained)
-        network = params["network"] | part
+        network: Any = params["network"] | part
         target_params = optax.incremental_update(network["critics"], params["target"], config.tau)
         params = params | {"network": network, "target": target_params}
         return (params, opt_state | {"critic": critic_state}), metrics, batch
@@ -340,7 +340,7 @@ class SAC(Agent):
         temperature = jnp.exp(params["log_temperature"])
 
         def loss(part: PyTree) -> tuple[Float[Array, ""], Metrics]:
-            network = params["network"] | part
+            network: Any = params["network"] | part
             inputs = self.network.inputs(network, statistics["inputs"], batch.observation)
             policy = self.network.policy(network, inputs)
             raw = policy.sample(key)
@@ -354,7 +354,7 @@ class SAC(Agent):
         surplus = metrics["entropy"] - self.env.action_size * (_LOG_SQRT_2PI_E + jnp.log(self.config.target_std))
 
         def temperature_loss(log_temperature: Array) -> tuple[Float[Array, ""], Metrics]:
-            return jnp.exp(log_temperature) * jax.lax.stop_gradient(surplus), {}
+            return log_temperature * jax.lax.stop_gradient(surplus), {}  # its gradient does not depend on alpha's size
 
         trained = params["log_temperature"], opt_state["temperature"]
         (log_temperature, temperature_state), _ = descend(self._optimizers["temperature"], temperature_loss, trained)

@@ -12,7 +12,7 @@ from pixelbrax.cli.parse import parse
 from pixelbrax.envs import State
 from pixelbrax.experiments import check_output, rate, write_rows
 from pixelbrax.learning import AgentState
-from pixelbrax.training import TrainConfig, build, load_preset
+from pixelbrax.training import TrainConfig, build, check_memory, load_preset
 from pixelbrax.xla import program_cost
 
 
@@ -53,6 +53,7 @@ def main(argv: list[str]) -> int:
 def measure(config: TrainConfig, seconds: float) -> dict[str, Any]:
     """One row of the table: whole updates, auxiliary phases included, and beside them the same policy only acting."""
     env, agent = build(config)
+    check_memory(config, agent)
     phase = getattr(config.agent, "policy_iterations", 1)
     state: AgentState = jax.jit(agent.init)(jax.random.key(config.seed))
 

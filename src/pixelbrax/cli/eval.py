@@ -62,10 +62,7 @@ def _evaluate(args: Args, run: RunDir) -> int:
 
 def _policy(args: Args, run: RunDir, training_run: TrainingRun) -> tuple[PyTree, int]:
     """Parameters and statistics of the chosen policy, and its number of updates."""
-    if args.best:
-        return training_run.restore_best(run)
-    state = training_run.restore(run)
-    return state.variables, int(state.num_updates)
+    return training_run.restore_best(run) if args.best else training_run.restore_policy(run)
 
 
 def _evaluate_suite(args: Args, run: RunDir) -> int:

@@ -120,7 +120,7 @@ def _policy(args: Args) -> tuple[PixelEnv, PixelEnv, Actor, bool]:
         flags = ", ".join(f"--{name}" for name in seen)
         raise ConfigError(f"with distractors the images are what the run's policy observes: leave out {flags}")
     training_run = TrainingRun(config)
-    actor = policy_actor(training_run.policy, training_run.restore(run).variables)
+    actor = policy_actor(training_run.policy, training_run.restore_policy(run)[0])
     env = training_run.env_under(args.distractors)
     viewer = replace(config.environment, distractors=(), **seen).build() if seen else env
     return env, viewer, actor, bool(looks)

@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import jax
+from jaxtyping import PyTree
 
 from pixelbrax.experiments.actors import policy_actor
 from pixelbrax.experiments.plotting import plot_run, plot_runs
@@ -24,7 +26,7 @@ def finish(trainer: Trainer, path: Path, runs: Sequence[RunDir], state: AgentSta
         which = f"{runs[k].path.name}: " if len(runs) > 1 else ""
         say(f"{which}{_returns(runs[k])}", always=True)
         plot_run(runs[k])
-    record_videos(trainer.training_runs[first], runs[first], trainer.one(state, first))
+    record_videos(trainer.training_runs[first], runs[first], trainer.one(replace(state, buffer=()), first).variables)
     shown, curve = [runs[k] for k in good if runs[k].has_returns], runs[first].curve_file
     if len(runs) > 1 and shown:
         curve = path / curve.name
@@ -32,9 +34,9 @@ def finish(trainer: Trainer, path: Path, runs: Sequence[RunDir], state: AgentSta
     say(f"curve: {curve}", always=True)
 
 
-def record_videos(training_run: TrainingRun, run: RunDir, state: AgentState) -> None:
+def record_videos(training_run: TrainingRun, run: RunDir, variables: tuple[PyTree, PyTree]) -> None:
     """Videos of the policy as it was trained and under `eval_distractors`; one that exists is kept."""
-    actor, config = policy_actor(training_run.policy, state.variables), training_run.config
+    actor, config = policy_actor(training_run.policy, variables), training_run.config
     videos = {run.video_file: training_run.env}
     if config.eval_distractors:
         videos[run.held_out_video_file] = training_run.env_under(config.eval_distractors)

@@ -171,8 +171,7 @@ def policy_of(training_run: TrainingRun, run: RunDir, best: bool = False) -> Pol
     if best:
         variables, updates = training_run.restore_best(run)
     else:
-        state = training_run.restore(run)
-        variables, updates = state.variables, int(state.num_updates)
+        variables, updates = training_run.restore_policy(run)
     env = training_run.env
     network = PolicyNetwork(training_run.policy, env.observation_spec, env.action_size)
     return Policy(variables, network, updates, str(run.path))

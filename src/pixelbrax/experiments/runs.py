@@ -130,7 +130,7 @@ class Run:
         """
         file = self._dir.video_file
         if not file.exists():
-            record_videos(self.training_run, self._dir, self.training_run.restore(self._dir))
+            record_videos(self.training_run, self._dir, self.training_run.restore_policy(self._dir)[0])
         if not file.exists():
             raise ConfigError(f"{self.path}: no video could be written (pip install imageio imageio-ffmpeg)")
         return Video(file)

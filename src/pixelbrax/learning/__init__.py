@@ -2,10 +2,10 @@
 
 from pixelbrax.envs import DEVICE_AXIS, each_env
 from pixelbrax.learning.acting import EpisodeTotals, Rollout, collect, episode_totals, stagger_clocks
-from pixelbrax.learning.agent import Agent, AgentState, Metrics, Teacher, check_env, learner_bytes, start_envs
+from pixelbrax.learning.agent import Agent, AgentState, Metrics, Teacher, check_env, learner_bytes, refuse, start_envs
 from pixelbrax.learning.categorical import atoms, project
 from pixelbrax.learning.config import AgentConfig, GradientConfig, OnPolicyConfig, PhasicConfig, RewardConfig
-from pixelbrax.learning.isolation import isolated
+from pixelbrax.learning.isolation import check_reversible, isolated
 from pixelbrax.learning.losses import Minibatch, clipped_surrogate, explained_variance, valid_mean, value_error
 from pixelbrax.learning.observations import Frames, ObservationStore, observation_bytes
 from pixelbrax.learning.optimizer import adapt_learning_rate, make_optimizer
@@ -42,6 +42,7 @@ __all__ = [
     "add_returns",
     "atoms",
     "check_env",
+    "check_reversible",
     "clipped_surrogate",
     "collect",
     "descend",
@@ -57,6 +58,7 @@ __all__ = [
     "n_step",
     "observation_bytes",
     "project",
+    "refuse",
     "reward_unit",
     "run_epochs",
     "shifted",

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int32, PyTree
 from pixelbrax.envs import PixelEnv, State, each_env, num_bytes
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning.acting import EpisodeTotals, stagger_clocks
-from pixelbrax.networks import ActionDistribution, Observation
+from pixelbrax.networks import ActionDistribution, NetworkConfig, Observation
 
 Metrics = dict[str, Float[Array, ""]]
 """Metrics of an update by name; NaN where the update has none."""
@@ -119,6 +119,22 @@ class Agent(Protocol):
     def from_checkpoint(self, state: AgentState) -> AgentState:
         """The state to train on from what `to_checkpoint` kept, with all shapes that `init` gives."""
         return state
+
+
+def refuse(network: NetworkConfig, algorithm: str, **reasons: str) -> None:
+    """Refuses settings of the network that an algorithm would ignore.
+
+    Args:
+      network: settings.
+      algorithm: its name, for the message.
+      **reasons: why it does not have a setting, by the setting's name.
+
+    Raises:
+      ConfigError: one of them has another value than its default.
+    """
+    for name, reason in reasons.items():
+        if getattr(network, name) != getattr(NetworkConfig(), name):
+            raise ConfigError(f"{algorithm} has no setting {name}, {reason}: leave it out")
 
 
 def check_env(env: PixelEnv, obs_keys: Sequence[str], random_shift: int) -> None:

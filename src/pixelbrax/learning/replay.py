@@ -38,7 +38,8 @@ class Steps:
         if "pixels" in obs_keys:
             pixels = state.obs["pixels"]
             frames = pixels[None, ..., -(pixels.shape[-1] // stack) :]
-        actions = -(-state.metrics["episode_length"] // env.action_repeat)  # the last of an episode may be a short one
+        # The last action of an episode may be a short one; a diverged one is shown, too, and may have lasted no frame.
+        actions = -(-state.metrics["episode_length"] // env.action_repeat) + state.metrics["diverged"]
         age = jnp.minimum(actions, stack - 1).astype(jnp.uint8)
         own = {"state": state.obs["state"]} if "state" in obs_keys else {}
         return cls(frames, age[None], {name: x[None] for name, x in (own | dict(kept)).items()}, stack)

@@ -1,7 +1,7 @@
 """The training loop, and the files that it writes."""
 
 from pixelbrax.training.acting_hooks import ActingHook, Interval
-from pixelbrax.training.assembly import build, resolved
+from pixelbrax.training.assembly import build, check_memory, resolved
 from pixelbrax.training.config import TrainConfig, check_types, load_config, load_preset, preset_names
 from pixelbrax.training.env_config import EnvConfig, camera_of
 from pixelbrax.training.evaluation import MAX_EPISODES, Evaluation, Evaluator, Policy
@@ -53,6 +53,7 @@ __all__ = [
     "bootstrap",
     "build",
     "camera_of",
+    "check_memory",
     "check_types",
     "checkpoints_of",
     "clips_of",

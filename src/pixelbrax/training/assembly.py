@@ -17,15 +17,14 @@ from pixelbrax.training.checkpoint import all_checkpoints, load_checkpoint, load
 from pixelbrax.training.config import MOST_COUNTED, TrainConfig
 from pixelbrax.training.run_dir import RunDir
 
-_SAME = ("task", "backend", "physics", "action_repeat")  # what a teacher's environment must have in common
+_SAME = ("action_repeat", "task", "backend", "physics")  # what a teacher's environment must have in common
 
 
-def build(config: TrainConfig, num_agents: int = 1, env: PixelEnv | None = None) -> tuple[PixelEnv, Agent]:
+def build(config: TrainConfig, env: PixelEnv | None = None) -> tuple[PixelEnv, Agent]:
     """The environment and the agent that learns in it.
 
     Args:
       config: all settings.
-      num_agents: agents that share the device's memory.
       env: an environment to train in instead of the one that `config.environment` describes.
 
     Raises:
@@ -33,11 +32,23 @@ def build(config: TrainConfig, num_agents: int = 1, env: PixelEnv | None = None)
     """
     config.validate()
     env = config.environment.build() if env is None else env
-    agent = make_agent(config, env)
+    return env, make_agent(config, env)
+
+
+def check_memory(config: TrainConfig, agent: Agent, num_agents: int = 1) -> None:
+    """Refuses what cannot be trained on these devices.
+
+    Args:
+      config: all settings.
+      agent: one of the agents.
+      num_agents: agents that share the devices.
+
+    Raises:
+      ConfigError: it takes more memory than there is, or more samples than can be counted.
+    """
     check_networks(-(-num_agents // config.num_devices), agent.learner_bytes)
     check_fits_device(config.agent.num_envs, -(-num_agents * agent.bytes_per_env // config.num_devices))
     check_count("num_envs x unroll_length", config.agent.steps_per_update, most=MOST_COUNTED)
-    return env, agent
 
 
 def make_agent(config: TrainConfig, env: PixelEnv, teacher: Teacher | None = None, **settings: Any) -> Agent:
@@ -70,19 +81,19 @@ def resolved(config: TrainConfig) -> TrainConfig:
     return replace(config, agent=replace(agent, teacher=str(run.path.resolve()), teacher_updates=updates))
 
 
-def restore(agent: Agent, run: RunDir, updates: int | None = None) -> AgentState:
-    """The state of a run's checkpoint at that number of updates, by default the last.
+def kept_state(agent: Agent, run: RunDir, updates: int | None = None) -> AgentState:
+    """What a run's checkpoint keeps of a state, at that number of updates, by default the last.
 
     Raises:
       ConfigError: there is none that can be read.
     """
     if updates is None:
-        return load_last(run.checkpoint_dir, lambda updates: restore(agent, run, updates))
+        return load_last(run.checkpoint_dir, lambda updates: kept_state(agent, run, updates))
     like = jax.eval_shape(agent.init, jax.random.key(0))
     # The number of updates determines what a checkpoint keeps.
     kept = agent.to_checkpoint(replace(like, num_updates=np.int32(updates)))
     kept = replace(kept, num_updates=like.num_updates)
-    return agent.from_checkpoint(load_checkpoint(run.checkpoint_dir, kept, updates))
+    return load_checkpoint(run.checkpoint_dir, kept, updates)
 
 
 class RunTeacher(Teacher):
@@ -119,23 +130,29 @@ class RunTeacher(Teacher):
                 f"the teacher {run.path} has no checkpoint of update {agent.teacher_updates:,}: there is {there}"
             )
         with jax.ensure_compile_time_eval():  # where a program is being traced, too
-            state = restore(self._agent, run, agent.teacher_updates or None)
+            state = kept_state(self._agent, run, agent.teacher_updates or None)
         self._variables = jax.tree.map(np.asarray, state.variables)
         return self._variables
 
     def policy(self, variables: PyTree, observation: Observation) -> ActionDistribution:
         """Distribution of its actions for a batch of observations; call `load` before."""
         assert self._agent is not None, "the teacher was not loaded"
-        return self._agent.policy(*variables, observation)
+        params, statistics = variables
+        return self._agent.policy(params, statistics, observation)
 
     def _check(self, path: Path, config: TrainConfig) -> None:
         mine, theirs = self._config.environment, config.environment
-        if theirs.obs != "state" and not theirs.facts:
+        if theirs.obs != "state":
             raise ConfigError(f"the teacher {path} observes {theirs.view}: a teacher is trained with obs=state")
         for name in _SAME:
             ours, other = getattr(mine.resolved(), name), getattr(theirs, name)
-            if ours != other and not (mine.facts or theirs.facts):
+            if ours != other and (name == "action_repeat" or not (mine.facts or theirs.facts)):
                 raise ConfigError(f"the teacher {path} was trained with {name}={other}, and the student has {ours}")
+        facts = dict(fact.split(": ", 1) for fact in theirs.facts)
+        sizes = {"state_size": self._env.observation_spec["state"].shape[0], "action_size": self._env.action_size}
+        for name, size in sizes.items():
+            if facts.get(name, str(size)) != str(size):
+                raise ConfigError(f"the teacher {path} has {name}={facts[name]}, and the student's environment {size}")
         if config.network.distribution != self._config.network.distribution:
             raise ConfigError(
                 f"the teacher {path} has distribution={config.network.distribution}, and the student "

@@ -68,10 +68,10 @@ class Trainer:
         first_process = jax.process_index() == 0
         self.hooks = hooks if first_process else []
         check_count("number of agents", len(configs), most=MAX_AGENTS)
-        first = TrainingRun(configs[0], progress, len(configs), env)
+        first = TrainingRun(configs[0], progress, env)
         self.config = configs[0]
         self.progress = first.progress
-        first.prepare()
+        first.prepare(len(configs))
         self.training_runs = [first, *(first.sibling(config) for config in configs[1:])]
         sweepable = self.config.agent.SWEEPABLE
         for config in configs[1:]:
@@ -102,6 +102,7 @@ class Trainer:
 
     def save(self, runs: Sequence[RunDir], state: AgentState) -> None:
         """Writes a checkpoint in each run that has not broken down."""
+        state = self.training_runs[0].agent.to_checkpoint(state)  # before anything is copied
         for index, (training_run, run) in enumerate(zip(self.training_runs, runs, strict=True)):
             if not run.failure:
                 training_run.save(run, self.one(state, index), self._acting.states(run))
@@ -133,6 +134,7 @@ class Trainer:
         """Evaluates each agent's deterministic policy and writes the result in its run, unless it is there already."""
         self._begin(runs)
         steps = int(state.num_updates) * self.config.agent.steps_per_update
+        state = replace(state, opt_state=(), envs=(), buffer=())  # pyright: ignore[reportArgumentType]
         for index, (training_run, run) in enumerate(zip(self.training_runs, runs, strict=True)):
             if not run.failure and not _is_written(run, name, steps):
                 result = training_run.evaluate(run, name, self.one(state, index))

@@ -12,7 +12,7 @@ from pixelbrax.distractors import resolve
 from pixelbrax.envs import PixelEnv, without_images
 from pixelbrax.learning import AgentState
 from pixelbrax.networks import ActionDistribution, Observation
-from pixelbrax.training.assembly import build, restore
+from pixelbrax.training.assembly import build, check_memory, kept_state
 from pixelbrax.training.checkpoint import load_checkpoint, load_last, load_notes, save_checkpoint
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.evaluation import Evaluation, Evaluator
@@ -33,7 +33,6 @@ class TrainingRun:
         self,
         config: TrainConfig,
         progress: Progress | None = None,
-        num_agents: int = 1,
         env: PixelEnv | None = None,
     ):
         """Builds environment, network and algorithm; compiles nothing yet.
@@ -41,7 +40,6 @@ class TrainingRun:
         Args:
           config: all settings.
           progress: where to show what is under way.
-          num_agents: agents that share the device's memory.
           env: an environment to train in instead of the one that `config.environment` describes.
 
         Raises:
@@ -49,24 +47,29 @@ class TrainingRun:
         """
         check_single("training")
         self.config = config
-        self.env, self.agent = build(config, num_agents, env)
+        self.env, self.agent = build(config, env)
         self.progress = progress or Progress()
         self._evaluator = self.evaluator(config.eval_episodes)
         self._held_out: Evaluator | None = None
         self._teacher: tuple[Evaluator, PyTree] | None = None
         self._teachers_results: dict[int, Evaluation] = {}  # by seed
 
-    def prepare(self) -> None:
-        """Prepares what only training needs: evaluation under `eval_distractors`, and the teacher.
+    def prepare(self, num_agents: int = 1) -> None:
+        """Prepares what only training needs: memory, evaluation under `eval_distractors`, and the teacher.
+
+        Args:
+          num_agents: agents that share the devices' memory.
 
         Raises:
-          ConfigError: the distractors cannot be used, or the teacher cannot be loaded.
+          ConfigError: there is too little memory, the distractors cannot be used, or the teacher cannot be loaded.
         """
+        check_memory(self.config, self.agent, num_agents)
         if self.config.eval_distractors:
             self._held_out = self.evaluator(self.config.eval_episodes, self.config.eval_distractors)
         if (teacher := self.agent.teacher) is not None:
             env, count = without_images(self.env), self.config.eval_episodes
-            self._teacher = Evaluator(env, teacher.policy, count, progress=self.progress), teacher.load()
+            evaluator = Evaluator(env, teacher.policy, count, True, self.progress, self._side_by_side)
+            self._teacher = evaluator, teacher.load()
 
     def sibling(self, config: TrainConfig) -> "TrainingRun":
         """Another run of the same environment and architecture, which shares what is compiled."""
@@ -80,7 +83,16 @@ class TrainingRun:
         Raises:
           ConfigError: there is none that can be read.
         """
-        return restore(self.agent, run, updates)
+        return self.agent.from_checkpoint(kept_state(self.agent, run, updates))
+
+    def restore_policy(self, run: RunDir) -> tuple[tuple[PyTree, PyTree], int]:
+        """Parameters and statistics of the last checkpoint's policy, and its number of updates; no buffer is made.
+
+        Raises:
+          ConfigError: there is none that can be read.
+        """
+        state = kept_state(self.agent, run)
+        return state.variables, int(state.num_updates)
 
     def save(self, run: RunDir, state: AgentState, hooks: Mapping[str, Any] | None = None) -> None:
         """Writes a checkpoint of the state and of the hooks' states, by name."""
@@ -105,10 +117,13 @@ class TrainingRun:
           distractors: replace those of training; None keeps those.
           deterministic: act with the policy's mode; otherwise with samples.
         """
-        # A batch of `num_envs` fits into memory, however many episodes are requested.
-        batch_size = min(self.config.eval_episodes, max(self.config.agent.num_envs, _SIDE_BY_SIDE))
         env, policy = self.env_under(distractors), self.policy
-        return Evaluator(env, policy, num_episodes, deterministic, self.progress, batch_size)
+        return Evaluator(env, policy, num_episodes, deterministic, self.progress, self._side_by_side)
+
+    @property
+    def _side_by_side(self) -> int:
+        """Episodes of an evaluation at once: a batch of `num_envs` fits into memory, however many are requested."""
+        return min(self.config.eval_episodes, max(self.config.agent.num_envs, _SIDE_BY_SIDE))
 
     def env_under(self, distractors: tuple[str, ...] | None) -> PixelEnv:
         """The environment with these distractors instead of its own; None keeps those.
