@@ -89,6 +89,24 @@ def learning(machine: str = "cpu") -> str:
     return _table(heading, rows) + "\n\n" + _source(first, f"{machine}-learning.json", *further)
 
 
+def distillation() -> str:
+    """Students beside their teachers, in the same episodes."""
+    finished = [row for row in _read("cpu-distillation.json")["rows"] if "teacher" in row["evaluations"]["trained"]]
+    rows = []
+    for key, runs in _by_setting(finished):
+        trained = [run["evaluations"]["trained"] for run in runs]
+        teacher = sum(result["teacher"]["mean_return"] for result in trained) / len(trained)
+        each = ", ".join(f"{result['mean_return']:,.0f} ± {result['standard_error']:,.0f}" for result in trained)
+        held_out = [result["held_out"]["mean_return"] for result in trained if "held_out" in result]
+        unseen = f"{sum(held_out) / len(held_out):,.0f}" if held_out else "-"
+        share = f"{_mean_return(runs) / teacher:.0%}"
+        rows.append([*key[1:], f"{teacher:,.0f}", each, share, unseen, _minutes(runs)])
+    heading = ["task", "observation", "distractors", "actions", "its teacher's return", "student's, seed by seed"]
+    heading += ["share", "under held-out distractors", "minutes"]
+    first, *further = (row["provenance"] for row in finished)
+    return _table(heading, rows) + "\n\n" + _source(first, "cpu-distillation.json", *further)
+
+
 def learning_summary() -> str:
     """Returns after training from pixels, and the baselines: mean over seeds."""
     finished = _finished("cpu")
@@ -269,6 +287,7 @@ def programs() -> str:
 
 TABLES = {
     "learning": learning,
+    "distillation": distillation,
     "generalization": generalization,
     "rendering": rendering,
     "environment": environment,
@@ -316,7 +335,11 @@ def rollouts() -> str:
 
 
 DOCUMENTS: dict[str, dict[str, Callable[[], str]]] = {
-    "README.md": {"learning-summary": learning_summary, "speed-summary": speed_summary},
+    "README.md": {
+        "learning-summary": learning_summary,
+        "distillation": distillation,
+        "speed-summary": speed_summary,
+    },
     "docs/adapters.md": {"adapters": adapters, "rollouts": rollouts},
     "docs/results.md": TABLES,
     "docs/tasks.md": task_tables.TABLES,
