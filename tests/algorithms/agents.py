@@ -45,7 +45,8 @@ CONFIGS = {
 def make_agent(name, env, updates=30, critic: Literal["shared", "state"] = "shared", normalize=False, **settings):
     config = replace(CONFIGS[name], **settings)
     config.validate()
-    sizes = NetworkConfig(conv_features=(8,), features=32, state_layers=(), normalize_value=normalize, critic=critic)
+    sizes = NetworkConfig(conv_features=(8,), features=32, normalize_value=normalize, critic=critic)
+    sizes = sizes if name == "sac" else replace(sizes, state_layers=())  # SAC has hidden layers of its own
     return algorithm_of(config).make(env, sizes, config, updates)
 
 

@@ -12,7 +12,7 @@ from pixelbrax.training import RunDir, TrainConfig, Trainer
 from tests.algorithms.agents import CONFIGS
 from tests.probe import probe_env
 
-_NETWORK = NetworkConfig(features=16, state_layers=())
+_NETWORK = NetworkConfig(features=16)
 _SMALL: dict[str, dict[str, Any]] = {"sac": {"random_steps": 64}, "apg": {}, "es": {"num_envs": 8}}
 
 

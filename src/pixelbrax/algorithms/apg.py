@@ -4,7 +4,7 @@ The actor follows the derivative of its return through the physics over a short 
 values. From pixels the picture is a constant: the gradient flows through the physics and past the renderer (D.Va, You
 et al. 2025, arXiv 2505.10646), which there trained faster than a gradient through the picture.
 
-Contacts decide whether these gradients are of use; docs/training.md compares the engines.
+Contacts decide whether these gradients are of use.
 """
 
 from dataclasses import dataclass, replace

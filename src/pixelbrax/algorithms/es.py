@@ -83,7 +83,8 @@ class ES(Agent):
         Raises:
           ConfigError: the agent would misread the environment.
         """
-        refuse(network, "es", critic="it has no critic", normalize_value="it has no critic")
+        reasons = {name: "it has no critic" for name in ("critic", "normalize_value")}
+        refuse(network, "es", **reasons, initial_std="only the policy's mode is searched")
         self.network = ActorCritic.for_env(env, network)
         check_env(env, self.network.obs_keys, random_shift=0)
         most = -(-env.episode_length // env.action_repeat)

@@ -157,7 +157,13 @@ class SAC(Agent):
         Raises:
           ConfigError: the agent would misread the environment.
         """
-        refuse(network, "sac", distribution="its actions are tanh-normal", normalize_value="it has normalize_reward")
+        reasons = {
+            "distribution": "its actions are tanh-normal",
+            "normalize_value": "it has normalize_reward",
+            "initial_std": "its spread depends on the observation",
+            "state_layers": "it has hidden_layers",
+        }
+        refuse(network, "sac", **reasons)
         self.network = SoftActorCritic(env, network, config.hidden_layers, config.layer_norm, config.num_atoms)
         check_env(env, self.network.obs_keys, config.random_shift)
         self._first_rows = max(config.random_rows, env.images.frame_stack + config.n_step)  # before learning starts
