@@ -28,7 +28,7 @@ def add_returns(
 
 
 def reward_unit(statistics: ReturnStatistics, bound: float) -> Float[Array, ""]:
-    """The unit in which returns have at most spread 1 and size `bound` (Lee et al. 2025, arXiv 2502.15280, section 4).
+    """The unit in which returns have at most spread 1 and size `bound` (SimbaV2, Lee et al. 2025, arXiv 2502.15280).
 
     It is 1 before the first returns.
     """
