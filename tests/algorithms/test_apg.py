@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pixelbrax.envs import PixelEnv
-from pixelbrax.learning import isolated
+from pixelbrax.envs import PixelEnv, soft_image
+from pixelbrax.errors import ConfigError
+from pixelbrax.learning import SoftFrames, isolated
 from tests.algorithms.agents import make_agent, train
 from tests.probe import CAMERA, ProbePhysics, probe_env
 
@@ -45,7 +46,7 @@ def test_the_gradient_is_that_of_the_return():
     """Against finite differences of the horizon's return, over ends of episodes."""
     agent = make_agent("apg", _pushed(episode_length=5), unroll_length=8, discount=0.9)
     state = jax.jit(agent.init)(jax.random.key(0))
-    part = {name: state.params["network"][name] for name in ("encoder", "policy", "log_std")}
+    part = {name: state.params["network"][name] for name in _ACTOR}
 
     @jax.jit
     def objective(bias):
@@ -55,6 +56,65 @@ def test_the_gradient_is_that_of_the_return():
     bias = part["policy"]["bias"]
     wanted = (objective(bias + 1e-2) - objective(bias - 1e-2)) / 2e-2
     np.testing.assert_allclose(jax.jit(jax.grad(objective))(bias).sum(), wanted, rtol=2e-2)
+
+
+_ACTOR = ("encoder", "policy", "log_std")
+
+
+def _value_and_gradient(agent, state):
+    part = {name: state.params["network"][name] for name in _ACTOR}
+    return jax.jit(jax.value_and_grad(lambda part: agent._unroll(state, part, jax.random.key(1))[0]))(part)
+
+
+def _flat_image(env, state, softness):
+    """An image as simple as one can be: its brightness is where the ball is."""
+    assert softness == 1.5
+    return jnp.full((*env.images.shape, 3), 0.5 + state.physics.obs[0] / 8)
+
+
+@pytest.mark.parametrize("drawn", [_flat_image, pytest.param(soft_image, marks=pytest.mark.full)])
+def test_a_gradient_through_the_picture(drawn, monkeypatch):
+    """The policy sees the same images to the bit; the derivative is another."""
+    monkeypatch.setattr("pixelbrax.learning.soft_frames.soft_image", drawn)
+    env = _pushed(("pixels",), image_size=16, episode_length=5)
+    agents = [make_agent("apg", env, unroll_length=8, render_gradient=kind) for kind in ("none", "pixels")]
+    state = jax.jit(agents[0].init)(jax.random.key(0))
+    (constant, past), (seen, through) = (_value_and_gradient(agent, state) for agent in agents)
+    np.testing.assert_allclose(constant, seen, rtol=1e-6)
+    assert all(jnp.isfinite(x).all() for x in jax.tree.leaves(through))
+    differ = [float(jnp.abs(a - b).max()) for a, b in zip(*map(jax.tree.leaves, (past, through)), strict=True)]
+    assert max(differ) > 1e-6
+
+
+def test_the_gradient_of_a_stack_is_that_of_its_frames(monkeypatch):
+    """Of every frame by its place in the stack, and of no other episode."""
+    monkeypatch.setattr("pixelbrax.learning.soft_frames.soft_image", _flat_image)
+    env = _pushed(("pixels",), image_size=16, episode_length=3)
+    frames = SoftFrames(env, 1.5)
+    weights = jax.random.normal(jax.random.key(1), (1, *env.observation_spec["pixels"].shape))
+
+    def loss(actions):
+        states = [jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 1))]
+        stack = frames.begin(states[0])
+        for action in actions:
+            states.append(jax.vmap(env.step)(states[-1], action[None, None]))
+            stack = frames.add(stack, *states[-2:])
+        pixels = frames.observed(states[-1], stack)["pixels"]
+        return (pixels * weights).sum() / 255, (pixels == states[-1].obs["pixels"]).all()
+
+    gradient = jax.jit(jax.grad(loss, has_aux=True))
+    older, newest = weights[..., :3].sum(), weights[..., 3:].sum()
+    found, same = gradient(jnp.array([0.5, -0.3]))  # a push of 0.1 moves the ball in this frame and all later ones
+    np.testing.assert_allclose(found, [0.1 / 8 * (older + newest), 0.1 / 8 * newest], rtol=1e-4)
+    assert same
+    found, same = gradient(jnp.array([0.5, -0.3, 0.2, 0.1]))  # the third ends the episode, the fourth resets
+    assert same
+    assert (found == 0).all()
+
+
+def test_pixels_without_pixels():
+    with pytest.raises(ConfigError, match="render_gradient"):
+        make_agent("apg", _pushed(), render_gradient="pixels")
 
 
 class _OneBlowsUp(ProbePhysics):
@@ -75,13 +135,7 @@ def test_an_environment_that_blows_up_touches_no_other():
     env = PixelEnv(_OneBlowsUp(), CAMERA, outputs=(), episode_length=10)
     agent = make_agent("apg", env, unroll_length=6)
     state = jax.jit(agent.init)(jax.random.key(0))
-    network = state.params["network"]
-    part = {name: network[name] for name in ("encoder", "policy", "log_std")}
-
-    def gradient(part):
-        return jax.grad(lambda part: agent._unroll(state, part, jax.random.key(1))[0])(part)
-
-    grads = jax.jit(gradient)(part)
+    grads = _value_and_gradient(agent, state)[1]
     assert all(jnp.isfinite(x).all() for x in jax.tree.leaves(grads))
     assert any((x != 0).any() for x in jax.tree.leaves(grads))
     after, *_ = jax.jit(agent.update)(state)

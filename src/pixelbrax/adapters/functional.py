@@ -6,9 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pixelbrax.envs import PixelEnv, State
-from pixelbrax.errors import ConfigError
-from pixelbrax.render import render
+from pixelbrax.envs import PixelEnv, State, soft_image
 
 Leaves = dict[str, Array]
 """Arrays of a batch of states by their names, such as "physics.obs"; the environment is their first axis."""
@@ -80,39 +78,9 @@ class SmoothStep:
         self.results = jax.jit(self._results)
         self.pulled_back = jax.jit(self._pulled_back)
 
-    def check_reversible(self, num_envs: int) -> None:
-        """Traces the derivative, which is compiled later.
-
-        Raises:
-          ConfigError: the engine has none in reverse mode.
-        """
-
-        def batch(spec: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
-            return jax.ShapeDtypeStruct((num_envs, *spec.shape), spec.dtype)
-
-        leaves = jax.tree.map(batch, self._leaves.spec)
-        actions = jax.ShapeDtypeStruct((num_envs, self._env.action_size), jnp.float32)
-        results = jax.eval_shape(lambda x: self._results(self._leaves.to_states(x)), leaves)
-        try:
-            self.pulled_back.eval_shape(leaves, actions, results)
-        except ValueError as e:
-            if "Reverse-mode" not in str(e):
-                raise
-            raise ConfigError(
-                "requires_grad: the engine has no derivative in reverse mode: take spring, positional or generalized"
-            ) from e
-
     def _image(self, states: State) -> Float[Array, "env _ _ _"] | None:
-        if self._soft is None:
-            return None
-
-        def color(state: State) -> Float[Array, "_ _ _"]:
-            images, inputs = self._env.images, self._env.render_inputs(state)
-            quality: dict[str, Any] = {"shadows": images.shadows, "samples": images.samples, "soft": self._soft}
-            image = render(*inputs, *images.shape, ("color",), **quality).color
-            return jnp.moveaxis(image, -1, 0) if images.channels_first else image
-
-        return jax.vmap(color)(states)
+        softness = self._soft
+        return None if softness is None else jax.vmap(lambda state: soft_image(self._env, state, softness))(states)
 
     def _results(self, states: State) -> Differentiable:
         leaves = self._leaves.of(states)

@@ -22,7 +22,7 @@ from pixelbrax.adapters.arrays import from_torch, to_torch
 from pixelbrax.adapters.functional import Differentiable, SmoothStep, StateLeaves
 from pixelbrax.adapters.observations import Bounds, ObsView
 from pixelbrax.adapters.stepping import EnvBatch, refuse
-from pixelbrax.envs import PixelEnv, State, make, with_autoreset
+from pixelbrax.envs import PixelEnv, State, check_reversible, make, with_autoreset
 from pixelbrax.errors import MAX_SEED, ConfigError, check_count, check_flag, check_number
 from pixelbrax.tasks import task_names
 
@@ -190,7 +190,7 @@ class PixelBraxWrapper(_EnvWrapper):
         self._seed: int | None = None
         self._compile()
         if self._settings["requires_grad"]:
-            self._smooth.check_reversible(self.numel())
+            check_reversible(env)
         given = self._settings
         keys = [] if given["pixels_only"] else ["state"]
         if given["from_pixels"] and not given["requires_grad"]:

@@ -2,13 +2,14 @@
 
 The actor follows the derivative of its return through the physics over a short horizon, whose end a critic of states
 values. From pixels the picture is a constant: the gradient flows through the physics and past the renderer (D.Va, You
-et al. 2025, arXiv 2505.10646), which there trained faster than a gradient through the picture.
+et al. 2025, arXiv 2505.10646), which there trained faster than a gradient through the picture; that one is to be had as
+well, with soft silhouettes.
 
 Contacts decide whether these gradients are of use.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +17,7 @@ import optax
 from jaxtyping import Array, Bool, Float, PyTree
 from typing_extensions import override
 
-from pixelbrax.envs import PixelEnv, State
+from pixelbrax.envs import PixelEnv, State, check_reversible
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import (
     Agent,
@@ -24,8 +25,8 @@ from pixelbrax.learning import (
     EpisodeTotals,
     Metrics,
     RewardConfig,
+    SoftFrames,
     check_env,
-    check_reversible,
     descend,
     each_env,
     episode_totals,
@@ -73,6 +74,10 @@ class APGConfig(RewardConfig):
     """Step of the target critic towards the critic, once per update."""
     entropy_coef: float = 0.0
     """Weight of the entropy bonus."""
+    render_gradient: Literal["none", "pixels"] = "none"
+    """Derivative of images: none takes them for constants; pixels goes through the renderer, with soft silhouettes."""
+    softness: float = 1.5
+    """With render_gradient=pixels, the width over which silhouettes fade in the derivative, pixels."""
 
     SWEEPABLE: ClassVar[tuple[str, ...]] = (
         *RewardConfig.SWEEPABLE,
@@ -99,6 +104,7 @@ class APGConfig(RewardConfig):
         self._fraction("td_lambda", "tau")
         self._at_least_one("critic_epochs", "critic_minibatches")
         self._not_negative("entropy_coef")
+        self._positive("softness")
         if self.num_envs % self.critic_minibatches:
             raise ConfigError(f"critic_minibatches {self.critic_minibatches} does not divide num_envs {self.num_envs}")
 
@@ -122,6 +128,10 @@ class APG(Agent):
         self.network = ActorCritic.for_env(env, replace(network, critic="state"))
         check_env(env, self.network.obs_keys, config.random_shift)
         check_reversible(env)
+        pixels = "pixels" in self.network.obs_keys
+        if config.render_gradient == "pixels" and not pixels:
+            raise ConfigError("render_gradient=pixels has no effect without images: take none")
+        self._soft_frames = SoftFrames(env, config.softness) if config.render_gradient == "pixels" else None
         self.env, self.config = env, config
         steady = replace(
             config, learning_rate=config.critic_learning_rate, final_learning_rate=config.critic_learning_rate
@@ -207,9 +217,12 @@ class APG(Agent):
         step_env = jax.checkpoint(self._step_alone, prevent_cse=False)
         act = jax.checkpoint(lambda observation: self.policy(params, statistics, observation), prevent_cse=False)
 
+        soft = self._soft_frames
+
         def step(carry: tuple, keys: Array) -> tuple[tuple, tuple]:
-            envs, factor, total = carry
-            policy = act(shifted(envs.obs, keys[2], config.random_shift))
+            envs, factor, total, frames = carry
+            observation = envs.obs if soft is None else soft.observed(envs, frames)
+            policy = act(shifted(observation, keys[2], config.random_shift))
             raw = policy.sample(keys[0])
             entropy = valid_mean(policy.entropy(keys[1]), ~envs.done)
             following = each_env(step_env)(envs, policy.action(raw))
@@ -225,11 +238,14 @@ class APG(Agent):
                 "truncated": following.truncated,
                 "valid": ~envs.done,
             }
-            return (following, factor, total), (kept, entropy, episode_totals(following))
+            frames = () if soft is None else soft.add(frames, envs, following)
+            return (following, factor, total, frames), (kept, entropy, episode_totals(following))
 
-        start = (jax.lax.stop_gradient(state.envs), jnp.ones(config.num_envs), jnp.zeros(config.num_envs))
+        envs = jax.lax.stop_gradient(state.envs)
+        frames = () if soft is None else soft.begin(envs)
+        start = (envs, jnp.ones(config.num_envs), jnp.zeros(config.num_envs), frames)
         keys = jax.random.split(key, (config.unroll_length, 3))
-        (envs, factor, total), (kept, entropy, totals) = jax.lax.scan(step, start, keys)
+        (envs, factor, total, _), (kept, entropy, totals) = jax.lax.scan(step, start, keys)
         last = self._value(state, state.params["target"], envs.obs["state"])
         total = total + jnp.where(envs.done, 0.0, factor * last)
         episodes = jax.tree.map(lambda x: x.sum(0), totals)

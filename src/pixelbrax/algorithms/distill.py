@@ -1,46 +1,48 @@
 """Distillation of a state teacher into a pixel student (DAgger, Ross et al. 2011, arXiv 1011.0686), in one program.
 
-Teacher and student act together: each action is the teacher's with a probability that falls to 0, else the student's
-with the teacher's spread. All observations are kept with what the teacher would have done, so the student learns to act
-where it gets to itself; its loss is the divergence KL(teacher, student). The teacher reads the engine's state, the
-student what it will have in the end: pixels, under distractors.
+Teacher and student act side by side: the teacher at first in all environments, then in a share of them that falls to
+a small one, the student in the others. All observations are kept with what the teacher would have done, so the student
+learns to act where it gets to itself; its loss is the divergence KL(teacher, student). The teacher reads the engine's
+state, the student what it will have in the end: pixels, under distractors.
+
+A student that has fallen over learns nothing there from a teacher that cannot get up either, and might lie there for
+most of its time: an episode that brings much less than the teacher's is lost, and ends.
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int32, PyTree
 from typing_extensions import override
 
-from pixelbrax.envs import PixelEnv, State, num_bytes
+from pixelbrax.envs import PixelEnv, State
 from pixelbrax.errors import ConfigError, check_count
 from pixelbrax.learning import (
-    Agent,
     AgentState,
     EpisodeTotals,
-    GradientConfig,
     Metrics,
+    Pace,
     Replay,
+    ReplayAgent,
+    ReplayConfig,
     Steps,
     Teacher,
     check_env,
     descend,
     each_env,
     episode_totals,
-    learner_bytes,
     make_optimizer,
     refuse,
     shifted,
-    start_envs,
     valid_mean,
 )
 from pixelbrax.networks import ActionDistribution, ActorCritic, NetworkConfig, Observation, TanhNormal
 
 
 @dataclass(frozen=True)
-class DistillConfig(GradientConfig):
+class DistillConfig(ReplayConfig):
     """Settings of distillation."""
 
     learning_rate: float = 1e-3
@@ -52,27 +54,26 @@ class DistillConfig(GradientConfig):
     teacher_updates: int = 0
     """Number of updates of the teacher's checkpoint; 0 is its last one when the run starts."""
     teacher_acts: float = 0.1
-    """Share of the run in which the teacher's share of the actions falls from 1 to 0."""
-    replay_size: int = 65_536
-    """Steps of all environments that the student learns from: the latest ones."""
+    """Share of the run in which the environments in which the teacher acts fall from all to `teacher_share`."""
+    teacher_share: float = 0.125
+    """Share of the environments in which the teacher acts to the end."""
+    acting_std: float = 0.3
+    """Spread of the actions of both, in units of the teacher's spread."""
+    lost_stds: float = 3.0
+    """An episode is lost, and ends, where the student's rewards are so many standard deviations of the teacher's below
+    the teacher's mean; 0 lets all episodes go on."""
+    lost_steps: int = 25
+    """Steps over which those rewards are averaged."""
     gradient_steps: int = 16
     """Gradient steps in an update."""
-    minibatch_size: int = 512
-    """Samples of a gradient step."""
-    keep_buffer: bool = False
-    """Keep the replay buffer in checkpoints, so that a resumed run goes on to the bit."""
 
-    SWEEPABLE: ClassVar[tuple[str, ...]] = (*GradientConfig.SWEEPABLE, "teacher_acts")
-
-    @property
-    def num_rows(self) -> int:
-        """Steps of each environment in the replay buffer."""
-        return self.replay_size // self.num_envs
-
-    @override
-    def must_divide(self) -> dict[str, int]:
-        """Environments, and the samples of a minibatch."""
-        return super().must_divide() | {"the minibatch size": self.minibatch_size}
+    SWEEPABLE: ClassVar[tuple[str, ...]] = (
+        *ReplayConfig.SWEEPABLE,
+        "teacher_acts",
+        "teacher_share",
+        "acting_std",
+        "lost_stds",
+    )
 
     @override
     def validate(self) -> None:
@@ -85,8 +86,10 @@ class DistillConfig(GradientConfig):
         if not self.teacher:
             raise ConfigError("distill needs a teacher: the folder of a run that was trained with obs=state")
         check_count("teacher_updates", self.teacher_updates, least=0)
-        self._fraction("teacher_acts")
-        self._at_least_one("replay_size", "gradient_steps", "minibatch_size")
+        self._fraction("teacher_acts", "teacher_share")
+        self._positive("acting_std")
+        self._not_negative("lost_stds")
+        self._at_least_one("gradient_steps", "lost_steps")
         if self.replay_size % self.steps_per_update:
             size = max(self.replay_size // self.steps_per_update, 1) * self.steps_per_update
             raise ConfigError(
@@ -95,7 +98,7 @@ class DistillConfig(GradientConfig):
             )
 
 
-class Distill(Agent):
+class Distill(ReplayAgent):
     """Pure `init(key)` and `update(state)`; compile them."""
 
     def __init__(
@@ -122,43 +125,30 @@ class Distill(Agent):
                 f"replay_size {config.replay_size:,} is too small for frame_stack {env.images.frame_stack}: use "
                 f"{updates * config.steps_per_update:,}"
             )
-        self.env, self.config, self.teacher, self._teacher = env, config, teacher, teacher
-        self.resumes_exactly = config.keep_buffer
+        super().__init__(env, config)
+        self.teacher = self._teacher = teacher
         self._total_updates = total_updates
         self._optimizer = make_optimizer(config, total_updates * config.gradient_steps)
-
-    @property
-    def learner_bytes(self) -> int:
-        """Lower bound of the device memory that parameters, gradients and the optimizer take in an update."""
-        return learner_bytes(self._init_learner, 1)
-
-    @property
-    def bytes_per_env(self) -> int:
-        """Lower bound of the device memory that each environment takes: its states and its share of the buffer."""
-        return self.env.bytes_per_env + num_bytes(jax.eval_shape(self._empty)) // self.config.num_envs
 
     def policy(self, params: PyTree, statistics: PyTree, observation: Observation) -> ActionDistribution:
         """Distribution of the student's actions for a batch of observations."""
         return self.network.apply(params, statistics, observation).policy
 
-    def init(self, key: Array) -> AgentState:
-        """Fresh parameters and environments, the latter at random times of their first episodes; an empty buffer."""
-        params_key, reset_key, clock_key, key = jax.random.split(key, 4)
-        params, opt_state = self._init_learner(params_key)
-        envs = start_envs(self.env, self.config.num_envs, reset_key, clock_key)
-        statistics, updates = self.network.init_statistics(), jnp.zeros((), jnp.int32)
-        return AgentState(params, statistics, opt_state, envs, key, updates, self._empty())
-
-    def _init_learner(self, key: Array) -> tuple[PyTree, PyTree]:
+    def init_learner(self, key: Array) -> tuple[PyTree, PyTree]:
+        """A fresh student, and the state of its optimizer."""
         params = self.network.init(key)
         return params, self._optimizer.init(params)
+
+    def init_statistics(self) -> PyTree:
+        """Of the student's states, if it reads them."""
+        return self.network.init_statistics()
 
     def update(self, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals]:
         """Both act for one rollout, of which the buffer remembers the teacher's view; then the student learns."""
         config = self.config
         key, rollout_key, learn_key = jax.random.split(state.key, 3)
-        envs, new, episodes = self._collect(state, rollout_key)
-        buffer = state.buffer.add(new)
+        envs, pace, new, episodes, lost = self._collect(state, rollout_key)
+        buffer = state.buffer["replay"].add(new)
         statistics = self._update_statistics(state.params, state.statistics, new)
 
         def step(trained: tuple[PyTree, PyTree], key: Array) -> tuple[tuple[PyTree, PyTree], Metrics]:
@@ -173,27 +163,42 @@ class Distill(Agent):
         keys = jax.random.split(learn_key, config.gradient_steps)
         (params, opt_state), metrics = jax.lax.scan(step, (state.params, state.opt_state), keys)
         metrics = {name: value.mean() for name, value in metrics.items()}
-        metrics["teacher_share"] = self._teacher_share(state.num_updates)
-        return AgentState(params, statistics, opt_state, envs, key, state.num_updates + 1, buffer), metrics, episodes
+        metrics |= {"teacher_share": self._teacher_share(state.num_updates), "lost": lost.astype(jnp.float32)}
+        kept = {"replay": buffer, "pace": pace}
+        return AgentState(params, statistics, opt_state, envs, key, state.num_updates + 1, kept), metrics, episodes
 
-    def _collect(self, state: AgentState, key: Array) -> tuple[State, Steps, EpisodeTotals]:
-        """A rollout of the mixture of both: the last states, the steps to remember, and totals of episodes."""
+    def _collect(self, state: AgentState, key: Array) -> tuple[State, Pace, Steps, EpisodeTotals, Int32[Array, ""]]:
+        """A rollout, with the teacher in some environments and the student in the others.
+
+        Returns:
+          The last states, how well episodes go, the steps to remember, totals of episodes, and how many were lost.
+        """
+        config = self.config
         variables, share = self._teacher.load(), self._teacher_share(state.num_updates)
 
-        def step(envs: State, key: Array) -> tuple[State, tuple[Steps, EpisodeTotals]]:
-            teacher_key, student_key, choice_key = jax.random.split(key, 3)
+        teaches = jnp.arange(config.num_envs) + 0.5 < share * config.num_envs
+
+        def step(carry: tuple[State, Pace], key: Array) -> tuple[tuple[State, Pace], tuple]:
+            envs, pace = carry
+            teacher_key, student_key = jax.random.split(key)
             teacher = self._teacher.policy(variables, envs.obs)
             student = self.policy(*state.variables, envs.obs)
-            teaches = jax.random.bernoulli(choice_key, share, envs.done.shape)[:, None]
             # The student's own spread is what it cannot tell apart: acting with it would lead far from the teacher.
-            student = replace(student, log_std=teacher.log_std)
-            raw = jnp.where(teaches, teacher.sample(teacher_key), student.sample(student_key))
+            log_std = teacher.log_std + jnp.log(config.acting_std)
+            taught, own = (replace(policy, log_std=log_std) for policy in (teacher, student))
+            raw = jnp.where(teaches[:, None], taught.sample(teacher_key), own.sample(student_key))
             following = each_env(self.env.step)(envs, teacher.action(raw))
-            return following, (self._row(envs, teacher), episode_totals(following))
+            pace = pace.add(following.reward, envs.done, teaches, config.lost_steps)
+            lost = jnp.zeros_like(teaches)
+            if config.lost_stds:
+                lost = pace.is_lost(config.lost_stds) & ~teaches & ~following.done
+            following = replace(following, truncated=following.truncated | lost)
+            return (following, pace), (self._row(envs, teacher), episode_totals(following), lost.sum())
 
-        keys = jax.random.split(key, self.config.unroll_length)
-        envs, (rows, totals) = jax.lax.scan(step, state.envs, keys)
-        return envs, jax.tree.map(lambda x: x[:, 0], rows), jax.tree.map(lambda x: x.sum(0), totals)
+        keys = jax.random.split(key, config.unroll_length)
+        carry, (rows, totals, lost) = jax.lax.scan(step, (state.envs, state.buffer["pace"]), keys)
+        episodes = jax.tree.map(lambda x: x.sum(0), totals)
+        return *carry, jax.tree.map(lambda x: x[:, 0], rows), episodes, lost.sum()
 
     def _loss(self, params: PyTree, statistics: PyTree, batch: "_Minibatch") -> tuple[Float[Array, ""], Metrics]:
         """KL(teacher, student); what the student cannot tell apart becomes its spread."""
@@ -204,9 +209,9 @@ class Distill(Agent):
         return loss, {"kl": loss, "action_distance": valid_mean(distance, batch.valid)}
 
     def _teacher_share(self, num_updates: Int32[Array, ""]) -> Float[Array, ""]:
-        """Probability that an action is the teacher's."""
-        updates = jnp.maximum(self.config.teacher_acts * self._total_updates, 1.0)
-        return jnp.maximum(1.0 - num_updates / updates, 0.0) * (self.config.teacher_acts > 0)
+        """Share of the environments in which the teacher acts."""
+        last, updates = self.config.teacher_share, jnp.maximum(self.config.teacher_acts * self._total_updates, 1.0)
+        return last + (1.0 - last) * jnp.maximum(1.0 - num_updates / updates, 0.0) * (self.config.teacher_acts > 0)
 
     def _update_statistics(self, params: PyTree, statistics: PyTree, new: Steps) -> PyTree:
         """Statistics of a student's own states, if it reads them; the parameters do not change."""
@@ -219,26 +224,21 @@ class Distill(Agent):
         kept = {"mean": teacher.mean, "log_std": teacher.log_std, "valid": ~envs.done}
         return Steps.of(self.env, envs, self.network.obs_keys, kept)
 
-    def _empty(self) -> Replay:
+    def empty_buffer(self) -> dict[str, Any]:
+        """The ring, and how well episodes go."""
+
         def row(keys: Array) -> Steps:
             envs = jax.vmap(self.env.reset)(keys)
             action = jnp.zeros((self.config.num_envs, self.env.action_size))
             return self._row(envs, TanhNormal(action, action))
 
         keys = jax.random.split(jax.random.key(0), self.config.num_envs)
-        return Replay.empty(jax.eval_shape(row, keys), self.config.num_rows)
+        replay = Replay.empty(jax.eval_shape(row, keys), self.config.num_rows)
+        return {"replay": replay, "pace": Pace.start(self.config.num_envs)}
 
     def buffer_sharding(self) -> PyTree:
         """Each device has the steps of its own environments."""
-        return Replay.sharding()
-
-    def to_checkpoint(self, state: AgentState) -> AgentState:
-        """The state; without its buffer unless that is to be kept."""
-        return state if self.config.keep_buffer else replace(state, buffer=())
-
-    def from_checkpoint(self, state: AgentState) -> AgentState:
-        """The state, with an empty buffer where none was kept."""
-        return state if self.config.keep_buffer else replace(state, buffer=self._empty())
+        return {"replay": Replay.sharding(), "pace": Pace.sharding()}
 
 
 class _Minibatch(NamedTuple):

@@ -9,7 +9,7 @@ An update is `unroll_length` steps of all environments with `gradient_steps` aft
 device and keeps each frame once.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -19,14 +19,15 @@ from jax.sharding import PartitionSpec
 from jaxtyping import Array, Bool, Float, Int32, PyTree
 from typing_extensions import override
 
-from pixelbrax.envs import DEVICE_AXIS, PixelEnv, State, num_bytes
+from pixelbrax.envs import DEVICE_AXIS, PixelEnv, State
 from pixelbrax.errors import ConfigError, check_count
 from pixelbrax.learning import (
-    Agent,
     AgentState,
     EpisodeTotals,
     Metrics,
     Replay,
+    ReplayAgent,
+    ReplayConfig,
     RewardConfig,
     Steps,
     add_returns,
@@ -36,14 +37,12 @@ from pixelbrax.learning import (
     each_env,
     empty_returns,
     episode_totals,
-    learner_bytes,
     make_optimizer,
     n_step,
     project,
     refuse,
     reward_unit,
     shifted,
-    start_envs,
     valid_mean,
 )
 from pixelbrax.networks import ActionDistribution, NetworkConfig, Observation, SoftActorCritic
@@ -53,7 +52,7 @@ _METRICS = ("critic_loss", "value", "gradient_norm", "actor_loss", "entropy", "t
 
 
 @dataclass(frozen=True)
-class SACConfig(RewardConfig):
+class SACConfig(ReplayConfig, RewardConfig):
     """Settings of SAC."""
 
     unroll_length: int = 16
@@ -71,13 +70,11 @@ class SACConfig(RewardConfig):
     normalize_reward: bool = True
     """Rewards in units in which discounted returns have at most spread 1 and size `value_bound`."""
     replay_size: int = 262_144
-    """Steps of all environments that the replay buffer keeps: the latest ones."""
     random_steps: int = 4_096
     """Steps of all environments with uniformly random actions, before learning starts."""
     gradient_steps: int = 16
     """Gradient steps of the critics after each step of all environments."""
     minibatch_size: int = 256
-    """Samples of a gradient step."""
     policy_delay: int = 2
     """Gradient steps of the critics for each of the actor and of the temperature."""
     n_step: int = 3
@@ -96,25 +93,13 @@ class SACConfig(RewardConfig):
     """Weight of the entropy at first (alpha), in units of the critics' values; it is learned."""
     target_std: float = 0.15
     """The temperature is learned so that the policy's entropy is that of normal actions with this spread."""
-    keep_buffer: bool = False
-    """Keep the replay buffer in checkpoints, so that a resumed run goes on to the bit."""
 
     SWEEPABLE: ClassVar[tuple[str, ...]] = (*RewardConfig.SWEEPABLE, "tau", "initial_temperature", "target_std")
-
-    @property
-    def num_rows(self) -> int:
-        """Steps of each environment in the replay buffer."""
-        return self.replay_size // self.num_envs
 
     @property
     def random_rows(self) -> int:
         """Steps of each environment before learning starts."""
         return -(-self.random_steps // self.num_envs)
-
-    @override
-    def must_divide(self) -> dict[str, int]:
-        """Environments, and the samples of a minibatch."""
-        return super().must_divide() | {"the minibatch size": self.minibatch_size}
 
     @override
     def validate(self) -> None:
@@ -124,7 +109,7 @@ class SACConfig(RewardConfig):
           ConfigError: a number is out of range, or the buffer is full before learning starts.
         """
         super().validate()
-        self._at_least_one("replay_size", "gradient_steps", "minibatch_size", "policy_delay", "n_step", "num_atoms")
+        self._at_least_one("gradient_steps", "policy_delay", "n_step", "num_atoms")
         self._positive("value_bound", "initial_temperature", "target_std")
         self._fraction("tau")
         check_count("random_steps", self.random_steps, least=0)
@@ -142,7 +127,7 @@ class SACConfig(RewardConfig):
             )
 
 
-class SAC(Agent):
+class SAC(ReplayAgent):
     """Pure `init(key)` and `update(state)`; compile them."""
 
     def __init__(self, env: PixelEnv, network: NetworkConfig, config: SACConfig, total_updates: int):
@@ -171,40 +156,27 @@ class SAC(Agent):
             raise ConfigError(
                 f"replay_size {config.replay_size:,} is too small: use {2 * self._first_rows * config.num_envs:,}"
             )
-        self.env, self.config, self.resumes_exactly = env, config, config.keep_buffer
+        super().__init__(env, config)
         steps = total_updates * config.unroll_length * config.gradient_steps
         counts = {"critic": steps, "actor": steps // config.policy_delay, "temperature": steps // config.policy_delay}
         self._optimizers = {name: make_optimizer(config, count) for name, count in counts.items()}
-
-    @property
-    def learner_bytes(self) -> int:
-        """Lower bound of the device memory that parameters, gradients and the optimizers take in an update."""
-        return learner_bytes(self._init_learner, 1)
-
-    @property
-    def bytes_per_env(self) -> int:
-        """Lower bound of the device memory that each environment takes: its states and its share of the buffer."""
-        return self.env.bytes_per_env + num_bytes(jax.eval_shape(self._empty)) // self.config.num_envs
 
     def policy(self, params: PyTree, statistics: PyTree, observation: Observation) -> ActionDistribution:
         """Distribution of the actions for a batch of observations."""
         inputs = self.network.inputs(params["network"], statistics["inputs"], observation)
         return self.network.policy(params["network"], inputs)
 
-    def init(self, key: Array) -> AgentState:
-        """Fresh parameters and environments, the latter at random times of their first episodes; an empty buffer."""
-        params_key, reset_key, clock_key, key = jax.random.split(key, 4)
-        params, opt_state = self._init_learner(params_key)
-        statistics = {"inputs": self.network.init_statistics(), "returns": empty_returns()}
-        envs = start_envs(self.env, self.config.num_envs, reset_key, clock_key)
-        return AgentState(params, statistics, opt_state, envs, key, jnp.zeros((), jnp.int32), self._empty())
-
-    def _init_learner(self, key: Array) -> tuple[PyTree, PyTree]:
+    def init_learner(self, key: Array) -> tuple[PyTree, PyTree]:
+        """Fresh networks with the target critics and the temperature, and the states of their optimizers."""
         network = self.network.init(key)
         temperature = jnp.log(jnp.asarray(self.config.initial_temperature, jnp.float32))
         params = {"network": network, "target": network["critics"], "log_temperature": temperature}
         parts = {name: self._part(network, name) for name in self.network.parts} | {"temperature": temperature}
         return params, {name: self._optimizers[name].init(part) for name, part in parts.items()}
+
+    def init_statistics(self) -> PyTree:
+        """Of the states that networks read, and of returns."""
+        return {"inputs": self.network.init_statistics(), "returns": empty_returns()}
 
     def _part(self, network: PyTree, name: str) -> PyTree:
         """The parameters that a loss teaches."""
@@ -386,7 +358,9 @@ class SAC(Agent):
         }
         return Steps.of(self.env, envs, self.network.obs_keys, kept)
 
-    def _empty(self) -> dict[str, Any]:
+    def empty_buffer(self) -> dict[str, Any]:
+        """The ring, and each environment's discounted return so far."""
+
         def row(keys: Array) -> Steps:
             envs = jax.vmap(self.env.reset)(keys)
             return self._row(envs, envs, jnp.zeros((self.config.num_envs, self.env.action_size)))
@@ -398,14 +372,6 @@ class SAC(Agent):
     def buffer_sharding(self) -> PyTree:
         """Each device has the steps of its own environments."""
         return {"replay": Replay.sharding(), "returns": PartitionSpec(DEVICE_AXIS)}
-
-    def to_checkpoint(self, state: AgentState) -> AgentState:
-        """The state; without its buffer unless that is to be kept."""
-        return state if self.config.keep_buffer else replace(state, buffer=())
-
-    def from_checkpoint(self, state: AgentState) -> AgentState:
-        """The state, with an empty buffer where none was kept."""
-        return state if self.config.keep_buffer else replace(state, buffer=self._empty())
 
 
 class _Minibatch(NamedTuple):

@@ -2,6 +2,7 @@
 
 from pixelbrax.envs.batch import DEVICE_AXIS, each_env, is_sharded, reset_where
 from pixelbrax.envs.cameras import CameraFn, CameraLike, camera_fn, default_camera
+from pixelbrax.envs.derivatives import check_reversible, soft_image
 from pixelbrax.envs.device_memory import check_fits_device, check_networks, num_bytes
 from pixelbrax.envs.factory import make, with_autoreset, without_images, wrap
 from pixelbrax.envs.observe import IMAGE_OUTPUTS, MAX_IMAGE_SIZE, MIN_IMAGE_SIZE, ImageOutput, camera_distances
@@ -32,6 +33,7 @@ __all__ = [
     "camera_fn",
     "check_fits_device",
     "check_networks",
+    "check_reversible",
     "default_camera",
     "default_visual_key",
     "each_env",
@@ -39,6 +41,7 @@ __all__ = [
     "make",
     "num_bytes",
     "reset_where",
+    "soft_image",
     "with_autoreset",
     "without_images",
     "wrap",

@@ -280,7 +280,11 @@ class Observer:
         return jnp.where(first, alone, jnp.concatenate([kept, frame], axis=axis))
 
 
+LUMA = (77, 150, 29)
+"""ITU-R BT.601's weights of red, green and blue, of 256."""
+
+
 def _luminance(rgb: UInt8[Array, "height width 3"]) -> UInt8[Array, "height width 1"]:
-    """ITU-R BT.601 luma in integer arithmetic."""
-    red, green, blue = (rgb[..., k : k + 1].astype(jnp.uint32) for k in range(3))
-    return ((77 * red + 150 * green + 29 * blue + 128) >> 8).astype(jnp.uint8)
+    """Luma in integer arithmetic."""
+    total = sum(LUMA[k] * rgb[..., k : k + 1].astype(jnp.uint32) for k in range(3))
+    return ((total + 128) >> 8).astype(jnp.uint8)

@@ -5,16 +5,19 @@ from pixelbrax.learning.acting import EpisodeTotals, Rollout, collect, episode_t
 from pixelbrax.learning.agent import Agent, AgentState, Metrics, Teacher, check_env, learner_bytes, refuse, start_envs
 from pixelbrax.learning.categorical import atoms, project
 from pixelbrax.learning.config import AgentConfig, GradientConfig, OnPolicyConfig, PhasicConfig, RewardConfig
-from pixelbrax.learning.isolation import check_reversible, isolated
+from pixelbrax.learning.isolation import isolated
 from pixelbrax.learning.losses import Minibatch, clipped_surrogate, explained_variance, valid_mean, value_error
 from pixelbrax.learning.observations import Frames, ObservationStore, observation_bytes
+from pixelbrax.learning.off_policy import ReplayAgent, ReplayConfig
 from pixelbrax.learning.optimizer import adapt_learning_rate, make_optimizer
+from pixelbrax.learning.pace import Pace
 from pixelbrax.learning.passes import descend, learn_from_rollout, run_epochs, shifted
 from pixelbrax.learning.phases import AuxiliaryMinibatch, PhaseBuffer, PhasicAgent
 from pixelbrax.learning.replay import Following, Replay, Steps, n_step
 from pixelbrax.learning.returns import gae
 from pixelbrax.learning.reward_units import add_returns, empty_returns, reward_unit
 from pixelbrax.learning.sharding import take_samples
+from pixelbrax.learning.soft_frames import SoftFrames
 
 __all__ = [
     "DEVICE_AXIS",
@@ -30,19 +33,22 @@ __all__ = [
     "Minibatch",
     "ObservationStore",
     "OnPolicyConfig",
+    "Pace",
     "PhaseBuffer",
     "PhasicAgent",
     "PhasicConfig",
     "Replay",
+    "ReplayAgent",
+    "ReplayConfig",
     "RewardConfig",
     "Rollout",
+    "SoftFrames",
     "Steps",
     "Teacher",
     "adapt_learning_rate",
     "add_returns",
     "atoms",
     "check_env",
-    "check_reversible",
     "clipped_surrogate",
     "collect",
     "descend",

@@ -4,9 +4,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
-from pixelbrax.envs import PixelEnv, State
-from pixelbrax.errors import ConfigError
-
 
 def isolated(tree: PyTree) -> PyTree:
     """The same arrays; backward, all of their gradients are zero if one of them is not finite.
@@ -36,25 +33,3 @@ def _backward(_: None, cotangents: list[jax.Array]) -> tuple[list[jax.Array]]:
 
 
 _identity.defvjp(_forward, _backward)
-
-
-def check_reversible(env: PixelEnv) -> None:
-    """Refuses an environment whose physics has no derivative in reverse mode; only traces it.
-
-    Raises:
-      ConfigError: it has none.
-    """
-
-    def paid(actions: jax.Array) -> jax.Array:
-        def step(envs: State, action: jax.Array) -> tuple[State, None]:
-            return jax.vmap(env.step)(envs, action), None
-
-        start = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 2))
-        return jax.lax.scan(step, start, actions)[0].reward.sum()  # over loops and branches, as a batch meets them
-
-    try:
-        jax.eval_shape(jax.grad(paid), jax.ShapeDtypeStruct((2, 2, env.action_size), jnp.float32))
-    except ValueError as e:
-        if "Reverse-mode" not in str(e):
-            raise
-        raise ConfigError("the engine has no derivative in reverse mode: take spring, positional or generalized") from e

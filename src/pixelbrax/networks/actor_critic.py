@@ -20,7 +20,8 @@ from pixelbrax.networks.initializers import orthogonal
 from pixelbrax.networks.normalization import Statistics, add_values, empty_statistics, normalize, std
 
 Observation = Mapping[str, Array]
-"""Observations of an environment: "pixels", (batch, height, width, channels) uint8; "state", (batch, size) float32."""
+"""Observations of an environment: "state", (batch, size) float32; "pixels", (batch, height, width, channels) uint8, or
+float32 of the same levels, where they have a gradient."""
 NetworkStatistics = dict[str, Statistics]
 """Running statistics of a network's inputs and targets: "state", "return", as far as it normalizes them."""
 _PIXELS, _STATE, _RETURN = "pixels", "state", "return"

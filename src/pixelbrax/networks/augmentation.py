@@ -2,12 +2,12 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, UInt8
+from jaxtyping import Array, Num
 
 
 def random_shift(
-    pixels: UInt8[Array, "batch height width channels"], key: Array, amount: int
-) -> UInt8[Array, "batch height width channels"]:
+    pixels: Num[Array, "batch height width channels"], key: Array, amount: int
+) -> Num[Array, "batch height width channels"]:
     """Shifts each image by up to `amount` pixels along both axes, as Yarats et al. 2021 (DrQ) do by 4.
 
     Args:

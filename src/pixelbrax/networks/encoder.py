@@ -9,7 +9,7 @@ from typing import Protocol
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
-from jaxtyping import Array, Float, UInt8
+from jaxtyping import Array, Float, Num
 
 from pixelbrax.networks.config import NetworkConfig
 from pixelbrax.networks.conv import Conv, conv, max_pool
@@ -21,7 +21,7 @@ _ORTHOGONAL = orthogonal(2**0.5)
 class Encoder(Protocol):
     """Maps a batch of observations to features."""
 
-    def __call__(self, pixels: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
+    def __call__(self, pixels: Num[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
         """The features."""
         ...
 
@@ -57,7 +57,7 @@ class PatchEncoder(nnx.Module):
         self.convs = nnx.List(convs)
         self.dense = _dense(height * width * previous, config.features, rngs)
 
-    def __call__(self, pixels: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
+    def __call__(self, pixels: Num[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
         """Features in (-1, 1)."""
         x = nnx.relu(self.embedding(pixels))
         for layer in self.convs:
@@ -77,7 +77,7 @@ class PatchEmbedding(nnx.Module):
         self._linear = Conv(channels, features, patch_size, patch_size, rngs=rngs)
         self._frame_stack = frame_stack
 
-    def __call__(self, pixels: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch h w features"]:
+    def __call__(self, pixels: Num[Array, "batch height width channels"]) -> Float[Array, "batch h w features"]:
         """The embedding of a batch of images."""
         kernel, bias = self._linear.kernel[...], self._linear.bias[...]
         frame_channels = pixels.shape[-1] // self._frame_stack
@@ -108,7 +108,7 @@ class NatureEncoder(nnx.Module):
         self.convs = nnx.List(convs)
         self.dense = _dense(height * width * previous, features, rngs)
 
-    def __call__(self, pixels: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
+    def __call__(self, pixels: Num[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
         """Nonnegative features."""
         x = _centered(pixels, self.convs[0])
         for layer in self.convs:
@@ -128,7 +128,7 @@ class ImpalaEncoder(nnx.Module):
         self.stages = nnx.List(stages)
         self.dense = _dense(height * width * previous, features, rngs)
 
-    def __call__(self, pixels: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
+    def __call__(self, pixels: Num[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
         """Nonnegative features."""
         x = _centered(pixels, self.stages[0].conv)
         for stage in self.stages:
@@ -163,7 +163,7 @@ class DrQEncoder(nnx.Module):
         self.dense = _dense(height * width * previous, features, rngs)
         self.norm = nnx.LayerNorm(features, rngs=rngs)
 
-    def __call__(self, pixels: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
+    def __call__(self, pixels: Num[Array, "batch height width channels"]) -> Float[Array, "batch features"]:
         """Features in (-1, 1)."""
         x = _centered(pixels, self.convs[0])
         for layer in self.convs:
@@ -194,6 +194,6 @@ def _flat(x: Float[Array, "batch height width channels"]) -> Float[Array, "batch
     return x.reshape(x.shape[0], -1)
 
 
-def _centered(pixels: UInt8[Array, "*shape"], first: Conv) -> Float[Array, "*shape"]:
+def _centered(pixels: Num[Array, "*shape"], first: Conv) -> Float[Array, "*shape"]:
     """Pixels from -0.5 to 0.5, of the dtype in which the first layer computes."""
     return pixels.astype(first.kernel[...].dtype) / 255 - 0.5

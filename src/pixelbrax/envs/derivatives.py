@@ -1,0 +1,56 @@
+"""Derivatives in reverse mode: of images, and whether a step has one."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pixelbrax.envs.observe import LUMA
+from pixelbrax.envs.pixel_env import PixelEnv
+from pixelbrax.envs.state import State
+from pixelbrax.errors import ConfigError
+from pixelbrax.render import render
+
+
+def soft_image(env: PixelEnv, state: State, softness: float) -> Float[Array, "_ _ _"]:
+    """The newest frame of an observation, with silhouettes that fade, so that derivatives include their motion.
+
+    Without the distractors that change frames instead of the scene.
+
+    Args:
+      env: the environment; of several cameras the first is drawn.
+      state: one state; use `jax.vmap` for a batch.
+      softness: width over which silhouettes fade, pixels.
+
+    Returns:
+      Colors, or luma with `grayscale`, in [0, 1], in the order of axes of the environment's frames.
+    """
+    images, inputs = env.images, env.render_inputs(state)
+    quality: dict[str, Any] = {"shadows": images.shadows, "samples": images.samples, "soft": softness}
+    image = render(*inputs, *images.shape, ("color",), **quality).color
+    if images.grayscale:
+        image = (image @ (jnp.asarray(LUMA, jnp.float32) / sum(LUMA)))[..., None]
+    return jnp.moveaxis(image, -1, 0) if images.channels_first else image
+
+
+def check_reversible(env: PixelEnv) -> None:
+    """Refuses an environment whose physics has no derivative in reverse mode; only traces it.
+
+    Raises:
+      ConfigError: it has none.
+    """
+
+    def paid(actions: jax.Array) -> jax.Array:
+        def step(envs: State, action: jax.Array) -> tuple[State, None]:
+            return jax.vmap(env.step)(envs, action), None
+
+        start = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 2))
+        return jax.lax.scan(step, start, actions)[0].reward.sum()  # over loops and branches, as a batch meets them
+
+    try:
+        jax.eval_shape(jax.grad(paid), jax.ShapeDtypeStruct((2, 2, env.action_size), jnp.float32))
+    except ValueError as e:
+        if "Reverse-mode" not in str(e):
+            raise
+        raise ConfigError("the engine has no derivative in reverse mode: take spring, positional or generalized") from e
