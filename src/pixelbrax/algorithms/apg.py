@@ -42,9 +42,9 @@ from pixelbrax.learning import (
     take_samples,
     valid_mean,
 )
-from pixelbrax.networks import ActionDistribution, ActorCritic, NetworkConfig, Observation
+from pixelbrax.networks import ACTOR, ActionDistribution, ActorCritic, NetworkConfig, Observation
 
-_ACTOR, _CRITIC = ("encoder", "policy", "log_std"), ("critic", "value")
+_CRITIC = ("critic", "value")
 _BETAS = (0.7, 0.95)  # of Adam, as in both papers' code
 
 
@@ -166,7 +166,7 @@ class APG(Agent):
     def _init_learner(self, key: Array) -> tuple[PyTree, PyTree]:
         network = self.network.init(key)
         params = {"network": network, "target": _part(network, _CRITIC)}
-        parts = {"actor": _part(network, _ACTOR), "critic": _part(network, _CRITIC)}
+        parts = {"actor": _part(network, ACTOR), "critic": _part(network, _CRITIC)}
         return params, {name: self._optimizers[name].init(part) for name, part in parts.items()}
 
     def update(self, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals]:
@@ -179,7 +179,7 @@ class APG(Agent):
             return -objective - config.entropy_coef * entropy, (entropy, seen)
 
         network = state.params["network"]
-        part = _part(network, _ACTOR)
+        part = _part(network, ACTOR)
         (actor_loss, (entropy, seen)), grads = jax.value_and_grad(loss, has_aux=True)(part)
         updates, actor_state = self._optimizers["actor"].update(grads, state.opt_state["actor"], part)
         network = network | optax.apply_updates(part, updates)  # pyright: ignore[reportOperatorIssue]

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, PyTree
 from typing_extensions import override
 
 from pixelbrax.envs import PixelEnv
+from pixelbrax.errors import check_count
 from pixelbrax.learning import (
     Agent,
     AgentState,
@@ -28,7 +29,7 @@ from pixelbrax.learning import (
     valid_mean,
     value_error,
 )
-from pixelbrax.networks import ActionDistribution, ActorCritic, NetworkConfig, Observation, PolicyValue
+from pixelbrax.networks import ACTOR, ActionDistribution, ActorCritic, NetworkConfig, Observation, PolicyValue
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class PPOConfig(OnPolicyConfig):
     """Passes over a rollout."""
     value_coef: float = 0.5
     """Weight of the value loss, half a mean squared error."""
+    critic_updates: int = 0
+    """First updates in which only the critic learns: for a policy that `start_from` carries over."""
 
     @override
     def validate(self) -> None:
@@ -49,6 +52,7 @@ class PPOConfig(OnPolicyConfig):
         """
         super().validate()
         self._at_least_one("num_epochs")
+        check_count("critic_updates", self.critic_updates, least=0)
         self._not_negative("value_coef")
 
 
@@ -124,6 +128,9 @@ class PPO(Agent):
             config,
             config.num_epochs,
         )
+        if config.critic_updates:
+            alone = state.num_updates < config.critic_updates
+            params = params | {name: _kept(alone, state.params[name], params[name]) for name in ACTOR}
         metrics["explained_variance"] = explained_variance(rollout.value, target, rollout.valid)
         params, statistics = network.update_statistics(
             params, state.statistics, rollout.state_observation, target, rollout.valid
@@ -141,3 +148,7 @@ class PPO(Agent):
         entropy = valid_mean(output.policy.entropy(key), batch.valid)
         loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
         return loss, metrics | {"value_loss": value_loss, "entropy": entropy}
+
+
+def _kept(keep: Array, before: PyTree, after: PyTree) -> PyTree:
+    return jax.tree.map(lambda a, b: jnp.where(keep, a, b), before, after)

@@ -24,6 +24,8 @@ Observation = Mapping[str, Array]
 float32 of the same levels, where they have a gradient."""
 NetworkStatistics = dict[str, Statistics]
 """Running statistics of a network's inputs and targets: "state", "return", as far as it normalizes them."""
+ACTOR = ("encoder", "policy", "log_std")
+"""The entries of an `ActorCritic`'s parameters that its policy consists of; a shared critic reads the encoder too."""
 _PIXELS, _STATE, _RETURN = "pixels", "state", "return"
 
 

@@ -67,18 +67,26 @@ def make_agent(config: TrainConfig, env: PixelEnv, teacher: Teacher | None = Non
 
 
 def resolved(config: TrainConfig) -> TrainConfig:
-    """The settings with the backend of the task and the teacher's checkpoint filled in: a run's file is complete.
+    """The settings with the backend of the task and other runs' checkpoints filled in: a run's file is complete.
 
     Raises:
-      ConfigError: the teacher's run has no checkpoint.
+      ConfigError: there is no run where a teacher or a policy to start from should be, or it has no checkpoint.
     """
     config = replace(config, environment=config.environment.resolved())
+    if config.start_from:
+        path, updates = _checkpoint_of(config.start_from, config.start_updates)
+        config = replace(config, start_from=path, start_updates=updates)
     agent: Any = config.agent
     if not algorithm_of(agent).has_teacher or not agent.teacher:
         return config
-    run = RunDir.open(Path(agent.teacher))
-    updates = agent.teacher_updates or load_last(run.checkpoint_dir, lambda updates: updates)
-    return replace(config, agent=replace(agent, teacher=str(run.path.resolve()), teacher_updates=updates))
+    path, updates = _checkpoint_of(agent.teacher, agent.teacher_updates)
+    return replace(config, agent=replace(agent, teacher=path, teacher_updates=updates))
+
+
+def _checkpoint_of(folder: str, updates: int) -> tuple[str, int]:
+    """A run's absolute path and a number of updates, by default of its last checkpoint."""
+    run = RunDir.open(Path(folder))
+    return str(run.path.resolve()), updates or load_last(run.checkpoint_dir, lambda updates: updates)
 
 
 def kept_state(agent: Agent, run: RunDir, updates: int | None = None) -> AgentState:

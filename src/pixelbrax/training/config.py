@@ -36,6 +36,10 @@ class TrainConfig:
     """Steps (actions) of all environments together; rounded up to whole log intervals."""
     seed: int = 0
     """Seed of every random number of the run."""
+    start_from: str = ""
+    """Folder of a run whose policy training begins with, of ppo, distill or apg; the critic is a fresh one."""
+    start_updates: int = 0
+    """Number of updates of that run's checkpoint; 0 is its last one when this run starts."""
     num_devices: int = 1
     """Devices over which environments are sharded, or agents if there are several."""
     log_interval: int = 5
@@ -70,6 +74,7 @@ class TrainConfig:
         check_count(
             "num_steps / (num_envs x unroll_length), the number of updates,", self.num_updates, most=MOST_COUNTED
         )
+        check_count("start_updates", self.start_updates, least=0)
         check_number("checkpoint_interval", self.checkpoint_interval, least=0)
         if check_count("eval_interval", self.eval_interval, least=0) % self.log_interval:
             raise ConfigError(

@@ -1,0 +1,98 @@
+"""Training that begins with the policy of another run."""
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.networks import ACTOR, NetworkConfig
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, Trainer, resolved
+from tests.algorithms.agents import CONFIGS
+
+pytestmark = pytest.mark.usefixtures("probe_tasks")
+
+_NETWORK = NetworkConfig(conv_features=(8,), features=32, state_layers=())
+_ENVIRONMENT = EnvConfig(task="probe/sides", obs="state", episode_length=20)
+
+
+def _config(num_updates=2, algorithm="ppo", **settings):
+    agent = CONFIGS[algorithm]
+    sizes: dict[str, Any] = {"num_steps": num_updates * agent.steps_per_update, "log_interval": 1, "eval_episodes": 4}
+    return resolved(TrainConfig(_ENVIRONMENT, _NETWORK, agent, **(sizes | settings)))
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory, probe_tasks):
+    """A short run from states, and its last state."""
+    config = _config(seed=3)
+    run = RunDir.create(tmp_path_factory.mktemp("before") / "run", config)
+    trainer = Trainer([config])
+    return run, trainer.train([run], trainer.init())[0]
+
+
+def _equal(a, b):
+    return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "apg"])
+def test_it_begins_with_the_policy_and_a_fresh_critic(before, algorithm):
+    run, last = before
+    config = _config(algorithm=algorithm, start_from=str(run.path))
+    assert (config.start_from, config.start_updates) == (str(run.path.resolve()), 2)
+    state, fresh = Trainer([config]).init(), Trainer([replace(config, start_from="")]).init()
+    network, other = (x.params.get("network", x.params) for x in (state, fresh))
+    assert _equal({name: network[name] for name in ACTOR}, {name: last.params[name] for name in ACTOR})
+    assert _equal(network["value"], other["value"])
+    assert _equal(state.statistics["state"], last.statistics["state"])
+    assert _equal(state.envs.obs, fresh.envs.obs)
+
+
+def test_the_critic_learns_alone_at_first(before, tmp_path):
+    run, _ = before
+    agent: Any = replace(CONFIGS["ppo"], critic_updates=2)
+    config = replace(_config(3, start_from=str(run.path)), agent=agent, checkpoint_interval=0.0)
+    trainer = Trainer([config])
+    first = trainer.init()
+    params, networks = jax.tree.map(np.asarray, first.params), []
+    state = first
+    for _ in range(3):
+        state, *_ = jax.jit(trainer.training_runs[0].agent.update)(state)
+        networks.append(state.params)
+    actor = [_equal({name: each[name] for name in ACTOR}, {name: params[name] for name in ACTOR}) for each in networks]
+    assert actor == [True, True, False]
+    assert not _equal(networks[0]["value"], params["value"])
+
+
+def test_several_seeds_begin_with_the_same_policy(before):
+    run, last = before
+    configs = [_config(start_from=str(run.path), seed=seed) for seed in (0, 1)]
+    state = Trainer(configs).init()
+    for name in ACTOR:
+        for kept, each in zip(jax.tree.leaves(last.params[name]), jax.tree.leaves(state.params[name]), strict=True):
+            np.testing.assert_array_equal(each, np.stack([kept, kept]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"environment": replace(_ENVIRONMENT, obs="pixels", image_size=16)}, "obs=state, and this run pixels"),
+        ({"network": replace(_NETWORK, features=16)}, "another network"),
+        ({"network": replace(_NETWORK, distribution="clipped-normal")}, "another network"),
+        ({"algorithm": "ppg"}, "not of ppg"),
+        ({"algorithm": "sac", "network": NetworkConfig()}, "not of sac"),
+        ({"start_updates": 7}, "7"),
+    ],
+)
+def test_what_does_not_fit_is_refused(before, settings, said):
+    algorithm, others = settings.get("algorithm", "ppo"), {k: v for k, v in settings.items() if k != "algorithm"}
+    config = replace(_config(algorithm=algorithm, start_from=str(before[0].path)), **others)
+    with pytest.raises(ConfigError, match=said):
+        Trainer([config]).init()
+
+
+def test_no_run():
+    with pytest.raises(ConfigError, match="nowhere"):
+        _config(start_from="nowhere")
