@@ -139,6 +139,7 @@ def test_pace():
     assert list(pace.is_lost(2.0)) == [False, False, True]
 
 
+@pytest.mark.full
 def test_seeds_side_by_side(teacher, tmp_path):
     configs = [replace(_config(teacher, updates=4), seed=seed) for seed in (0, 1)]
     runs = [RunDir.create(tmp_path / f"{config.seed}", config) for config in configs]

@@ -14,6 +14,7 @@ from tests.probe import probe_env
 
 _NETWORK = NetworkConfig(features=16)
 _SMALL: dict[str, dict[str, Any]] = {"sac": {"random_steps": 64}, "apg": {}, "es": {"num_envs": 8}}
+_NAMES = ["sac", *(pytest.param(name, marks=pytest.mark.full) for name in ("apg", "es"))]
 
 
 def _trained(folder, name, seeds=(0,), num_devices=1):
@@ -32,7 +33,7 @@ def _assert_equal(a, b):
         np.testing.assert_allclose(x, y, atol=2e-3)
 
 
-@pytest.mark.parametrize("name", _SMALL)
+@pytest.mark.parametrize("name", _NAMES)
 def test_two_devices_learn_what_one_does(name, tmp_path):
     one, two = (_trained(tmp_path / f"{count}", name, num_devices=count) for count in (1, 2))
     _assert_equal(one[1].params, two[0].one(two[1], 0).params)
@@ -41,7 +42,7 @@ def test_two_devices_learn_what_one_does(name, tmp_path):
         assert {shard.data.shape for shard in reward.addressable_shards} == {(128, 8)}, "each has its environments'"
 
 
-@pytest.mark.parametrize("name", _SMALL)
+@pytest.mark.parametrize("name", _NAMES)
 def test_seeds_side_by_side_learn_what_they_do_alone(name, tmp_path):
     trainer, state = _trained(tmp_path / "both", name, seeds=(0, 1))
     _, alone = _trained(tmp_path / "alone", name, seeds=(1,))

@@ -28,12 +28,19 @@ def _bits(tree):
 
 @pytest.mark.parametrize(
     ("name", "outputs"),
-    [("dcpg", ())] + [pytest.param(name, ("pixels",), marks=pytest.mark.full) for name in ("ppg", "dcpg")],
+    [
+        ("dcpg", ()),
+        ("sac", ()),
+        *(pytest.param(name, ("pixels",), marks=pytest.mark.full) for name in ("ppg", "dcpg", "sac", "apg", "es")),
+    ],
 )
 def test_a_resumed_run_learns_the_same_bits(name, outputs, tmp_path):
-    """Stopped in the middle of a policy phase of four updates, and stopped at its end."""
+    """Stopped in the middle of a policy phase of four updates, and stopped at its end; with the replay buffer."""
     env = probe_env(pays_side=True, outputs=outputs)
-    config = TrainConfig(agent=CONFIGS[name], network=replace(_SIZES, conv_features=(8,)))
+    agent, sizes = CONFIGS[name], replace(_SIZES, conv_features=(8,))
+    if name == "sac":
+        agent, sizes = replace(agent, keep_buffer=True), replace(sizes, state_layers=NetworkConfig().state_layers)
+    config = TrainConfig(agent=agent, network=sizes)
     run = RunDir.create(tmp_path / "run", config)
     training_run = TrainingRun(config, env=env)
     update = jax.jit(training_run.agent.update)

@@ -55,11 +55,11 @@ class APGConfig(RewardConfig):
     unroll_length: int = 32
     """Steps per environment between two updates: the horizon that gradients flow through."""
     learning_rate: float = 2e-3
-    """Initial learning rate of Adam."""
-    final_learning_rate: float = 1e-5
-    """Final learning rate of Adam, to which it decays linearly."""
+    """Initial learning rate of the actor's Adam."""
     critic_learning_rate: float = 2e-3
-    """Learning rate of the critic's Adam."""
+    """Initial learning rate of the critic's Adam."""
+    final_learning_rate: float = 1e-5
+    """Final learning rate of both, to which they decay linearly."""
     max_grad_norm: float = 1.0
     """Global norm to which gradients are clipped."""
     discount: float = 0.99
@@ -119,7 +119,7 @@ class APG(Agent):
           env: one environment with a derivative in reverse mode; it is batched here.
           network: architecture; the critic reads the engine's state.
           config: settings, validated.
-          total_updates: number of updates over which the actor's learning rate decays.
+          total_updates: number of updates over which learning rates decay.
 
         Raises:
           ConfigError: the agent would misread the environment, or its engine has no derivative in reverse mode.
@@ -133,13 +133,11 @@ class APG(Agent):
             raise ConfigError("render_gradient=pixels has no effect without images: take none")
         self._soft_frames = SoftFrames(env, config.softness) if config.render_gradient == "pixels" else None
         self.env, self.config = env, config
-        steady = replace(
-            config, learning_rate=config.critic_learning_rate, final_learning_rate=config.critic_learning_rate
-        )
+        critics = replace(config, learning_rate=config.critic_learning_rate)
         passes = total_updates * config.critic_epochs * config.critic_minibatches
         self._optimizers = {
             "actor": make_optimizer(config, total_updates, betas=_BETAS),
-            "critic": make_optimizer(steady, passes, betas=_BETAS),
+            "critic": make_optimizer(critics, passes, betas=_BETAS),
         }
 
     @property
