@@ -110,7 +110,11 @@ def test_an_evaluation_is_made_again_under_held_out_distractors(tmp_path):
     result = training_run.evaluate(run, "untrained", state)
     assert result.held_out is not None
     assert len(result.held_out.returns) == 3
-    assert run.read_evaluations()["untrained"]["held_out"]["distractors"] == "kage/hue@test"
+    found = run.read_evaluations()["untrained"]
+    assert found["held_out"]["distractors"] == "kage/hue@test"
+    for each in (found, found["held_out"]):
+        np.testing.assert_allclose(np.mean(each["returns"]), each["mean_return"], rtol=1e-6)
+        assert len(each["lengths"]) == each["episodes"] == len(each["returns"])
 
 
 def test_a_run_is_of_the_algorithm_whose_table_it_has(tmp_path):

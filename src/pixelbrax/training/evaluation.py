@@ -74,6 +74,11 @@ class Evaluation:
             "diverged": int(self.diverged.sum()),
         }
 
+    def episodes(self) -> dict[str, list[float]]:
+        """Every episode's return and length in frames, to seven digits, in the order of episodes, for JSON files."""
+        found = {"returns": self.returns, "lengths": self.lengths}
+        return {name: [float(f"{x:.7g}") for x in values] for name, values in found.items()}
+
 
 MAX_EPISODES = 1_000_000
 """Limit for one evaluation, whose returns are kept in memory."""

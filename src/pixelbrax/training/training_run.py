@@ -148,14 +148,16 @@ class TrainingRun:
             save_checkpoint(run.best_dir, updates, _best_of(state))
         self.progress.say(f"{name} policy, deterministic: {result}")
         found: dict[str, Any] = {"steps": updates * self.config.agent.steps_per_update, **result.as_dict()}
+        found |= result.episodes()
         if self._held_out:
             held_out = self._held_out(state.variables, key)
             distractors = " + ".join(self.config.eval_distractors)
             self.progress.say(f"{name} policy, deterministic, under {distractors}: {held_out}")
-            found[HELD_OUT] = {"distractors": distractors, **held_out.as_dict()}
+            found[HELD_OUT] = {"distractors": distractors, **held_out.as_dict(), **held_out.episodes()}
             result = replace(result, held_out=held_out)
         if self._teacher:
-            found[TEACHER] = self._evaluate_teacher(key).as_dict()
+            teachers = self._evaluate_teacher(key)
+            found[TEACHER] = teachers.as_dict() | teachers.episodes()
         run.write_evaluation(name, found)
         return result
 
