@@ -44,7 +44,8 @@ class Step(NamedTuple):
 
 
 TRAIN = "-m pixelbrax train --runs {out}/runs --eval-episodes 128 --preset"
-VIDEO = "--distractors pixelbrax/video --eval-distractors pixelbrax/video@test"
+HELD_OUT = "--eval-distractors pixelbrax/video@test"
+VIDEO = f"--distractors pixelbrax/video {HELD_OUT}"
 TINY_TRAIN = (
     "-m pixelbrax train --runs {out}/runs --task halfcheetah --backend spring --image-size 16 --num-envs 8 "
     "--unroll-length 4 --num-steps 128 --log-interval 2 --episode-length 20 --eval-episodes 2"
@@ -152,7 +153,19 @@ STEPS = (
     Step("train-teacher", f"{TRAIN} halfcheetah-state --name teacher --num-steps 20000000", "", 0.3),
     Step(  # after train-teacher, in the same folder
         "train-distill",
-        f"{TRAIN} distill-gpu --name distill --teacher {{out}}/runs/teacher --eval-distractors pixelbrax/video@test",
+        f"{TRAIN} distill-gpu --name distill --teacher {{out}}/runs/teacher {HELD_OUT}",
+        "",
+        0.5,
+    ),
+    Step(  # Ant's teacher with more entropy than Brax's setting: one that a student can follow
+        "train-teacher-ant",
+        f"{TRAIN} ant-state --name teacher-ant --entropy-coef 0.05 --num-steps 20000000",
+        "",
+        0.3,
+    ),
+    Step(
+        "train-distill-ant",
+        f"{TRAIN} distill-gpu --name distill-ant --task ant --teacher {{out}}/runs/teacher-ant {HELD_OUT}",
         "",
         0.5,
     ),

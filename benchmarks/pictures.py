@@ -1,6 +1,6 @@
 """Makes the pictures of README and docs: sheets of all tasks and of some distractors; curves; an animation of a run.
 
-Usage: python benchmarks/pictures.py [--curves | --run RUN | (--distractors-of TASK ... | --videos-of TASK) --out DIR]
+Usage: python benchmarks/pictures.py [--curves | --run RUN [--gif NAME] | (--distractors-of TASK ... | --videos-of TASK) --out DIR]
 """
 
 import argparse
@@ -105,12 +105,12 @@ def _titled(title: str, strip: np.ndarray, margin: int = 0) -> np.ndarray:
     return np.asarray(image)
 
 
-def animation(run: Path) -> None:
+def animation(run: Path, name: str) -> None:
     """The last two thirds of seven seconds of a run's policy."""
     training_run = TrainingRun(RunDir.open(run).load_config())
     actor = policy_actor(training_run.policy, training_run.restore(RunDir.open(run)).variables)
     video = record_episode(training_run.env, actor, jax.random.key(1), size=240, seconds=7.0)
-    write_video(DOCS / "demo.gif", video.frames[len(video.frames) // 3 :], video.fps)
+    write_video(DOCS / f"{name}.gif", video.frames[len(video.frames) // 3 :], video.fps)
 
 
 def learning_curves() -> None:
@@ -128,6 +128,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--curves", action="store_true", help="the learning curves")
     parser.add_argument("--run", type=Path, help="the animation of this run")
+    parser.add_argument("--gif", default="demo", metavar="NAME", help="its name, without .gif")
     parser.add_argument("--distractors-of", nargs="+", metavar="TASK", help="sheets of all presets on these tasks")
     parser.add_argument("--videos-of", metavar="TASK", help="a video of each preset on this task")
     parser.add_argument("--out", type=Path, default=Path("."), help="folder for these sheets and videos")
@@ -144,7 +145,7 @@ def main() -> None:
         learning_curves()
         return
     if args.run:
-        animation(args.run)
+        animation(args.run, args.gif)
         return
     contact_sheet()
     distractor_sheet("halfcheetah", SHOWN, DOCS / "distractors.png")
