@@ -1,6 +1,7 @@
 """Makes the pictures of README and docs: sheets of all tasks and of some distractors; curves; an animation of a run.
 
-Usage: python benchmarks/pictures.py [--curves | --run RUN [--gif NAME] | (--distractors-of TASK ... | --videos-of TASK) --out DIR]
+Usage: python benchmarks/pictures.py [--curves | --run RUN [--gif NAME] | (--distractors-of TASK ... | --videos-of TASK)
+  --out DIR]
 """
 
 import argparse

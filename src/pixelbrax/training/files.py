@@ -19,6 +19,7 @@ from pixelbrax.errors import ConfigError
 COLUMNS = ("updates", "steps", "seconds", "return")
 """Columns that every metrics.csv must have; there are others too."""
 _RESULTS = ("steps", "mean_return", "iqm")
+_EACH = ("returns", "lengths")  # lists: one number for each episode
 
 
 @contextlib.contextmanager
@@ -100,6 +101,8 @@ def keep_rows(file: Path, updates: int) -> None:
 def read_results(file: Path) -> dict[str, dict[str, Any]]:
     """Evaluations by name: tables of numbers, each with at most one nested level, which may also hold text.
 
+    Returns and lengths of episodes are lists of numbers.
+
     Raises:
       ConfigError: the file is damaged.
     """
@@ -119,9 +122,14 @@ def read_results(file: Path) -> dict[str, dict[str, Any]]:
             for key in {*needed, *part}:
                 value = part.get(key)
                 nested = (part is result and isinstance(value, dict)) or (part is not result and isinstance(value, str))
-                if not nested and (isinstance(value, bool) or not isinstance(value, int | float)):
-                    raise _damaged(file, None, f"{key} of {name!r} is {value!r}, but must be a number")
+                listed = key in _EACH and isinstance(value, list) and all(map(_is_number, value))
+                if not (nested or listed or _is_number(value)):
+                    raise _damaged(file, None, f"{key} of {name!r} is {value!r:.60}, but must be a number")
     return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _header(file: Path) -> list[str] | None:
