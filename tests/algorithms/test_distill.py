@@ -132,6 +132,8 @@ def test_lost_episodes_end(teacher):
 def test_pace():
     """The running mean of the distance to the teacher's mean, since the episode began."""
     pace, no = Pace.start(3), jnp.zeros(3, bool)
+    pace = pace.add(-100 * jnp.ones(3), no, no, 2)
+    np.testing.assert_allclose(pace.lag, 0.0)  # the teacher has not acted yet
     pace = pace.add(jnp.array([1.0, 3.0, 5.0]), no, jnp.array([True, True, False]), 2)
     np.testing.assert_allclose(pace.lag, [-0.5, 0.5, 1.5])  # the teacher's mean is 2, its spread 1
     pace = pace.add(jnp.array([0.0, 0.0, -4.0]), jnp.array([True, False, False]), no, 2)
@@ -140,8 +142,10 @@ def test_pace():
 
 
 @pytest.mark.full
-def test_seeds_side_by_side(teacher, tmp_path):
-    configs = [replace(_config(teacher, updates=4), seed=seed) for seed in (0, 1)]
+def test_agents_side_by_side(teacher, tmp_path):
+    """They differ in what the algorithm says they may."""
+    varied: list[dict[str, Any]] = [{"lost_stds": 0.0, "teacher_share": 0.5}, {"lost_stds": 3.0, "acting_std": 1.0}]
+    configs = [replace(_config(teacher, updates=4, **varied[seed]), seed=seed) for seed in (0, 1)]
     runs = [RunDir.create(tmp_path / f"{config.seed}", config) for config in configs]
     trainer = Trainer(configs)
     state, _ = trainer.train(runs, trainer.init())

@@ -175,7 +175,6 @@ class Distill(ReplayAgent):
         """
         config = self.config
         variables, share = self._teacher.load(), self._teacher_share(state.num_updates)
-
         teaches = jnp.arange(config.num_envs) + 0.5 < share * config.num_envs
 
         def step(carry: tuple[State, Pace], key: Array) -> tuple[tuple[State, Pace], tuple]:
@@ -189,9 +188,7 @@ class Distill(ReplayAgent):
             raw = jnp.where(teaches[:, None], taught.sample(teacher_key), own.sample(student_key))
             following = each_env(self.env.step)(envs, teacher.action(raw))
             pace = pace.add(following.reward, envs.done, teaches, config.lost_steps)
-            lost = jnp.zeros_like(teaches)
-            if config.lost_stds:
-                lost = pace.is_lost(config.lost_stds) & ~teaches & ~following.done
+            lost = pace.is_lost(config.lost_stds) & (config.lost_stds > 0) & ~teaches & ~following.done
             following = replace(following, truncated=following.truncated | lost)
             return (following, pace), (self._row(envs, teacher), episode_totals(following), lost.sum())
 

@@ -15,7 +15,7 @@ from pixelbrax.networks import add_values, empty_statistics, std
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Pace:
-    """Rewards per step beside a teacher's.
+    """Rewards per step beside a teacher's; before the teacher has acted, nothing is known.
 
     Attributes:
       lag: (env,) float32, running mean in each episode of how much its rewards exceed the teacher's mean.
@@ -42,7 +42,7 @@ class Pace:
           length: steps over which rewards are averaged.
         """
         usual = add_values(self.usual, reward[:, None], teaches & ~resets)
-        lag = self.lag + (reward - usual["mean"] - self.lag) / length
+        lag = self.lag + jnp.where(usual["count"] > 0, reward - usual["mean"] - self.lag, 0.0) / length
         return Pace(jnp.where(resets, 0.0, lag), usual)
 
     def is_lost(self, stds: float) -> Bool[Array, " env"]:
