@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pixelbrax.training import RunDir
 from pixelbrax.training.config import PROVENANCE
+from pixelbrax.training.files import as_json
 
 
 def summarize(run: RunDir) -> dict:
@@ -46,7 +47,7 @@ def main() -> None:
     if args.add:
         names = {row["run"] for row in rows}
         rows = [row for row in json.loads(args.json.read_text())["rows"] if row["run"] not in names] + rows
-    args.json.write_text(json.dumps({"rows": rows}, indent=2) + "\n")
+    args.json.write_text(as_json({"rows": rows}))
 
 
 if __name__ == "__main__":

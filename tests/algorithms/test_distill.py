@@ -95,6 +95,7 @@ def test_it_resumes(keep_buffer, teacher, tmp_path):
     assert agent.resumes_exactly == keep_buffer
     resumed = TrainingRun(config).restore(run, 5)
     assert int(resumed.buffer["replay"].filled) == (40 if keep_buffer else 0)
+    assert resumed.buffer["pace"].teacher["count"] > 100, "what is known of the teacher is always kept"
     resumed, *_ = trainer._compiled_interval(resumed)(resumed)
     same = [np.array_equal(a, b) for a, b in zip(*map(jax.tree.leaves, (resumed.params, state.params)), strict=True)]
     assert all(same) == keep_buffer
@@ -115,13 +116,15 @@ def test_two_devices_learn_what_one_does(teacher, tmp_path):
 def test_lost_episodes_end(teacher):
     """Where the student's reward is below the teacher's usual one; never where the teacher acts."""
     settings: dict[str, Any] = {"unroll_length": 1, "teacher_acts": 0.0, "teacher_share": 0.5, "replay_size": 64}
+    settings |= {"learning_rate": 1e-9, "final_learning_rate": 1e-9}  # a student that stays as it is
     agent = TrainingRun(_config(teacher, lost_steps=1, lost_stds=1.0, **settings)).agent
     state, lost = jax.jit(agent.init)(jax.random.key(0)), 0
     update = jax.jit(agent.update)
     for _ in range(30):
         before, (state, metrics, _) = state, update(state)
-        reward, usual = state.envs.reward, state.buffer["pace"].usual
-        below = reward - usual["mean"] < -np.sqrt(usual["variance"])
+        reward, usual = state.envs.reward, state.buffer["pace"].teacher
+        unit = np.maximum(np.sqrt(usual["variance"]), 0.1 * usual["mean"])
+        below = (reward - usual["mean"] < -unit) & (usual["count"] >= 100)
         expected = below & ~before.envs.done & (np.arange(16) >= 8)
         clock = state.envs.info["steps"] >= 20
         np.testing.assert_array_equal(state.envs.truncated & ~clock, expected & ~clock)
@@ -132,13 +135,24 @@ def test_lost_episodes_end(teacher):
 def test_pace():
     """The running mean of the distance to the teacher's mean, since the episode began."""
     pace, no = Pace.start(3), jnp.zeros(3, bool)
-    pace = pace.add(-100 * jnp.ones(3), no, no, 2)
-    np.testing.assert_allclose(pace.lag, 0.0)  # the teacher has not acted yet
-    pace = pace.add(jnp.array([1.0, 3.0, 5.0]), no, jnp.array([True, True, False]), 2)
-    np.testing.assert_allclose(pace.lag, [-0.5, 0.5, 1.5])  # the teacher's mean is 2, its spread 1
+    reward, two = jnp.array([1.0, 3.0, 5.0]), jnp.array([True, True, False])
+    for _ in range(50):
+        np.testing.assert_allclose(pace.ahead, 0.0)  # the teacher has hardly acted yet
+        pace = pace.add(reward, no, two, 2)
+    np.testing.assert_allclose(pace.ahead, [-0.5, 0.5, 1.5])  # the teacher's mean is 2, its spread 1
     pace = pace.add(jnp.array([0.0, 0.0, -4.0]), jnp.array([True, False, False]), no, 2)
-    np.testing.assert_allclose(pace.lag, [0.0, -0.75, -2.25])
+    np.testing.assert_allclose(pace.ahead, [0.0, -0.75, -2.25])
     assert list(pace.is_lost(2.0)) == [False, False, True]
+
+
+def test_a_teacher_that_always_earns_the_same_is_no_trap():
+    pace, no = Pace.start(2), jnp.zeros(2, bool)
+    for _ in range(120):
+        pace = pace.add(jnp.array([1.0, 0.9]), no, jnp.array([True, False]), 5)
+    assert list(pace.is_lost(3.0)) == [False, False]
+    for _ in range(20):
+        pace = pace.add(jnp.array([1.0, 0.0]), no, jnp.array([True, False]), 5)
+    assert list(pace.is_lost(3.0)) == [False, True]
 
 
 @pytest.mark.full

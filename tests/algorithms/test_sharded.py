@@ -17,12 +17,12 @@ _SMALL: dict[str, dict[str, Any]] = {"sac": {"random_steps": 64}, "apg": {}, "es
 _NAMES = ["sac", *(pytest.param(name, marks=pytest.mark.full) for name in ("apg", "es"))]
 
 
-def _trained(folder, name, seeds=(0,), num_devices=1):
-    agent = replace(CONFIGS[name], **_SMALL[name])
+def _trained(folder, name, seeds=(0,), num_devices=1, env=None, **settings):
+    agent = replace(CONFIGS[name], **(_SMALL[name] | settings))
     sizes: dict[str, Any] = {"num_steps": 2 * agent.steps_per_update, "log_interval": 2, "eval_episodes": 2}
     configs = [TrainConfig(agent=agent, network=_NETWORK, seed=k, num_devices=num_devices, **sizes) for k in seeds]
     runs = [RunDir.create(folder / f"{name} {config.seed}", config) for config in configs]
-    trainer = Trainer(configs, env=probe_env(pushed=True, outputs=()))
+    trainer = Trainer(configs, env=env or probe_env(pushed=True, outputs=()))
     state, complete = trainer.train(runs, trainer.init())
     assert complete
     return trainer, state
@@ -47,3 +47,13 @@ def test_seeds_side_by_side_learn_what_they_do_alone(name, tmp_path):
     trainer, state = _trained(tmp_path / "both", name, seeds=(0, 1))
     _, alone = _trained(tmp_path / "alone", name, seeds=(1,))
     _assert_equal(trainer.one(state, 1).params, alone.params)
+
+
+@pytest.mark.full
+def test_the_gradient_through_the_picture_over_two_devices(tmp_path):
+    ends = []
+    for count in (1, 2):
+        env = probe_env(pushed=True, frame_stack=1)
+        folder = tmp_path / f"{count}"
+        ends.append(_trained(folder, "apg", num_devices=count, env=env, render_gradient="pixels"))
+    _assert_equal(ends[0][1].params, ends[1][0].one(ends[1][1], 0).params)

@@ -18,10 +18,10 @@ _NETWORK = NetworkConfig(conv_features=(8,), features=32, state_layers=())
 _ENVIRONMENT = EnvConfig(task="probe/sides", obs="state", episode_length=20)
 
 
-def _config(num_updates=2, algorithm="ppo", **settings):
+def _config(num_updates=2, algorithm="ppo", environment=_ENVIRONMENT, **settings):
     agent = CONFIGS[algorithm]
     sizes: dict[str, Any] = {"num_steps": num_updates * agent.steps_per_update, "log_interval": 1, "eval_episodes": 4}
-    return resolved(TrainConfig(_ENVIRONMENT, _NETWORK, agent, **(sizes | settings)))
+    return resolved(TrainConfig(environment, _NETWORK, agent, **(sizes | settings)))
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_it_begins_with_the_policy_and_a_fresh_critic(before, algorithm):
     run, last = before
     config = _config(algorithm=algorithm, start_from=str(run.path))
     assert (config.start_from, config.start_updates) == (str(run.path.resolve()), 2)
-    state, fresh = Trainer([config]).init(), Trainer([replace(config, start_from="")]).init()
+    state, fresh = Trainer([config]).init(), Trainer([replace(config, start_from="", start_updates=0)]).init()
     network, other = (x.params.get("network", x.params) for x in (state, fresh))
     assert _equal({name: network[name] for name in ACTOR}, {name: last.params[name] for name in ACTOR})
     assert _equal(network["value"], other["value"])
@@ -64,6 +64,8 @@ def test_the_critic_learns_alone_at_first(before, tmp_path):
     actor = [_equal({name: each[name] for name in ACTOR}, {name: params[name] for name in ACTOR}) for each in networks]
     assert actor == [True, True, False]
     assert not _equal(networks[0]["value"], params["value"])
+    with pytest.raises(ConfigError, match="target_kl"):
+        replace(agent, target_kl=0.01).validate()
 
 
 def test_several_seeds_begin_with_the_same_policy(before):
@@ -83,7 +85,7 @@ def test_several_seeds_begin_with_the_same_policy(before):
         ({"network": replace(_NETWORK, distribution="clipped-normal")}, "another network"),
         ({"algorithm": "ppg"}, "not of ppg"),
         ({"algorithm": "sac", "network": NetworkConfig()}, "not of sac"),
-        ({"start_updates": 7}, "7"),
+        ({"start_updates": 7}, "no checkpoint of update 7: there is"),
     ],
 )
 def test_what_does_not_fit_is_refused(before, settings, said):
@@ -91,6 +93,18 @@ def test_what_does_not_fit_is_refused(before, settings, said):
     config = replace(_config(algorithm=algorithm, start_from=str(before[0].path)), **others)
     with pytest.raises(ConfigError, match=said):
         Trainer([config]).init()
+
+
+def test_from_images_under_other_distractors(tmp_path):
+    """The checkpoint has the states of its own environments, with their distractors."""
+    seen = replace(_ENVIRONMENT, obs="pixels", image_size=16, frame_stack=1)
+    run = RunDir.create(tmp_path / "run", _config(environment=seen))
+    trainer = Trainer([_config(environment=seen)])
+    state = trainer.init()
+    trainer.save([run], state)
+    config = _config(environment=replace(seen, distractors=("kage/hue",)), start_from=str(run.path), seed=9)
+    begun = Trainer([config]).init()
+    assert _equal({name: begun.params[name] for name in ACTOR}, {name: state.params[name] for name in ACTOR})
 
 
 def test_no_run():

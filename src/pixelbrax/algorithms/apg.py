@@ -148,7 +148,8 @@ class APG(Agent):
     @property
     def bytes_per_env(self) -> int:
         """Lower bound of the device memory that each environment takes: its states at all times of the horizon."""
-        return (1 + self.config.unroll_length) * self.env.bytes_per_env // 2
+        images = self._soft_frames.bytes_per_env if self._soft_frames else 0
+        return (1 + self.config.unroll_length) * (self.env.bytes_per_env // 2 + images)
 
     def policy(self, params: PyTree, statistics: PyTree, observation: Observation) -> ActionDistribution:
         """Distribution of the actions for a batch of observations."""

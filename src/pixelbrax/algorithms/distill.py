@@ -20,6 +20,7 @@ from typing_extensions import override
 from pixelbrax.envs import PixelEnv, State
 from pixelbrax.errors import ConfigError, check_count
 from pixelbrax.learning import (
+    RING,
     AgentState,
     EpisodeTotals,
     Metrics,
@@ -60,10 +61,10 @@ class DistillConfig(ReplayConfig):
     acting_std: float = 0.3
     """Spread of the actions of both, in units of the teacher's spread."""
     lost_stds: float = 3.0
-    """An episode is lost, and ends, where the student's rewards are so many standard deviations of the teacher's below
+    """A student's episode is lost, and ends, if its rewards are so many standard deviations of the teacher's below
     the teacher's mean; 0 lets all episodes go on."""
     lost_steps: int = 25
-    """Steps over which those rewards are averaged."""
+    """Time constant of the running mean of those rewards, steps."""
     gradient_steps: int = 16
     """Gradient steps in an update."""
 
@@ -90,6 +91,10 @@ class DistillConfig(ReplayConfig):
         self._positive("acting_std")
         self._not_negative("lost_stds")
         self._at_least_one("gradient_steps", "lost_steps")
+        if self.lost_stds and not (self.teacher_acts or self.teacher_share):
+            raise ConfigError(
+                "lost_stds compares with a teacher that acts: give teacher_acts or teacher_share, or lost_stds=0"
+            )
         if self.replay_size % self.steps_per_update:
             size = max(self.replay_size // self.steps_per_update, 1) * self.steps_per_update
             raise ConfigError(
@@ -148,7 +153,7 @@ class Distill(ReplayAgent):
         config = self.config
         key, rollout_key, learn_key = jax.random.split(state.key, 3)
         envs, pace, new, episodes, lost = self._collect(state, rollout_key)
-        buffer = state.buffer["replay"].add(new)
+        buffer = state.buffer[RING].add(new)
         statistics = self._update_statistics(state.params, state.statistics, new)
 
         def step(trained: tuple[PyTree, PyTree], key: Array) -> tuple[tuple[PyTree, PyTree], Metrics]:
@@ -164,14 +169,15 @@ class Distill(ReplayAgent):
         (params, opt_state), metrics = jax.lax.scan(step, (state.params, state.opt_state), keys)
         metrics = {name: value.mean() for name, value in metrics.items()}
         metrics |= {"teacher_share": self._teacher_share(state.num_updates), "lost": lost.astype(jnp.float32)}
-        kept = {"replay": buffer, "pace": pace}
+        kept = {RING: buffer, "pace": pace}
         return AgentState(params, statistics, opt_state, envs, key, state.num_updates + 1, kept), metrics, episodes
 
     def _collect(self, state: AgentState, key: Array) -> tuple[State, Pace, Steps, EpisodeTotals, Int32[Array, ""]]:
         """A rollout, with the teacher in some environments and the student in the others.
 
         Returns:
-          The last states, how well episodes go, the steps to remember, totals of episodes, and how many were lost.
+          The last states, how well episodes go, the steps to remember, totals of the student's episodes, and how many
+          were lost.
         """
         config = self.config
         variables, share = self._teacher.load(), self._teacher_share(state.num_updates)
@@ -190,7 +196,9 @@ class Distill(ReplayAgent):
             pace = pace.add(following.reward, envs.done, teaches, config.lost_steps)
             lost = pace.is_lost(config.lost_stds) & (config.lost_stds > 0) & ~teaches & ~following.done
             following = replace(following, truncated=following.truncated | lost)
-            return (following, pace), (self._row(envs, teacher), episode_totals(following), lost.sum())
+            ended = following.terminated & ~teaches, following.truncated & ~teaches
+            students = replace(following, terminated=ended[0], truncated=ended[1])
+            return (following, pace), (self._row(envs, teacher), episode_totals(students), lost.sum())
 
         keys = jax.random.split(key, config.unroll_length)
         carry, (rows, totals, lost) = jax.lax.scan(step, (state.envs, state.buffer["pace"]), keys)
@@ -231,11 +239,11 @@ class Distill(ReplayAgent):
 
         keys = jax.random.split(jax.random.key(0), self.config.num_envs)
         replay = Replay.empty(jax.eval_shape(row, keys), self.config.num_rows)
-        return {"replay": replay, "pace": Pace.start(self.config.num_envs)}
+        return {RING: replay, "pace": Pace.start(self.config.num_envs)}
 
     def buffer_sharding(self) -> PyTree:
         """Each device has the steps of its own environments."""
-        return {"replay": Replay.sharding(), "pace": Pace.sharding()}
+        return {RING: Replay.sharding(), "pace": Pace.sharding()}
 
 
 class _Minibatch(NamedTuple):

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PyTree
 from typing_extensions import override
 
 from pixelbrax.envs import PixelEnv
-from pixelbrax.errors import check_count
+from pixelbrax.errors import ConfigError, check_count
 from pixelbrax.learning import (
     Agent,
     AgentState,
@@ -52,7 +52,10 @@ class PPOConfig(OnPolicyConfig):
         """
         super().validate()
         self._at_least_one("num_epochs")
-        check_count("critic_updates", self.critic_updates, least=0)
+        if check_count("critic_updates", self.critic_updates, least=0) and self.target_kl:
+            raise ConfigError(
+                "critic_updates does not go with target_kl: while the policy stands still, its learning rate would rise"
+            )
         self._not_negative("value_coef")
 
 
@@ -119,7 +122,7 @@ class PPO(Agent):
         advantage = rollout.advantage(config)
         target = rollout.value + advantage
         (params, opt_state), metrics = learn_from_rollout(
-            lambda params, batch, key: self._loss(params, state.statistics, batch, key),
+            lambda params, batch, key: self._loss(self._taught(params, state), state.statistics, batch, key),
             self._optimizer,
             (state.params, state.opt_state),
             rollout,
@@ -128,14 +131,22 @@ class PPO(Agent):
             config,
             config.num_epochs,
         )
-        if config.critic_updates:
-            alone = state.num_updates < config.critic_updates
-            params = params | {name: _kept(alone, state.params[name], params[name]) for name in ACTOR}
         metrics["explained_variance"] = explained_variance(rollout.value, target, rollout.valid)
         params, statistics = network.update_statistics(
             params, state.statistics, rollout.state_observation, target, rollout.valid
         )
         return AgentState(params, statistics, opt_state, envs, key, state.num_updates + 1), metrics, episodes
+
+    def _taught(self, params: PyTree, state: AgentState) -> PyTree:
+        """The parameters, of which the actor's have no gradient while only the critic learns."""
+        if not self.config.critic_updates:
+            return params
+        alone = state.num_updates < self.config.critic_updates
+
+        def held(x: Array) -> Array:
+            return jnp.where(alone, jax.lax.stop_gradient(x), x)
+
+        return params | {name: jax.tree.map(held, params[name]) for name in ACTOR}
 
     def _loss(
         self, params: PyTree, statistics: PyTree, batch: Minibatch, key: Array
@@ -148,7 +159,3 @@ class PPO(Agent):
         entropy = valid_mean(output.policy.entropy(key), batch.valid)
         loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
         return loss, metrics | {"value_loss": value_loss, "entropy": entropy}
-
-
-def _kept(keep: Array, before: PyTree, after: PyTree) -> PyTree:
-    return jax.tree.map(lambda a, b: jnp.where(keep, a, b), before, after)

@@ -22,6 +22,7 @@ from typing_extensions import override
 from pixelbrax.envs import DEVICE_AXIS, PixelEnv, State
 from pixelbrax.errors import ConfigError, check_count
 from pixelbrax.learning import (
+    RING,
     AgentState,
     EpisodeTotals,
     Metrics,
@@ -193,13 +194,13 @@ class SAC(ReplayAgent):
             act_key, learn_key = jax.random.split(key)
             action = self._act(learner[0], statistics, envs, act_key, number < config.random_rows)
             following = each_env(self.env.step)(envs, action)
-            replay = buffer["replay"].add(self._row(envs, following, action))
+            replay = buffer[RING].add(self._row(envs, following, action))
             # A return goes on over a truncation, as its bootstrapped value does.
             before = jnp.where(envs.terminated, 0.0, buffer["returns"])
             returns = jnp.where(envs.done, before, config.discount * before + following.reward)
             statistics = self._add(statistics, envs, returns)
             learner, metrics = self._learn(learner, statistics, replay, learn_key)
-            return (following, statistics, {"replay": replay, "returns": returns}, learner), (
+            return (following, statistics, {RING: replay, "returns": returns}, learner), (
                 metrics,
                 episode_totals(following),
             )
@@ -367,11 +368,11 @@ class SAC(ReplayAgent):
 
         keys = jax.random.split(jax.random.key(0), self.config.num_envs)
         replay = Replay.empty(jax.eval_shape(row, keys), self.config.num_rows)
-        return {"replay": replay, "returns": jnp.zeros(self.config.num_envs)}
+        return {RING: replay, "returns": jnp.zeros(self.config.num_envs)}
 
     def buffer_sharding(self) -> PyTree:
         """Each device has the steps of its own environments."""
-        return {"replay": Replay.sharding(), "returns": PartitionSpec(DEVICE_AXIS)}
+        return {RING: Replay.sharding(), "returns": PartitionSpec(DEVICE_AXIS)}
 
 
 class _Minibatch(NamedTuple):

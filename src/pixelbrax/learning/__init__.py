@@ -8,7 +8,7 @@ from pixelbrax.learning.config import AgentConfig, GradientConfig, OnPolicyConfi
 from pixelbrax.learning.isolation import isolated
 from pixelbrax.learning.losses import Minibatch, clipped_surrogate, explained_variance, valid_mean, value_error
 from pixelbrax.learning.observations import Frames, ObservationStore, observation_bytes
-from pixelbrax.learning.off_policy import ReplayAgent, ReplayConfig
+from pixelbrax.learning.off_policy import RING, ReplayAgent, ReplayConfig
 from pixelbrax.learning.optimizer import adapt_learning_rate, make_optimizer
 from pixelbrax.learning.pace import Pace
 from pixelbrax.learning.passes import descend, learn_from_rollout, run_epochs, shifted
@@ -21,6 +21,7 @@ from pixelbrax.learning.soft_frames import SoftFrames
 
 __all__ = [
     "DEVICE_AXIS",
+    "RING",
     "Agent",
     "AgentConfig",
     "AgentState",

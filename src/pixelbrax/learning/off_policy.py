@@ -13,6 +13,9 @@ from pixelbrax.envs import num_bytes
 from pixelbrax.learning.agent import Agent, AgentState, learner_bytes, start_envs
 from pixelbrax.learning.config import GradientConfig
 
+RING = "replay"
+"""The entry of a buffer that is the ring of steps."""
+
 
 @dataclass(frozen=True)
 class ReplayConfig(GradientConfig):
@@ -47,7 +50,7 @@ class ReplayConfig(GradientConfig):
 
 
 class ReplayAgent(Agent):
-    """An algorithm that learns from a replay buffer, which checkpoints leave out unless it is to be kept.
+    """An algorithm that learns from a replay buffer, whose ring checkpoints leave out unless it is to be kept.
 
     Subclasses define what is learned, and the buffer.
     """
@@ -65,8 +68,8 @@ class ReplayAgent(Agent):
         """Running statistics before the first step."""
 
     @abc.abstractmethod
-    def empty_buffer(self) -> PyTree:
-        """The buffer before the first step."""
+    def empty_buffer(self) -> dict[str, Any]:
+        """The buffer before the first step: the ring at `RING`, and what else the environments' time brings."""
 
     @property
     def learner_bytes(self) -> int:
@@ -87,9 +90,10 @@ class ReplayAgent(Agent):
         return AgentState(params, self.init_statistics(), opt_state, envs, key, updates, self.empty_buffer())
 
     def to_checkpoint(self, state: AgentState) -> AgentState:
-        """The state; without its buffer unless that is to be kept."""
-        return state if self.config.keep_buffer else replace(state, buffer=())
+        """The state; without the ring of its buffer unless that is to be kept."""
+        return state if self.config.keep_buffer else replace(state, buffer=state.buffer | {RING: ()})
 
     def from_checkpoint(self, state: AgentState) -> AgentState:
-        """The state, with an empty buffer where none was kept."""
-        return state if self.config.keep_buffer else replace(state, buffer=self.empty_buffer())
+        """The state, with an empty ring where none was kept."""
+        ring = {} if self.config.keep_buffer else {RING: self.empty_buffer()[RING]}
+        return replace(state, buffer=state.buffer | ring)

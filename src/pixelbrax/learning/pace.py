@@ -11,19 +11,21 @@ from jaxtyping import Array, Bool, Float
 from pixelbrax.envs import DEVICE_AXIS
 from pixelbrax.networks import add_values, empty_statistics, std
 
+_ENOUGH = 100  # steps of a teacher before anything can be said
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Pace:
-    """Rewards per step beside a teacher's; before the teacher has acted, nothing is known.
+    """Rewards per step beside a teacher's.
 
     Attributes:
-      lag: (env,) float32, running mean in each episode of how much its rewards exceed the teacher's mean.
-      usual: mean and variance of the teacher's rewards.
+      ahead: (env,) float32, how much an episode's rewards exceed the teacher's mean: a running mean from 0 on.
+      teacher: mean and variance of the teacher's rewards.
     """
 
-    lag: Float[Array, " env"]
-    usual: Any
+    ahead: Float[Array, " env"]
+    teacher: Any
 
     @classmethod
     def start(cls, num_envs: int) -> "Pace":
@@ -39,15 +41,19 @@ class Pace:
           reward: of the step.
           resets: whether the step was a reset, with which an episode begins.
           teaches: whether the teacher acted.
-          length: steps over which rewards are averaged.
+          length: time constant of the running mean, steps.
         """
-        usual = add_values(self.usual, reward[:, None], teaches & ~resets)
-        lag = self.lag + jnp.where(usual["count"] > 0, reward - usual["mean"] - self.lag, 0.0) / length
-        return Pace(jnp.where(resets, 0.0, lag), usual)
+        teacher = add_values(self.teacher, reward[:, None], teaches & ~resets)
+        ahead = self.ahead + (reward - teacher["mean"] - self.ahead) / length
+        return Pace(jnp.where(resets | (teacher["count"] < _ENOUGH), 0.0, ahead), teacher)
 
     def is_lost(self, stds: float) -> Bool[Array, " env"]:
-        """Whether an episode lags by more than so many standard deviations of the teacher's rewards."""
-        return self.lag < -stds * std(self.usual)
+        """Whether an episode is behind by so many standard deviations of the teacher's rewards.
+
+        They count for at least a tenth of the mean's size, so that a teacher that always earns the same is no trap.
+        """
+        unit = jnp.maximum(std(self.teacher), 0.1 * jnp.abs(self.teacher["mean"]))
+        return self.ahead < -stds * unit
 
     @staticmethod
     def sharding() -> Any:

@@ -1,10 +1,12 @@
 """Observed images that pass a gradient on to the physics which they show."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pixelbrax.envs import PixelEnv, State, soft_image
+from pixelbrax.envs import PixelEnv, State, each_env, soft_image
 from pixelbrax.networks import Observation
 
 
@@ -19,6 +21,11 @@ class SoftFrames:
         """For an environment; `softness` is in pixels (`pixelbrax.envs.soft_image`)."""
         self._env, self._softness = env, softness
 
+    @property
+    def bytes_per_env(self) -> int:
+        """Bytes of an environment's stack."""
+        return 4 * math.prod(self._env.observation_spec["pixels"].shape)
+
     def begin(self, envs: State) -> Float[Array, "env height width channels"]:
         """A stack without gradient."""
         return jnp.zeros_like(envs.obs["pixels"], jnp.float32)
@@ -31,7 +38,7 @@ class SoftFrames:
         def draw(state: State) -> Array:
             return soft_image(self._env, state, self._softness)
 
-        newest = jax.vmap(jax.checkpoint(draw, prevent_cse=False))(following)
+        newest = each_env(jax.checkpoint(draw, prevent_cse=False))(following)
         stack = jnp.concatenate([stack[..., newest.shape[-1] :], newest], axis=-1)
         return jnp.where(envs.done[:, None, None, None], 0.0, stack)  # the step after an end is the reset
 

@@ -89,6 +89,18 @@ def _checkpoint_of(folder: str, updates: int) -> tuple[str, int]:
     return str(run.path.resolve()), updates or load_last(run.checkpoint_dir, lambda updates: updates)
 
 
+def check_checkpoint(run: RunDir, updates: int) -> None:
+    """Refuses a number of updates of which a run has no checkpoint; 0 is any.
+
+    Raises:
+      ConfigError: there is none.
+    """
+    known = all_checkpoints(run.checkpoint_dir)
+    if updates and updates not in known:
+        there = listed([f"{updates:,}" for updates in sorted(known)]) or "none"
+        raise ConfigError(f"{run.path} has no checkpoint of update {updates:,}: there is {there}")
+
+
 def kept_state(agent: Agent, run: RunDir, updates: int | None = None) -> AgentState:
     """What a run's checkpoint keeps of a state, at that number of updates, by default the last.
 
@@ -131,12 +143,7 @@ class RunTeacher(Teacher):
         config = run.load_config()
         self._check(run.path, config)
         self._agent = make_agent(config, without_images(self._env))
-        known = all_checkpoints(run.checkpoint_dir)
-        if agent.teacher_updates and agent.teacher_updates not in known:
-            there = listed([f"{updates:,}" for updates in sorted(known)]) or "none"
-            raise ConfigError(
-                f"the teacher {run.path} has no checkpoint of update {agent.teacher_updates:,}: there is {there}"
-            )
+        check_checkpoint(run, agent.teacher_updates)
         with jax.ensure_compile_time_eval():  # where a program is being traced, too
             state = kept_state(self._agent, run, agent.teacher_updates or None)
         self._variables = jax.tree.map(np.asarray, state.variables)

@@ -37,7 +37,7 @@ class TrainConfig:
     seed: int = 0
     """Seed of every random number of the run."""
     start_from: str = ""
-    """Folder of a run whose policy training begins with, of ppo, distill or apg; the critic is a fresh one."""
+    """Folder of a run whose policy training begins with, of ppo, distill, apg or es; the critic is a fresh one."""
     start_updates: int = 0
     """Number of updates of that run's checkpoint; 0 is its last one when this run starts."""
     num_devices: int = 1
@@ -74,7 +74,8 @@ class TrainConfig:
         check_count(
             "num_steps / (num_envs x unroll_length), the number of updates,", self.num_updates, most=MOST_COUNTED
         )
-        check_count("start_updates", self.start_updates, least=0)
+        if check_count("start_updates", self.start_updates, least=0) and not self.start_from:
+            raise ConfigError("start_updates names a checkpoint of the run start_from, which is not given")
         check_number("checkpoint_interval", self.checkpoint_interval, least=0)
         if check_count("eval_interval", self.eval_interval, least=0) % self.log_interval:
             raise ConfigError(

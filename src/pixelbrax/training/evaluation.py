@@ -74,7 +74,7 @@ class Evaluation:
             "diverged": int(self.diverged.sum()),
         }
 
-    def episodes(self) -> dict[str, list[float]]:
+    def per_episode(self) -> dict[str, list[float]]:
         """Every episode's return and length in frames, to seven digits, in the order of episodes, for JSON files."""
         found = {"returns": self.returns, "lengths": self.lengths}
         return {name: [float(f"{x:.7g}") for x in values] for name, values in found.items()}

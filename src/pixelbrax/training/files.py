@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,12 @@ def keep_rows(file: Path, updates: int) -> None:
         return
     column = header.index("updates")
     replace_text(file, _text(header, [row for row in rows if float(row[column]) <= updates]))
+
+
+def as_json(value: Any) -> str:
+    """Indented JSON, with each list of numbers on one line."""
+    text = json.dumps(value, indent=2)
+    return re.sub(r"\[[^][{}\"]+\]", lambda found: "[" + " ".join(found[0][1:-1].split()) + "]", text) + "\n"
 
 
 def read_results(file: Path) -> dict[str, dict[str, Any]]:

@@ -1,6 +1,5 @@
 """A run's directory: runs/<name>/ with its settings, metrics, pictures and checkpoints."""
 
-import json
 import math
 import re
 import shutil
@@ -11,7 +10,7 @@ from typing import Any
 from pixelbrax.errors import ConfigError, listed
 from pixelbrax.training.checkpoint import drop_checkpoints
 from pixelbrax.training.config import TrainConfig, dump_config, load_config
-from pixelbrax.training.files import append_row, keep_rows, read_results, read_rows, replace_text
+from pixelbrax.training.files import append_row, as_json, keep_rows, read_results, read_rows, replace_text
 from pixelbrax.training.software import provenance
 
 HELD_OUT, TEACHER = "held_out", "teacher"  # in evaluation.json
@@ -160,7 +159,7 @@ class RunDir:
         self._write_evaluations(self.read_evaluations() | {name: result})
 
     def _write_evaluations(self, results: dict[str, dict[str, Any]]) -> None:
-        replace_text(self.evaluation_file, json.dumps(results, indent=2) + "\n")
+        replace_text(self.evaluation_file, as_json(results))
 
     def read_evaluations(self) -> dict[str, dict[str, Any]]:
         """All evaluations by name; `HELD_OUT` in each holds the results under `eval_distractors`, if any.

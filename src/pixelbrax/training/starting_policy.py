@@ -11,16 +11,18 @@ from jaxtyping import PyTree
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import Agent, AgentState
 from pixelbrax.networks import ACTOR
-from pixelbrax.training.assembly import kept_state, make_agent
+from pixelbrax.training.assembly import check_checkpoint, kept_state, make_agent
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.run_dir import RunDir
 
-_SAME = ("obs", "image_size", "frame_stack", "grayscale")  # what both environments must have in common
+_IMAGES = ("image_size", "frame_stack", "grayscale")
 _STATE = "state"
 
 
 def starting_policy(config: TrainConfig, agent: Agent) -> Callable[[AgentState], AgentState]:
     """What gives an agent's fresh state the policy of `config.start_from`; its critic stays fresh.
+
+    Task, engine, distractors and action repeat may be others than that run's.
 
     Args:
       config: all settings.
@@ -33,11 +35,14 @@ def starting_policy(config: TrainConfig, agent: Agent) -> Callable[[AgentState],
         return lambda state: state
     run = RunDir.open(Path(config.start_from))
     theirs, what = run.load_config(), f"start_from {run.path}"
-    for name in _SAME:
+    for name in ("obs", *(_IMAGES if config.environment.obs == "pixels" else ())):
         ours, other = getattr(config.environment.resolved(), name), getattr(theirs.environment, name)
         if ours != other:
             raise ConfigError(f"{what}: it has {name}={other}, and this run {ours}: they must be the same")
-    kept = kept_state(make_agent(theirs, agent.env), run, config.start_updates or None)
+    check_checkpoint(run, config.start_updates)
+    # A checkpoint has the states of its own environments; one that was given from Python cannot be built again.
+    env = agent.env if theirs.environment.facts else theirs.environment.build()
+    kept = kept_state(make_agent(theirs, env), run, config.start_updates or None)
     fresh = jax.eval_shape(agent.init, jax.random.key(0))
     given, wanted = _actor(kept.params, theirs.algorithm), _actor(fresh.params, config.algorithm)
     if _shapes(given) != _shapes(wanted) or theirs.network.distribution != config.network.distribution:
@@ -56,7 +61,7 @@ def _actor(params: PyTree, algorithm: str) -> PyTree:
     """The policy's own parameters in those of an actor and critic."""
     network = params.get("network", params)
     if any(name not in network for name in ACTOR):
-        raise ConfigError(f"start_from carries over the policy of ppo, distill and apg, not of {algorithm}")
+        raise ConfigError(f"start_from carries over the policy of ppo, distill, apg and es, not of {algorithm}")
     return {name: network[name] for name in ACTOR}
 
 

@@ -148,16 +148,16 @@ class TrainingRun:
             save_checkpoint(run.best_dir, updates, _best_of(state))
         self.progress.say(f"{name} policy, deterministic: {result}")
         found: dict[str, Any] = {"steps": updates * self.config.agent.steps_per_update, **result.as_dict()}
-        found |= result.episodes()
+        found |= result.per_episode()
         if self._held_out:
             held_out = self._held_out(state.variables, key)
             distractors = " + ".join(self.config.eval_distractors)
             self.progress.say(f"{name} policy, deterministic, under {distractors}: {held_out}")
-            found[HELD_OUT] = {"distractors": distractors, **held_out.as_dict(), **held_out.episodes()}
+            found[HELD_OUT] = {"distractors": distractors, **held_out.as_dict(), **held_out.per_episode()}
             result = replace(result, held_out=held_out)
         if self._teacher:
             teachers = self._evaluate_teacher(key)
-            found[TEACHER] = teachers.as_dict() | teachers.episodes()
+            found[TEACHER] = teachers.as_dict() | teachers.per_episode()
         run.write_evaluation(name, found)
         return result
 
