@@ -72,7 +72,8 @@ def _flat_image(env, state, softness):
     return jnp.full((*env.images.shape, 3), 0.5 + state.physics.obs[0] / 8)
 
 
-@pytest.mark.parametrize("drawn", [_flat_image, pytest.param(soft_image, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("drawn", [_flat_image, soft_image])
 def test_a_gradient_through_the_picture(drawn, monkeypatch):
     """The policy sees the same images to the bit; the derivative is another."""
     monkeypatch.setattr("pixelbrax.learning.soft_frames.soft_image", drawn)

@@ -103,6 +103,7 @@ def test_it_resumes(keep_buffer, teacher, tmp_path):
     assert config.agent.teacher_updates == 32
 
 
+@pytest.mark.full
 def test_two_devices_learn_what_one_does(teacher, tmp_path):
     ends = []
     for count in (1, 2):
