@@ -33,6 +33,7 @@ def starting_policy(config: TrainConfig, agent: Agent) -> Callable[[AgentState],
     """
     if not config.start_from:
         return lambda state: state
+    wanted = _actor(jax.eval_shape(agent.init, jax.random.key(0)).params, config.algorithm)
     run = RunDir.open(Path(config.start_from))
     theirs, what = run.load_config(), f"start_from {run.path}"
     for name in ("obs", *(_IMAGES if config.environment.obs == "pixels" else ())):
@@ -43,8 +44,7 @@ def starting_policy(config: TrainConfig, agent: Agent) -> Callable[[AgentState],
     # A checkpoint has the states of its own environments; one that was given from Python cannot be built again.
     env = agent.env if theirs.environment.facts else theirs.environment.build()
     kept = kept_state(make_agent(theirs, env), run, config.start_updates or None)
-    fresh = jax.eval_shape(agent.init, jax.random.key(0))
-    given, wanted = _actor(kept.params, theirs.algorithm), _actor(fresh.params, config.algorithm)
+    given = _actor(kept.params, theirs.algorithm)
     if _shapes(given) != _shapes(wanted) or theirs.network.distribution != config.network.distribution:
         raise ConfigError(f"{what}: its policy is another network than this run's: give both the same [network]")
     actor = jax.tree.map(np.asarray, given)
