@@ -20,7 +20,7 @@ def _steps(optimizer):
     return int(next(leaf for leaf in jax.tree.leaves(optimizer) if leaf.dtype == jnp.int32))
 
 
-_SIDES = [("ppo", ("pixels",)), ("ppg", ()), ("ddcpg", ())]
+_SIDES = [("ppo", ("pixels",)), ("ppg", ()), pytest.param("ddcpg", (), marks=full)]
 _ALL_SIDES = [pytest.param(name, ("pixels",), marks=full) for name in ("ppg", "dcpg", "ddcpg")]
 
 

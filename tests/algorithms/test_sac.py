@@ -48,7 +48,12 @@ def test_learns_which_side_pays(outputs, settings):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"n_step": 3}, {"n_step": 1, "num_atoms": 1}, pytest.param({"normalize_reward": False}, marks=full)]
+    "settings",
+    [
+        {"n_step": 3},
+        pytest.param({"n_step": 1, "num_atoms": 1}, marks=full),
+        pytest.param({"normalize_reward": False}, marks=full),
+    ],
 )
 def test_truncation_bootstraps_and_termination_does_not(settings):
     """Each step pays 1: the first on the left is the last, on the right there is no end but of time."""

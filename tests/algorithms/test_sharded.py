@@ -42,7 +42,8 @@ def test_two_devices_learn_what_one_does(name, tmp_path):
         assert {shard.data.shape for shard in reward.addressable_shards} == {(128, 8)}, "each has its environments'"
 
 
-@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.full
+@pytest.mark.parametrize("name", _SMALL)
 def test_seeds_side_by_side_learn_what_they_do_alone(name, tmp_path):
     trainer, state = _trained(tmp_path / "both", name, seeds=(0, 1))
     _, alone = _trained(tmp_path / "alone", name, seeds=(1,))

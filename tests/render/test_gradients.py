@@ -80,7 +80,8 @@ def _share_off(derivative, difference) -> float:
 STEP = 1e-3
 
 
-@pytest.mark.parametrize("model", [ONE, pytest.param(FEW, marks=pytest.mark.full)], ids=["box", "box on a floor"])
+@pytest.mark.full  # the fast suite has them through TorchRL
+@pytest.mark.parametrize("model", [ONE, FEW], ids=["box", "box on a floor"])
 def test_derivatives_of_soft_images_are_those_of_finite_differences(model):
     start = _setup(model)
     weights = jnp.array(np.random.default_rng(1).normal(size=(SIZE, SIZE, 3)), jnp.float32)
