@@ -48,11 +48,11 @@ def starting_policy(config: TrainConfig, agent: Agent) -> Callable[[AgentState],
     if _shapes(given) != _shapes(wanted) or theirs.network.distribution != config.network.distribution:
         raise ConfigError(f"{what}: its policy is another network than this run's: give both the same [network]")
     actor = jax.tree.map(np.asarray, given)
-    states = {_STATE: jax.tree.map(np.asarray, kept.statistics[_STATE])} if _STATE in kept.statistics else {}
+    reads_states = config.environment.obs == _STATE  # a critic's states may be another task's
+    states = {_STATE: jax.tree.map(np.asarray, kept.statistics[_STATE])} if reads_states else {}
 
     def begin(state: AgentState) -> AgentState:
-        statistics = state.statistics | (states if _STATE in state.statistics else {})
-        return replace(state, params=_with_actor(state.params, actor), statistics=statistics)
+        return replace(state, params=_with_actor(state.params, actor), statistics=state.statistics | states)
 
     return begin
 
