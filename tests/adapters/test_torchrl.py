@@ -342,6 +342,7 @@ def test_memory_does_not_grow_with_steps():
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB
 
 
+@pytest.mark.full
 def test_it_is_the_engine_of_brax():
     """Observations and rewards of raw Brax from the same state, with the same actions."""
     import brax.envs

@@ -41,8 +41,12 @@ def installed(tmp_path_factory):
     return target
 
 
-def test_an_installed_plugins_task_distractor_and_hook_are_found(installed, tmp_path):
+def test_an_installed_plugins_distractor_is_found(installed, tmp_path):
     assert "plugin/dim" in _pixelbrax("list", "--distractors", "plugin/*", packages=installed, cwd=tmp_path).stdout
+
+
+@pytest.mark.full
+def test_an_installed_plugins_task_and_hook_are_found(installed, tmp_path):
     trained = _pixelbrax(*TRAIN, packages=installed, cwd=tmp_path)
     assert trained.returncode == 0, trained.stderr
     assert (tmp_path / "runs" / "tiny" / "ended.txt").read_text() == "by a plugin"

@@ -45,6 +45,7 @@ def test_grasp_reward_is_the_published_sum():
         np.testing.assert_allclose(sum(parts.values()) + 4 * parts["hits"], expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.full
 def test_fetch_hits_its_target_which_jumps_away():
     physics = get_task("fetch").load_physics("spring")
     state, step = jax.jit(physics.reset)(jax.random.key(0)), jax.jit(physics.step)

@@ -37,7 +37,7 @@ def _config(name, num_devices, seed=0, environment=_PIXELS, **settings):
     ("name", "num_agents", "environment"),
     [
         ("ppo", 1, _STATES),
-        ("ppo", 2, _STATES),
+        pytest.param("ppo", 2, _STATES, marks=pytest.mark.full),
         pytest.param("ppo", 1, _PIXELS, marks=pytest.mark.full),
         pytest.param("ddcpg", 1, _PIXELS, marks=pytest.mark.full),
     ],

@@ -10,6 +10,7 @@ from pixelbrax.errors import TrainingError
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.report import write_curve
 from pixelbrax.training import RunDir, TrainConfig, Trainer, TrainingRun
+from pixelbrax.training.evaluation import Evaluation
 from pixelbrax.training.training_run import EVALUATION_STREAM
 from tests.algorithms.agents import CONFIGS
 from tests.probe import probe_env
@@ -89,11 +90,37 @@ def test_the_best_policy_is_kept(tmp_path):
     }
     write_curve(run.curve_file, run.read_metrics(), found, "title")
     variables, updates = training_run.restore_best(run)
-    best = max(found.values(), key=lambda result: result["iqm"])
+    best = max(found.values(), key=lambda result: result["mean_return"])
     assert updates * 128 == best["steps"]
     key = jax.random.fold_in(jax.random.key(config.seed), EVALUATION_STREAM)
-    assert training_run.evaluator(config.eval_episodes)(variables, key).iqm == pytest.approx(best["iqm"])
+    assert training_run.evaluator(config.eval_episodes)(variables, key).mean == pytest.approx(best["mean_return"])
     assert len(run.read_metrics()) == 6
+    trainer.evaluate_best([run])
+    again = run.read_evaluations()["best"]
+    assert (again["steps"], again["episodes"]) == (best["steps"], config.eval_episodes)
+    write_curve(run.curve_file, run.read_metrics(), run.read_evaluations(), "title")
+    run.roll_back(12)
+    assert run.read_evaluations() == found, "it is made again at the end"
+
+
+def test_the_best_policy_is_that_of_the_highest_mean(tmp_path):
+    """And not one that falls in a quarter of its episodes, which an interquartile mean forgives."""
+    config = TrainConfig(agent=CONFIGS["ppo"], network=_SIZES, eval_episodes=4)
+    run, training_run = RunDir.create(tmp_path / "run", config), TrainingRun(config, env=_env())
+    state = jax.jit(training_run.agent.init)(jax.random.key(0))
+    keys, returns = [], [10.0, 10, 10, 10]
+
+    def evaluator(_, key):
+        keys.append(tuple(jax.random.key_data(key).tolist()))
+        return Evaluation(np.array(returns, np.float32), np.ones(4, np.float32))
+
+    training_run._evaluator = evaluator  # type: ignore[assignment]
+    for updates, (returns, best) in enumerate([(returns, 0), ([0.0, 11, 11, 11], 0), ([12.0, 12, 12, 5], 2)]):
+        training_run.evaluate(run, f"update {updates}", replace(state, num_updates=np.int32(updates)))
+        assert training_run.restore_best(run)[1] == best
+    training_run.evaluate_best(run)
+    assert len(set(keys[:3])) == 1, "each time in the same episodes"
+    assert keys[3] != keys[0], "the best one's last episodes are fresh"
 
 
 def test_an_evaluation_is_made_again_under_held_out_distractors(tmp_path):

@@ -131,9 +131,15 @@ class Distill(ReplayAgent):
                 f"{updates * config.steps_per_update:,}"
             )
         super().__init__(env, config)
-        self.teacher = self._teacher = teacher
+        self._teacher = teacher
         self._total_updates = total_updates
         self._optimizer = make_optimizer(config, total_updates * config.gradient_steps)
+
+    @property
+    @override
+    def teacher(self) -> Teacher:
+        """The policy that it learns from."""
+        return self._teacher
 
     def policy(self, params: PyTree, statistics: PyTree, observation: Observation) -> ActionDistribution:
         """Distribution of the student's actions for a batch of observations."""

@@ -214,6 +214,7 @@ def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, 
         state, finished = trainer.train(runs, state)
         if finished:
             trainer.evaluate(runs, "trained", state)
+            trainer.evaluate_best(runs)
             finish(trainer, path, runs, state)
     except KeyboardInterrupt:
         finished = False

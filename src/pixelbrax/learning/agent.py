@@ -70,17 +70,21 @@ class Teacher(Protocol):
 class Agent(Protocol):
     """An algorithm in an environment: pure `init` and `update`, to be compiled.
 
-    The defaults of the last two attributes and of the last three methods suit agents without a teacher or a buffer.
+    The defaults of `resumes_exactly`, of `teacher` and of the last three methods suit agents without a teacher or a
+    buffer.
     """
 
     env: PixelEnv
     """A single environment; agents batch it."""
     config: Any
     """The settings, an `AgentConfig`."""
-    teacher: Teacher | None = None
-    """The policy that it learns from, if there is one; whoever trains evaluates it too."""
     resumes_exactly: bool = True
     """Whether training that goes on from a checkpoint gives the same bits as training without a break."""
+
+    @property
+    def teacher(self) -> Teacher | None:
+        """The policy that it learns from, if there is one; whoever trains evaluates it too."""
+        return None
 
     @property
     def learner_bytes(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pixelbrax.report.axes import legend_below, lone_marker, steps_axis
-from pixelbrax.training import HELD_OUT, TEACHER
+from pixelbrax.training import BEST, HELD_OUT, TEACHER
 
 _SAMPLED, _MODE, _DIVERGED = "#2a6f97", "#bb3e03", "#9b2226"
 
@@ -36,7 +36,8 @@ def write_curve(path: Path, rows: list[dict[str, float]], evaluations: dict[str,
         marker=lone_marker(len(shown)),
         label="sampled actions: episodes of training",
     )
-    results = sorted(evaluations.values(), key=lambda result: result["steps"])
+    on_the_way = [result for name, result in evaluations.items() if name != BEST]
+    results = sorted(on_the_way, key=lambda result: result["steps"])
     _points(axes, results, "deterministic policy: evaluations", "o:")
     held_out = [{"steps": result["steps"]} | result[HELD_OUT] for result in results if HELD_OUT in result]
     if held_out:

@@ -23,7 +23,7 @@ from pixelbrax.training.processes import (
     to_go_on,
 )
 from pixelbrax.training.progress import Progress
-from pixelbrax.training.run_dir import HELD_OUT, TEACHER, RunDir, make_folder, natural, runs_in, unused_path
+from pixelbrax.training.run_dir import BEST, HELD_OUT, TEACHER, RunDir, make_folder, natural, runs_in, unused_path
 from pixelbrax.training.signals import interruptible, last_stop
 from pixelbrax.training.software import provenance
 from pixelbrax.training.statistics import bootstrap, interval, iqm
@@ -31,6 +31,7 @@ from pixelbrax.training.trainer import MAX_AGENTS, Trainer
 from pixelbrax.training.training_run import TrainingRun
 
 __all__ = [
+    "BEST",
     "HELD_OUT",
     "MAX_AGENTS",
     "MAX_EPISODES",

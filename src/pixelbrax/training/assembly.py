@@ -86,6 +86,7 @@ def resolved(config: TrainConfig) -> TrainConfig:
 def _checkpoint_of(folder: str, updates: int) -> tuple[str, int]:
     """A run's absolute path and a number of updates, by default of its last checkpoint."""
     run = RunDir.open(Path(folder))
+    check_checkpoint(run, updates)
     return str(run.path.resolve()), updates or load_last(run.checkpoint_dir, lambda updates: updates)
 
 

@@ -13,7 +13,8 @@ from pixelbrax.training.config import TrainConfig, dump_config, load_config
 from pixelbrax.training.files import append_row, as_json, keep_rows, read_results, read_rows, replace_text
 from pixelbrax.training.software import provenance
 
-HELD_OUT, TEACHER = "held_out", "teacher"  # in evaluation.json
+HELD_OUT, TEACHER = "held_out", "teacher"  # in evaluation.json, in an evaluation
+BEST = "best"  # an evaluation in fresh episodes of the policy that did best during training
 _BELOW = ("*/config.toml", "*/*/config.toml")
 
 
@@ -145,7 +146,8 @@ class RunDir:
         results = self.read_evaluations()
         keep_rows(self.metrics_file, updates)
         steps = updates * self.load_config().agent.steps_per_update
-        self._write_evaluations({name: result for name, result in results.items() if result["steps"] <= steps})
+        kept = {name: result for name, result in results.items() if name != BEST and result["steps"] <= steps}
+        self._write_evaluations(kept)
         for folder in (self.checkpoint_dir, self.best_dir):
             drop_checkpoints(folder, updates + 1)
 
@@ -163,6 +165,8 @@ class RunDir:
 
     def read_evaluations(self) -> dict[str, dict[str, Any]]:
         """All evaluations by name; `HELD_OUT` in each holds the results under `eval_distractors`, if any.
+
+        `BEST`, if there is one, is not of its own steps' episodes: its episodes are fresh.
 
         Raises:
           ConfigError: the file is damaged.

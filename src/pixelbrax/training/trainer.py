@@ -142,6 +142,13 @@ class Trainer:
                 result = training_run.evaluate(run, name, self.one(state, index))
                 self._tell(lambda hook, run=run, result=result: hook.on_evaluation(run, name, steps, result))
 
+    def evaluate_best(self, runs: Sequence[RunDir]) -> None:
+        """Evaluates the best of the policies that were evaluated on the way, if there were any, in fresh episodes."""
+        if self.config.eval_interval and jax.process_index() == 0:
+            for training_run, run in zip(self.training_runs, runs, strict=True):
+                if not run.failure:
+                    training_run.evaluate_best(run)
+
     def train(self, runs: Sequence[RunDir], state: AgentState) -> tuple[AgentState, bool]:
         """Trains to the end, or until SIGINT or SIGTERM; writes checkpoints meanwhile and at the end.
 

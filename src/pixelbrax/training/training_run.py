@@ -17,11 +17,11 @@ from pixelbrax.training.checkpoint import load_checkpoint, load_last, load_notes
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.evaluation import Evaluation, Evaluator
 from pixelbrax.training.progress import Progress
-from pixelbrax.training.run_dir import HELD_OUT, TEACHER, RunDir
+from pixelbrax.training.run_dir import BEST, HELD_OUT, TEACHER, RunDir
 from pixelbrax.xla import check_single
 
 # Streams of random numbers of a run, all from its seed.
-TRAINING_STREAM, EVALUATION_STREAM = 0, 1
+TRAINING_STREAM, EVALUATION_STREAM, BEST_STREAM = 0, 1, 3  # 2 is that of hooks
 _SIDE_BY_SIDE = 32  # minimum batch size of an evaluation with so many episodes
 _HOOKS = "hooks"  # in the notes of a checkpoint
 
@@ -138,13 +138,14 @@ class TrainingRun:
     def evaluate(self, run: RunDir, name: str, state: AgentState) -> Evaluation:
         """Evaluates the deterministic policy, each time in the same episodes, and writes the run's evaluation.json.
 
-        A policy whose interquartile mean is the highest yet is kept as the best. If the settings name
-        `eval_distractors`, the same episodes are run under those too.
+        A policy whose mean return is the highest yet is kept as the best. If the settings name `eval_distractors`, the
+        same episodes are run under those too.
         """
         key = jax.random.fold_in(jax.random.key(self.config.seed), EVALUATION_STREAM)
         result = self._evaluator(state.variables, key)
         updates = int(state.num_updates)
-        if all(result.iqm > other["iqm"] for known, other in run.read_evaluations().items() if known != name):
+        others = (other for known, other in run.read_evaluations().items() if known not in (name, BEST))
+        if all(result.mean > other["mean_return"] for other in others):
             save_checkpoint(run.best_dir, updates, _best_of(state))
         self.progress.say(f"{name} policy, deterministic: {result}")
         found: dict[str, Any] = {"steps": updates * self.config.agent.steps_per_update, **result.as_dict()}
@@ -160,6 +161,17 @@ class TrainingRun:
             found[TEACHER] = teachers.as_dict() | teachers.per_episode()
         run.write_evaluation(name, found)
         return result
+
+    def evaluate_best(self, run: RunDir) -> None:
+        """Evaluates the best policy once more, in episodes of its own, and writes the result in evaluation.json.
+
+        The evaluation by which it was chosen is too high on average: the episodes were those that suited it.
+        """
+        variables, updates = self.restore_best(run)
+        result = self._evaluator(variables, jax.random.fold_in(jax.random.key(self.config.seed), BEST_STREAM))
+        self.progress.say(f"best policy, of update {updates:,}, in fresh episodes: {result}")
+        steps = updates * self.config.agent.steps_per_update
+        run.write_evaluation(BEST, {"steps": steps, **result.as_dict(), **result.per_episode()})
 
     def _evaluate_teacher(self, key: Array) -> Evaluation:
         """The teacher in the same episodes; evaluated once."""

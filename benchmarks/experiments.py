@@ -1,0 +1,115 @@
+"""Trains the runs of an experiment, one after another, and collects them: `results/cpu-EXPERIMENT.json`.
+
+Usage: python benchmarks/experiments.py EXPERIMENT [--runs DIR] [--only PATTERN] [--list]
+
+A run that is there already is resumed if it was interrupted, and kept if it is complete: after a break, give the same
+command again. Seconds count only on a machine with nothing beside it.
+"""
+
+import argparse
+import fnmatch
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from learning import summarize
+
+from pixelbrax.training import RunDir
+from pixelbrax.training.files import as_json
+
+RESULTS = Path(__file__).parent / "results"
+SEEDS = (100, 101, 102)  # never those that settings were chosen on
+
+
+@dataclass(frozen=True)
+class Run:
+    """Runs of one setting.
+
+    Attributes:
+      name: of their folders, followed by the seed.
+      options: of `pixelbrax train`; {runs} is the folder of all runs.
+      seeds: one run each.
+    """
+
+    name: str
+    options: str
+    seeds: tuple[int, ...] = SEEDS
+
+
+_GRAY = "--image-size 48 --grayscale --frame-stack 3"
+_APG = "--algorithm apg --num-envs 64 --unroll-length 16"
+_PPO = "--algorithm ppo --num-envs 64 --unroll-length 32"
+_PENDULUM = "--env inverted_pendulum"
+_PENDULUM_PPO = "--critic state --discount 0.99 --reward-scale 0.03 --initial-std 0.3"
+_REACHER = "--env reacher --backend spring --obs state --episode-length 200 --num-steps 150000 --reward-scale 0.2"
+_TEACHER = "--preset demo --obs state --critic state --num-envs 128 --num-steps 800000"
+
+EXPERIMENTS: dict[str, tuple[Run, ...]] = {
+    "sac": (
+        Run("pendulum-sac", "--preset sac-cpu --eval-interval 200"),
+        Run("pendulum-ppo", "--preset pendulum-cpu --num-steps 204800 --eval-interval 50"),
+    ),
+    "apg": (
+        Run("pendulum-apg", f"{_APG} {_PENDULUM} --backend spring --obs state --num-steps 200000 --reward-scale 0.1"),
+        Run("pendulum-ppo", f"{_PPO} {_PENDULUM} --backend spring --obs state --num-steps 200000 {_PENDULUM_PPO}"),
+        Run("reacher-apg", f"{_APG} {_REACHER}"),
+        Run("reacher-ppo", f"{_PPO} {_REACHER} --critic state"),
+    ),
+    "distillation": (
+        Run("cheetah-teacher", _TEACHER, (100,)),
+        Run("cheetah-student", "--preset distill-cpu --teacher {runs}/cheetah-teacher-s100"),
+        Run(
+            "cheetah-student-video",
+            "--preset distill-cpu --teacher {runs}/cheetah-teacher-s100 --distractors pixelbrax/video "
+            "--eval-distractors pixelbrax/video@test",
+        ),
+        Run("ant-teacher", "--preset ant-state-cpu", (100,)),
+        Run("ant-student", "--preset distill-ant-cpu --teacher {runs}/ant-teacher-s100"),
+    ),
+}
+
+
+def _each(experiment: str, pattern: str) -> Iterator[tuple[str, str]]:
+    """Names and options of the runs."""
+    for run in EXPERIMENTS[experiment]:
+        for seed in run.seeds:
+            name = f"{run.name}-s{seed}"
+            if fnmatch.fnmatch(name, pattern):
+                yield name, f"{run.options} --seed {seed}"
+
+
+def _train(folder: Path, options: str, runs: Path) -> None:
+    """Trains a run to its end, from where it stands."""
+    if (folder / "evaluation.json").exists() and "trained" in RunDir.open(folder).read_evaluations():
+        return
+    command = [sys.executable, "-m", "pixelbrax", "train"]
+    if folder.exists():
+        command += ["--resume", str(folder)]
+    else:
+        command += [*options.format(runs=runs).split(), "--runs", str(runs), "--name", folder.name]
+    print(" ".join(command[3:]), flush=True)
+    subprocess.run(command, check=True)
+
+
+def main() -> None:
+    """Trains, and writes the file after each run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("experiment", choices=EXPERIMENTS)
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of the runs")
+    parser.add_argument("--only", default="*", help="pattern of their names, such as 'pendulum-*'")
+    parser.add_argument("--list", action="store_true", help="print the runs instead of training them")
+    args = parser.parse_args()
+    for name, options in _each(args.experiment, args.only):
+        if args.list:
+            print(name, options)
+            continue
+        _train(args.runs / name, options, args.runs)
+        every = [args.runs / name for name, _ in _each(args.experiment, "*")]
+        rows = [summarize(RunDir.open(path)) for path in every if (path / "metrics.csv").exists()]
+        (RESULTS / f"cpu-{args.experiment}.json").write_text(as_json({"rows": rows}))
+
+
+if __name__ == "__main__":
+    main()
