@@ -108,14 +108,14 @@ def test_the_best_policy_is_that_of_the_highest_mean(tmp_path):
     config = TrainConfig(agent=CONFIGS["ppo"], network=_SIZES, eval_episodes=4)
     run, training_run = RunDir.create(tmp_path / "run", config), TrainingRun(config, env=_env())
     state = jax.jit(training_run.agent.init)(jax.random.key(0))
-    keys, returns = [], [10.0, 10, 10, 10]
+    keys, coming = [], [[10.0, 10, 10, 10], [0.0, 11, 11, 11], [12.0, 12, 12, 5], [9.0, 9, 9, 9]]
 
     def evaluator(_, key):
         keys.append(tuple(jax.random.key_data(key).tolist()))
-        return Evaluation(np.array(returns, np.float32), np.ones(4, np.float32))
+        return Evaluation(np.array(coming[len(keys) - 1], np.float32), np.ones(4, np.float32))
 
     training_run._evaluator = evaluator  # type: ignore[assignment]
-    for updates, (returns, best) in enumerate([(returns, 0), ([0.0, 11, 11, 11], 0), ([12.0, 12, 12, 5], 2)]):
+    for updates, best in enumerate([0, 0, 2]):
         training_run.evaluate(run, f"update {updates}", replace(state, num_updates=np.int32(updates)))
         assert training_run.restore_best(run)[1] == best
     training_run.evaluate_best(run)
