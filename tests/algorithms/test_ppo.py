@@ -51,7 +51,7 @@ def test_frames_kept_once_are_stacked_as_the_environment_stacks_them(settings):
         seen.append(states.obs)
     time, envs = (x.ravel() for x in jnp.mgrid[:12, :3])
     kept = rollout.observations.at(time, envs)
-    batch = Minibatch.of(rollout, rollout.value, jnp.array([7]), jnp.array([2]))
+    batch = Minibatch.of(rollout, rollout.value, rollout.value, jnp.array([7]), jnp.array([2]))
     for name in ("pixels", "state"):
         np.testing.assert_array_equal(kept[name], jnp.stack([obs[name] for obs in seen])[time, envs])
         np.testing.assert_array_equal(final.obs[name], seen[-1][name])

@@ -57,11 +57,14 @@ def test_a_run_gets_the_pairs_of_its_task_and_train_setting():
 
 
 def test_gaps_have_honest_intervals():
+    """Both sides are in the same episodes: what makes an episode easy or hard is no part of the gap."""
     rng = np.random.default_rng(0)
     covered = 0
     for _ in range(200):
-        trained, tested = (Evaluation(rng.normal(mean, 100, 32), np.full(32, 1000)) for mean in (1000, 600))
+        episode = rng.normal(0, 500, 32)
+        trained, tested = (Evaluation(episode + rng.normal(mean, 100, 32), np.full(32, 1000)) for mean in (1000, 600))
         result = PairResult.of(V1.pairs[0], trained, tested)
         assert result.gap_low < result.gap < result.gap_high
+        assert result.gap_high - result.gap_low < 200  # of unpaired samples 500
         covered += result.gap_low < 400 < result.gap_high
     assert 0.89 < covered / 200 < 0.99

@@ -153,7 +153,8 @@ def test_diverged_physics_ends_the_episode_and_poisons_nothing(strict, autoreset
     states = _episode(probe_env(diverges_at=3, action_repeat=2, autoreset=autoreset), jax.random.key(0), 4)
     # Frame 3, the first of the second action, is dropped.
     np.testing.assert_array_equal(states.reward[:3], [0, 1 + 2, 0])
-    np.testing.assert_array_equal(states.truncated[:3], [0, 0, 1])
+    np.testing.assert_array_equal(states.terminated[:3], [0, 0, 1])
+    assert not states.truncated[:3].any(), "what follows is not worth what a value function expects"
     np.testing.assert_array_equal(states.metrics["diverged"][:3], [0, 0, 1])
     assert int(states.metrics["episode_length"][2]) == 2
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((states.obs, states.metrics, states.reward)))
@@ -167,7 +168,7 @@ def test_an_action_that_is_not_a_number_ends_its_own_episode_only(strict):
     actions = jnp.array([[0.5], [jnp.nan], [jnp.inf]])
     states = jax.vmap(env.step)(states, actions)
     np.testing.assert_array_equal(states.metrics["diverged"], [False, True, True])
-    np.testing.assert_array_equal(states.truncated, [False, True, True])
+    np.testing.assert_array_equal(states.terminated, [False, True, True])
     np.testing.assert_array_equal(states.reward, [1, 0, 0])
     states = jax.vmap(env.step)(states, jnp.zeros((3, 1)))
     assert not states.metrics["diverged"].any()

@@ -64,7 +64,8 @@ def test_what_follows_an_episode_is_zero():
     env = probe_env(outputs=(), diverges_at=3, episode_length=8)
     found = pixelbrax.rollout(lambda obs: jnp.sign(obs["state"][:1]), env, 3)
     assert found.diverged.all()
-    assert found.truncated.sum() == 3
+    assert found.terminated.sum() == 3
+    assert not found.truncated.any()
     assert found.valid.sum() == found.lengths.sum()
     assert np.isfinite(found.observations["state"]).all()
     short = pixelbrax.rollout("random", env, 3, steps=1)

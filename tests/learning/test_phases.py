@@ -59,7 +59,7 @@ def _batch(agent, seed=0):
     valid = jnp.array([1, 1, 0, 1, 1, 1], bool)
     raw = jnp.asarray(rng.normal(size=(6, agent.env.action_size)), jnp.float32)
     log_prob, value, advantage = numbers
-    return Minibatch({"pixels": jnp.asarray(pixels)}, raw, log_prob, value, advantage, valid)
+    return Minibatch({"pixels": jnp.asarray(pixels)}, raw, log_prob, value, advantage, value + advantage, valid)
 
 
 def test_dcpgs_policy_phase_holds_the_value_and_reads_no_return():
@@ -73,12 +73,12 @@ def test_dcpgs_policy_phase_holds_the_value_and_reads_no_return():
     expected = 0.5 * np.mean((seen - np.asarray(batch.value))[valid] ** 2)
     np.testing.assert_allclose(metrics["value_shift"], expected, rtol=1e-5)
 
-    def value_head(params, advantage):
-        return agent._policy_loss(params, statistics, batch._replace(advantage=advantage), jax.random.key(1))[0]
+    def value_head(params, target):
+        return agent._policy_loss(params, statistics, batch._replace(target=target), jax.random.key(1))[0]
 
     # Where the value stays what it was, returns do not pull on the value head, whatever they are.
     held = batch = batch._replace(value=outputs(params, statistics, batch.observation).value)
-    grads = jax.jit(jax.grad(value_head))(params, 100 * held.advantage)["network"]["value"]
+    grads = jax.jit(jax.grad(value_head))(params, 100 * held.target)["network"]["value"]
     assert all(np.abs(leaf).max() < 1e-6 for leaf in jax.tree.leaves(grads))
 
 
@@ -94,7 +94,9 @@ def test_the_dynamics_loss_has_its_three_terms():
     loss = jax.jit(agent._dynamics_loss)(params["dynamics"], jnp.asarray(features), batch, jnp.asarray(after), key)
 
     action_key, next_key = jax.random.split(key)
-    orders = [np.asarray(jax.random.permutation(k, 6)) for k in (action_key, next_key)]
+    amounts = [int(jax.random.randint(k, (), 1, 6)) for k in (action_key, next_key)]
+    orders = [(np.arange(6) - amount) % 6 for amount in amounts]
+    assert all((order != np.arange(6)).all() for order in orders), "no sample is its own false one"
     action = np.asarray(batch.action)
 
     def cross_entropy(action, after, label):

@@ -164,6 +164,28 @@ def test_statistics_are_those_of_all_valid_numbers_however_they_came(strict):
     np.testing.assert_array_equal(normalize(nothing, jnp.ones((1, 3))), 1.0)
 
 
+def test_moving_statistics_follow_values_that_grow(strict):
+    """Of a constant they are that constant at once; of a step's new level, most after 1 / least_share additions."""
+    statistics, everything = empty_statistics(1), jnp.ones(8, bool)
+    for _ in range(100):
+        statistics = add_values(statistics, jnp.full((8, 1), 3.0), everything, least_share=0.1)
+    np.testing.assert_allclose([statistics["mean"][0], statistics["variance"][0]], [3, 0], atol=1e-5)
+    for _ in range(20):
+        statistics = add_values(statistics, jnp.full((8, 1), 5.0), everything, least_share=0.1)
+    forgotten = 0.9**20  # weight of what came before
+    np.testing.assert_allclose(statistics["mean"], 5 - 2 * forgotten, rtol=1e-4)
+    np.testing.assert_allclose(statistics["variance"], 4 * forgotten * (1 - forgotten), rtol=1e-3)
+    same = add_values(statistics, jnp.full((8, 1), 9.0), ~everything, least_share=0.1)
+    np.testing.assert_array_equal(same["mean"], statistics["mean"])
+
+
+def test_a_policy_has_a_least_spread(strict):
+    network = ActorCritic(_spec(state=4), 1, 2, NetworkConfig(features=8))
+    params = _init(network) | {"log_std": jnp.array([-60.0, 0.5])}
+    seen = _apply(network, params, {"state": jnp.zeros((1, 4))}).policy
+    np.testing.assert_array_equal(seen.log_std, [[-5.0, 0.5]])
+
+
 def _observation():
     pixels = jax.random.randint(jax.random.key(1), (5, 16, 16, 3), 0, 256).astype(jnp.uint8)
     return {"pixels": pixels, "state": jax.random.normal(jax.random.key(2), (5, 4))}

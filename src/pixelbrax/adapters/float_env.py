@@ -57,14 +57,13 @@ class FloatEnv:
         obs = {view: state.obs[name].astype(jnp.float32) / 255 for view, name in self._views.items()}
         if self._state:
             obs["state"] = state.obs["state"]
-        time_out = state.truncated & ~state.metrics["diverged"]
         metrics = {name: value for name, value in state.metrics.items() if name not in _OWN_METRICS}
         return {
             "obs": obs if self._views else obs["state"],
             "reward": state.reward,
             "done": state.done.astype(jnp.float32),
             "metrics": {name: jnp.asarray(value, jnp.float32) for name, value in metrics.items()},
-            "info": {"time_out": time_out.astype(jnp.float32)},
+            "info": {"time_out": state.truncated.astype(jnp.float32)},
         }
 
     @property

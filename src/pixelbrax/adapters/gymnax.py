@@ -116,11 +116,11 @@ class PixelBraxGymnax(environment.Environment):
         return self._view.of(state.env.obs)
 
     def is_terminated(self, state: PixelBraxState, params: PixelBraxParams | None) -> Array:
-        """Whether the task ended in the step that led here."""
+        """Whether the task ended, or the simulation diverged, in the step that led here."""
         return state.env.terminated
 
     def is_truncated(self, state: PixelBraxState, params: PixelBraxParams | None) -> Array:
-        """Whether the time limit was reached, or the simulation diverged, in the step that led here."""
+        """Whether the time limit was reached in the step that led here."""
         return state.env.truncated
 
     @property

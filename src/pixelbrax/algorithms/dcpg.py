@@ -6,6 +6,7 @@ fresh samples do not reach the encoder.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +26,7 @@ from pixelbrax.learning import (
     Rollout,
     clipped_surrogate,
     learn_from_rollout,
+    shift_error,
     valid_mean,
     value_error,
 )
@@ -123,27 +125,32 @@ class DCPG(PhasicAgent):
         self, params: PyTree, statistics: PyTree, batch: Minibatch, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
         """The clipped surrogate, the entropy bonus, and the squared change of the value since the rollout."""
-        config = self.config
-        output = self.outputs(params, statistics, batch.observation)
+        config, (entropy_key, shift_key) = self.config, jax.random.split(key)
+        outputs = partial(self.outputs, params, statistics)
+        output = outputs(batch.observation)
         policy_loss, metrics = clipped_surrogate(output.policy, batch, config.clip)
-        entropy = valid_mean(output.policy.entropy(key), batch.valid)
+        entropy = valid_mean(output.policy.entropy(entropy_key), batch.valid)
         value_shift = value_error(output, batch.value, batch.valid)
-        loss = policy_loss - config.entropy_coef * entropy + config.value_coef * value_shift
-        return loss, metrics | {"entropy": entropy, "value_shift": value_shift}
+        shift_loss, moved = shift_error(outputs, output, batch.observation, batch.valid, shift_key, config)
+        loss = policy_loss - config.entropy_coef * entropy + config.value_coef * value_shift + shift_loss
+        return loss, metrics | {"entropy": entropy, "value_shift": value_shift} | moved
 
     @override
     def auxiliary_loss(
         self, params: PyTree, statistics: PyTree, batch: AuxiliaryMinibatch, before: ActionDistribution, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """The value's error against returns, the policy's KL divergence, and the dynamics head's loss."""
-        output = self.outputs(params, statistics, batch.observation)
+        """The value's error against returns, the policy's KL divergence, DrAC's term, and the dynamics head's loss."""
+        dynamics_key, shift_key = jax.random.split(key)
+        outputs = partial(self.outputs, params, statistics)
+        output = outputs(batch.observation)
         value_loss = value_error(output, batch.target, batch.valid)
         clone_kl = valid_mean(before.kl(output.policy), batch.valid)
-        loss = value_loss + self.config.clone_coef * clone_kl
-        metrics = {"value_loss": value_loss, "kl": clone_kl}
+        shift_loss, moved = shift_error(outputs, output, batch.observation, batch.valid, shift_key, self.config)
+        loss = value_loss + self.config.clone_coef * clone_kl + shift_loss
+        metrics = {"value_loss": value_loss, "kl": clone_kl} | moved
         if self._dynamics:
-            following = self.outputs(params, statistics, batch.next_observation).features
-            dynamics_loss = self._dynamics_loss(params["dynamics"], output.features, batch, following, key)
+            following = outputs(batch.next_observation).features
+            dynamics_loss = self._dynamics_loss(params["dynamics"], output.features, batch, following, dynamics_key)
             loss += self.config.dynamics_coef * dynamics_loss
             metrics["dynamics_loss"] = dynamics_loss
         return loss, metrics
@@ -170,8 +177,11 @@ class DCPG(PhasicAgent):
         assert dynamics is not None, "only called where there is one"
         action_key, next_key = jax.random.split(key)
         num_samples = features.shape[0]
-        other_action = batch.action[jax.random.permutation(action_key, num_samples)]
-        other_next = following[jax.random.permutation(next_key, num_samples)]
+
+        def other(key: Array, x: Float[Array, "sample size"]) -> Float[Array, "sample size"]:
+            return jnp.roll(x, jax.random.randint(key, (), 1, max(num_samples, 2)), axis=0)  # never a sample's own
+
+        other_action, other_next = other(action_key, batch.action), other(next_key, following)
 
         def cross_entropy(action: Array, following: Array, is_true: float) -> Float[Array, ""]:
             logits = dynamics.apply(params, features, action, following)

@@ -6,7 +6,9 @@ an auxiliary value head, while a KL penalty preserves its policy.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
+import jax
 from jaxtyping import Array, Float, PyTree
 from typing_extensions import override
 
@@ -21,6 +23,7 @@ from pixelbrax.learning import (
     Rollout,
     clipped_surrogate,
     learn_from_rollout,
+    shift_error,
     valid_mean,
     value_error,
 )
@@ -121,36 +124,44 @@ class PPG(PhasicAgent):
     def _policy_loss(
         self, params: PyTree, statistics: PyTree, batch: Minibatch, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """L_clip + beta_S S, of the policy network."""
-        policy = self.networks["policy"].apply(params, statistics, batch.observation).policy
-        policy_loss, metrics = clipped_surrogate(policy, batch, self.config.clip)
-        entropy = valid_mean(policy.entropy(key), batch.valid)
-        return policy_loss - self.config.entropy_coef * entropy, metrics | {"entropy": entropy}
+        """L_clip + beta_S S, and DrAC's term, of the policy network."""
+        config, (entropy_key, shift_key) = self.config, jax.random.split(key)
+        outputs = partial(self.networks["policy"].apply, params, statistics)
+        output = outputs(batch.observation)
+        policy_loss, metrics = clipped_surrogate(output.policy, batch, config.clip)
+        entropy = valid_mean(output.policy.entropy(entropy_key), batch.valid)
+        shift_loss, moved = shift_error(outputs, output, batch.observation, batch.valid, shift_key, config, ("policy",))
+        return policy_loss - config.entropy_coef * entropy + shift_loss, metrics | {"entropy": entropy} | moved
 
     def _value_loss(
         self, params: PyTree, statistics: PyTree, batch: Minibatch, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """L_value, of the value network."""
-        del key
-        output = self.networks["value"].apply(params, statistics, batch.observation)
+        """L_value, and DrAC's term, of the value network."""
+        outputs = partial(self.networks["value"].apply, params, statistics)
+        output = outputs(batch.observation)
         value_loss = value_error(output, batch.target, batch.valid)
-        return value_loss, {"value_loss": value_loss}
+        shift_loss, _ = shift_error(outputs, output, batch.observation, batch.valid, key, self.config, ("value",))
+        return value_loss + shift_loss, {"value_loss": value_loss}
 
     @override
     def auxiliary_loss(
         self, params: PyTree, statistics: PyTree, batch: AuxiliaryMinibatch, before: ActionDistribution, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """L_joint = L_aux + beta_clone KL(before, policy), and L_value."""
-        del key
-        output, valued = (self._apply(name, params, statistics, batch.observation) for name in ("policy", "value"))
+        """L_joint = L_aux + beta_clone KL(before, policy), L_value, and DrAC's term of both networks."""
+        applied = [partial(self._apply, name, params, statistics) for name in ("policy", "value")]
+        output, valued = (apply(batch.observation) for apply in applied)
         distillation_loss = value_error(output, batch.target, batch.valid)
         value_loss = value_error(valued, batch.target, batch.valid)
         clone_kl = valid_mean(before.kl(output.policy), batch.valid)
-        loss = distillation_loss + self.config.clone_coef * clone_kl + value_loss
+        given = batch.observation, batch.valid, key, self.config  # the same shifts in both networks
+        shift_loss, moved = shift_error(applied[0], output, *given)
+        shift_loss += shift_error(applied[1], valued, *given, ("value",))[0]
+        loss = distillation_loss + self.config.clone_coef * clone_kl + value_loss + shift_loss
         return loss, {
             "distillation_loss": distillation_loss,
             "value_loss": value_loss,
             "kl": clone_kl,
+            **moved,
         }
 
     @override

@@ -25,6 +25,7 @@ from pixelbrax.learning import (
     learner_bytes,
     make_optimizer,
     observation_bytes,
+    shift_error,
     start_envs,
     valid_mean,
     value_error,
@@ -151,11 +152,13 @@ class PPO(Agent):
     def _loss(
         self, params: PyTree, statistics: PyTree, batch: Minibatch, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """The clipped surrogate (eq. 7), a squared value error, and an entropy bonus (eq. 9)."""
-        config = self.config
-        output = self.outputs(params, statistics, batch.observation)
+        """The clipped surrogate (eq. 7), a squared value error, an entropy bonus (eq. 9), and DrAC's term."""
+        config, (entropy_key, shift_key) = self.config, jax.random.split(key)
+        outputs = partial(self.outputs, params, statistics)
+        output = outputs(batch.observation)
         policy_loss, metrics = clipped_surrogate(output.policy, batch, config.clip)
         value_loss = value_error(output, batch.target, batch.valid)
-        entropy = valid_mean(output.policy.entropy(key), batch.valid)
-        loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
-        return loss, metrics | {"value_loss": value_loss, "entropy": entropy}
+        entropy = valid_mean(output.policy.entropy(entropy_key), batch.valid)
+        shift_loss, moved = shift_error(outputs, output, batch.observation, batch.valid, shift_key, config)
+        loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy + shift_loss
+        return loss, metrics | {"value_loss": value_loss, "entropy": entropy} | moved

@@ -61,8 +61,9 @@ class PixelEnv(CompilesOnce):
       disabled: a finished episode stays as it is, with reward 0, until `reset`.
 
     An action lasts `action_repeat` frames or until the episode ends; its reward is the sum over those frames. Actions
-    outside [-1, 1] are clipped. If an action or the simulation is not finite, the episode is truncated in the last
-    finite state, with `metrics["diverged"]`; the reward of that frame does not count.
+    outside [-1, 1] are clipped. If an action or the simulation is not finite, the episode is terminated in the last
+    finite state, with `metrics["diverged"]`; the reward of that frame does not count. (If it were truncated, learners
+    would count on rewards after it: blowing up would cost nothing.)
 
     Settings (see `default_params` for those that can change without compiling again):
       physics: the engine's environment.
@@ -409,13 +410,13 @@ class PixelEnv(CompilesOnce):
             "episode_length": jnp.where(begins, 0, state.metrics["episode_length"]) + frames,
             "diverged": diverged,
         }
-        truncated = (steps >= state.params.episode_length) | episode["diverged"]
+        terminated = physics.terminated | diverged
         return State(
             physics=physics,
             obs={},
             reward=reward,
-            terminated=physics.terminated,
-            truncated=truncated & ~physics.terminated,
+            terminated=terminated,
+            truncated=(steps >= state.params.episode_length) & ~terminated,
             metrics=physics.metrics | episode,
             params=state.params,
             info=state.info | {"steps": steps},

@@ -32,9 +32,9 @@ class State:
         "mask": (height, width) bool, the pixels of the newest frame that show the body.
         "state": (obs_size,) float32, the engine's own observation vector; always there.
       reward: () float32, of the step that led here.
-      terminated: () bool, the task ended here: no reward follows.
-      truncated: () bool, the time limit was reached here (reward would have followed), or the simulation diverged.
-        Never together with `terminated`.
+      terminated: () bool, the task ended here, or the simulation diverged: no reward follows.
+      truncated: () bool, the time limit was reached here (reward would have followed). Never together with
+        `terminated`.
       metrics: () each, by key.
         "episode_return": float32, up to and including this step.
         "episode_length": int32 frames, up to and including this step.

@@ -31,8 +31,8 @@ class Trajectories:
       coordinates: (episode, time + 1, n) float32, generalized positions and velocities of the engine.
       actions: (episode, time, action_size) float32, in [-1, 1].
       rewards: (episode, time) float32.
-      terminated: (episode, time) bool, the task ended with this step.
-      truncated: (episode, time) bool, the time limit was reached with this step, or the simulation diverged.
+      terminated: (episode, time) bool, the task ended with this step, or the simulation diverged.
+      truncated: (episode, time) bool, the time limit was reached with this step.
       diverged: (episode,) bool.
       lengths: (episode,) int32, actions of each episode.
       numbers: (episode,) int64, number of each episode; with the seed it determines the episode.

@@ -6,12 +6,20 @@ from pixelbrax.learning.agent import Agent, AgentState, Metrics, Teacher, check_
 from pixelbrax.learning.categorical import atoms, project
 from pixelbrax.learning.config import AgentConfig, GradientConfig, OnPolicyConfig, PhasicConfig, RewardConfig
 from pixelbrax.learning.isolation import isolated
-from pixelbrax.learning.losses import Minibatch, clipped_surrogate, explained_variance, valid_mean, value_error
+from pixelbrax.learning.losses import (
+    Minibatch,
+    clipped_surrogate,
+    explained_variance,
+    shift_error,
+    shifted,
+    valid_mean,
+    value_error,
+)
 from pixelbrax.learning.observations import Frames, ObservationStore, observation_bytes
 from pixelbrax.learning.off_policy import RING, ReplayAgent, ReplayConfig
 from pixelbrax.learning.optimizer import adapt_learning_rate, make_optimizer
 from pixelbrax.learning.pace import Pace
-from pixelbrax.learning.passes import descend, learn_from_rollout, run_epochs, shifted
+from pixelbrax.learning.passes import descend, learn_from_rollout, run_epochs
 from pixelbrax.learning.phases import AuxiliaryMinibatch, PhaseBuffer, PhasicAgent
 from pixelbrax.learning.replay import Following, Replay, Steps, n_step
 from pixelbrax.learning.returns import gae
@@ -68,6 +76,7 @@ __all__ = [
     "refuse",
     "reward_unit",
     "run_epochs",
+    "shift_error",
     "shifted",
     "stagger_clocks",
     "start_envs",

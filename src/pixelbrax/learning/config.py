@@ -1,7 +1,7 @@
 """Settings of agents: those that every algorithm has, and those of the on-policy ones."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from typing_extensions import override
 
@@ -123,8 +123,12 @@ class OnPolicyConfig(RewardConfig):
     """Clipping range of the probability ratio (epsilon)."""
     entropy_coef: float = 0.0
     """Weight of the entropy bonus."""
+    normalize_advantage: Literal["minibatch", "rollout"] = "minibatch"
+    """Advantages have mean 0 and spread 1 over each minibatch, or over the whole rollout."""
+    shift_coef: float = 0.1
+    """With random_shift, weight of the change of policy and value under shifted images (DrAC, Raileanu et al. 2020)."""
 
-    SWEEPABLE: ClassVar[tuple[str, ...]] = (*RewardConfig.SWEEPABLE, "gae_lambda", "clip", "entropy_coef")
+    SWEEPABLE: ClassVar[tuple[str, ...]] = (*RewardConfig.SWEEPABLE, "gae_lambda", "clip", "entropy_coef", "shift_coef")
 
     @override
     def must_divide(self) -> dict[str, int]:
@@ -142,7 +146,7 @@ class OnPolicyConfig(RewardConfig):
         self._at_least_one("num_minibatches")
         self._positive("clip")
         self._fraction("gae_lambda")
-        self._not_negative("target_kl", "entropy_coef")
+        self._not_negative("target_kl", "entropy_coef", "shift_coef")
         if self.num_envs % self.num_minibatches:
             raise ConfigError(
                 f"num_minibatches {self.num_minibatches} does not divide num_envs {self.num_envs}: "
@@ -154,6 +158,8 @@ class OnPolicyConfig(RewardConfig):
 class PhasicConfig(OnPolicyConfig):
     """Settings of the algorithms that alternate between a policy phase and an auxiliary phase."""
 
+    normalize_advantage: Literal["minibatch", "rollout"] = "rollout"
+    """Advantages have mean 0 and spread 1 over each minibatch, or over the whole rollout (as in both papers' code)."""
     policy_iterations: int = 32
     """Rollouts in a policy phase (N_pi)."""
     policy_epochs: int = 1

@@ -12,10 +12,9 @@ from pixelbrax.envs import is_sharded
 from pixelbrax.learning.acting import Rollout
 from pixelbrax.learning.agent import Metrics
 from pixelbrax.learning.config import OnPolicyConfig
-from pixelbrax.learning.losses import Minibatch
+from pixelbrax.learning.losses import Minibatch, normalized
 from pixelbrax.learning.optimizer import adapt_learning_rate
 from pixelbrax.learning.sharding import take_samples
-from pixelbrax.networks import Observation, random_shift
 
 Learner = TypeVar("Learner")
 Trained = tuple[PyTree, optax.OptState]
@@ -66,13 +65,6 @@ def descend(
     return (optax.apply_updates(params, updates), optimizer_state), metrics | {"gradient_norm": optax.tree.norm(grads)}
 
 
-def shifted(observation: Observation, key: Array, amount: int) -> Observation:
-    """The observation with randomly shifted images."""
-    if not amount or "pixels" not in observation:
-        return observation
-    return {**observation, "pixels": random_shift(observation["pixels"], key, amount)}
-
-
 def learn_from_rollout(
     loss: Callable[[PyTree, Minibatch, Array], tuple[Float[Array, ""], Metrics]],
     optimizer: optax.GradientTransformation,
@@ -83,22 +75,25 @@ def learn_from_rollout(
     config: OnPolicyConfig,
     num_epochs: int,
 ) -> tuple[Trained, Metrics]:
-    """Passes over a rollout, minimizing `loss(params, batch, key)`."""
-    everything = None
+    """Passes over a rollout, minimizing `loss(params, batch, key)`; `advantage` is not normalized yet."""
+    everything, target = None, rollout.value + advantage
+    if config.normalize_advantage == "rollout":
+        advantage = normalized(advantage, rollout.valid)
     if jax.default_backend() == "cpu" and not is_sharded():
         # Stacking frames is slow on CPUs, so it is done once, for all passes.
-        everything = Minibatch.of(rollout, advantage, *jnp.divmod(jnp.arange(config.steps_per_update), config.num_envs))
+        indices = jnp.divmod(jnp.arange(config.steps_per_update), config.num_envs)
+        everything = Minibatch.of(rollout, advantage, target, *indices)
 
     def take(indices: Int32[Array, " sample"]) -> Minibatch:
         if everything is not None:
             return jax.tree.map(lambda x: x[indices], everything)
         time, env = jnp.divmod(indices, config.num_envs)
-        return take_samples(lambda kept, *at: Minibatch.of(*kept, *at), (rollout, advantage), time, env)
+        return take_samples(lambda kept, *at: Minibatch.of(*kept, *at), (rollout, advantage, target), time, env)
 
     def step(trained: Trained, indices: Int32[Array, " sample"], key: Array) -> tuple[Trained, Metrics]:
-        shift_key, key = jax.random.split(key)
         batch = take(indices)
-        batch = batch._replace(observation=shifted(batch.observation, shift_key, config.random_shift))
+        if config.normalize_advantage == "minibatch":
+            batch = batch._replace(advantage=normalized(batch.advantage, batch.valid))
         return descend(optimizer, lambda params: loss(params, batch, key), trained)
 
     (params, optimizer_state), metrics = run_epochs(

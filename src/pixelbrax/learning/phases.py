@@ -20,7 +20,7 @@ from pixelbrax.learning.config import PhasicConfig
 from pixelbrax.learning.losses import explained_variance
 from pixelbrax.learning.observations import ObservationStore, observation_bytes
 from pixelbrax.learning.optimizer import make_optimizer
-from pixelbrax.learning.passes import Trained, descend, run_epochs, shifted
+from pixelbrax.learning.passes import Trained, descend, run_epochs
 from pixelbrax.learning.sharding import take_samples
 from pixelbrax.networks import ActionDistribution, ActorCritic, Observation, PolicyValue
 
@@ -248,12 +248,7 @@ def auxiliary_phase(
         before = jax.tree.map(lambda x: x.reshape(-1, x.shape[-1]), before)
 
         def step(trained: Trained, indices: Int32[Array, " sample"], key: Array) -> tuple[Trained, Metrics]:
-            shift_key, key = jax.random.split(key)
             batch, old = buffer.take(indices), jax.tree.map(lambda x: x[indices], before)
-            here, next = (
-                shifted(x, shift_key, config.random_shift) for x in (batch.observation, batch.next_observation)
-            )
-            batch = batch._replace(observation=here, next_observation=next)
             return descend(optimizer, lambda params: loss(params, batch, old, key), trained)
 
         return run_epochs(step, trained, key, config.auxiliary_epochs, config.auxiliary_minibatches, buffer.num_samples)

@@ -27,6 +27,8 @@ NetworkStatistics = dict[str, Statistics]
 ACTOR = ("encoder", "policy", "log_std")
 """The entries of an `ActorCritic`'s parameters that its policy consists of; a shared critic reads the encoder too."""
 _PIXELS, _STATE, _RETURN = "pixels", "state", "return"
+_RETURN_SHARE = 0.02  # of an update in the moments of returns, which grow: those of long ago are no measure
+_LEAST_LOG_STD = -5.0  # a policy that narrows without end would soon have infinite densities
 
 
 class PolicyValue(NamedTuple):
@@ -122,7 +124,7 @@ class ActorCritic:
             inputs[_PIXELS] = jnp.zeros_like(inputs[_PIXELS])
         features = module.encoder(inputs[self.obs_keys[0]]).astype(jnp.float32)
         mean = module.policy(features)
-        log_std = jnp.broadcast_to(module.log_std[...], mean.shape)
+        log_std = jnp.broadcast_to(jnp.maximum(module.log_std[...], _LEAST_LOG_STD), mean.shape)
         value = module.value(module.critic(inputs[_STATE]) if self.is_privileged else features)[..., 0]
         scale = 1.0
         if _RETURN in statistics:
@@ -162,7 +164,10 @@ class ActorCritic:
         if not self._normalized:
             return params, statistics
         values = {_RETURN: target[..., None]} | {name: x for name, x in observation.items() if name == _STATE}
-        after = {name: add_values(statistics[name], values[name], valid) for name in self._normalized}
+        after = {
+            name: add_values(statistics[name], values[name], valid, _RETURN_SHARE if name == _RETURN else 0.0)
+            for name in self._normalized
+        }
         if _RETURN in after:
             params = params | {"value": _preserved(params["value"], statistics[_RETURN], after[_RETURN])}
         return params, after

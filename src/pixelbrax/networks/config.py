@@ -27,7 +27,7 @@ class NetworkConfig:
     state_layers: tuple[int, ...] = (256,)
     """Hidden layers of the networks that read states, before the one of size `features`."""
     normalize_value: bool = False
-    """Normalize values by running statistics of returns (PopArt)."""
+    """Normalize values by moving statistics of returns (PopArt)."""
     distribution: Literal["tanh-normal", "clipped-normal"] = "tanh-normal"
     """Distribution of actions: a normal squashed by tanh, or clipped to -1..1."""
     initial_std: float = 0.6

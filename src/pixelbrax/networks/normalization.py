@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 Statistics = dict[str, Array]
-"""count, () float32; mean and variance, (size,) float32, of all values so far."""
+"""count, () float32; mean and variance, (size,) float32, of the values so far."""
 
 _LARGEST = 10.0  # normalized values are clipped to this many standard deviations
 _LEAST_STD = 1e-3
@@ -16,13 +16,20 @@ def empty_statistics(size: int) -> Statistics:
     return {"count": jnp.zeros(()), "mean": jnp.zeros(size), "variance": jnp.ones(size)}
 
 
-def add_values(statistics: Statistics, values: Float[Array, "*batch size"], valid: Bool[Array, "*batch"]) -> Statistics:
+def add_values(
+    statistics: Statistics,
+    values: Float[Array, "*batch size"],
+    valid: Bool[Array, "*batch"],
+    least_share: float = 0.0,
+) -> Statistics:
     """Statistics with more values, by the parallel formula of Chan, Golub and LeVeque 1983.
 
     Args:
       statistics: so far.
       values: new ones.
       valid: which of them count.
+      least_share: weight of the new values among all, at least: above 0 earlier ones are forgotten exponentially, once
+        there are so many that the new ones' share by number is less.
     """
     weight = valid.astype(jnp.float32).reshape(-1, 1)
     new = values.reshape(-1, values.shape[-1])
@@ -30,7 +37,7 @@ def add_values(statistics: Statistics, values: Float[Array, "*batch size"], vali
     new_mean = (weight * new).sum(0) / jnp.maximum(added, 1.0)
     new_variance = (weight * (new - new_mean[None]) ** 2).sum(0) / jnp.maximum(added, 1.0)
     count = statistics["count"] + added
-    share = added / jnp.maximum(count, 1.0)
+    share = jnp.where(added > 0, jnp.maximum(added / jnp.maximum(count, 1.0), least_share), 0.0)
     distance = new_mean - statistics["mean"]
     variance = (1 - share) * statistics["variance"] + share * new_variance + share * (1 - share) * distance**2
     return {

@@ -26,7 +26,7 @@ from pixelbrax.training.progress import Progress
 from pixelbrax.training.run_dir import BEST, HELD_OUT, TEACHER, RunDir, make_folder, natural, runs_in, unused_path
 from pixelbrax.training.signals import interruptible, last_stop
 from pixelbrax.training.software import provenance
-from pixelbrax.training.statistics import bootstrap, interval, iqm
+from pixelbrax.training.statistics import interval, iqm
 from pixelbrax.training.trainer import MAX_AGENTS, Trainer
 from pixelbrax.training.training_run import TrainingRun
 
@@ -51,7 +51,6 @@ __all__ = [
     "Trainer",
     "TrainingRun",
     "agree_on",
-    "bootstrap",
     "build",
     "camera_of",
     "check_memory",

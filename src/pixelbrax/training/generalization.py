@@ -9,7 +9,7 @@ from pixelbrax.distractors import Pair, Suite
 from pixelbrax.errors import ConfigError
 from pixelbrax.training.env_config import EnvConfig
 from pixelbrax.training.evaluation import Evaluation
-from pixelbrax.training.statistics import bootstrap
+from pixelbrax.training.statistics import interval
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,8 @@ class PairResult:
       trained: returns under the train setting.
       tested: returns under the test setting.
       gap: mean of the first minus mean of the second.
-      gap_low, gap_high: 95 % interval of the gap, by bootstrap over episodes.
+      gap_low, gap_high: 95 % interval of the gap over episodes of this one policy: both sides are in the same ones, so
+        it is the bootstrap of the mean of their differences.
     """
 
     pair: Pair
@@ -34,9 +35,8 @@ class PairResult:
     @classmethod
     def of(cls, pair: Pair, trained: Evaluation, tested: Evaluation) -> "PairResult":
         """The gap and its interval."""
-        gaps = bootstrap(trained.returns, _mean, seed=0) - bootstrap(tested.returns, _mean, seed=1)
-        low, high = np.percentile(gaps, [2.5, 97.5])
-        return cls(pair, trained, tested, trained.mean - tested.mean, float(low), float(high))
+        low, high = interval(trained.returns - tested.returns, _mean)
+        return cls(pair, trained, tested, trained.mean - tested.mean, low, high)
 
     def as_dict(self) -> dict[str, object]:
         """The result, for JSON files."""

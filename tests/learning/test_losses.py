@@ -1,0 +1,85 @@
+"""Terms of losses that the on-policy algorithms share."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pixelbrax.learning import Minibatch, clipped_surrogate, gae, shift_error
+from pixelbrax.learning.losses import normalized
+from pixelbrax.networks import TanhNormal, random_shift
+from tests.algorithms.agents import make_agent
+from tests.probe import probe_env
+
+
+def test_advantages_have_mean_0_and_spread_1_where_they_count(strict):
+    advantage = jnp.array([[3.0, -1.0, 1e6], [2.0, 7.0, 0.0]])
+    valid = jnp.array([[True, True, False], [True, True, True]])
+    seen = np.asarray(normalized(advantage, valid), np.float64)[np.asarray(valid)]
+    np.testing.assert_allclose([seen.mean(), seen.std()], [0, 1], atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "over"), [("ppo", "minibatch"), ("ppg", "rollout"), ("dcpg", "rollout")])
+def test_each_normalizes_advantages_as_its_paper_does(name, over):
+    assert make_agent(name, probe_env(outputs=())).config.normalize_advantage == over
+
+
+def test_a_collapsed_policy_has_a_finite_loss():
+    """It would act as no other: the ratio of densities is infinite."""
+    raw = jnp.array([[0.0], [1.0]])
+    narrow, wide = (TanhNormal(jnp.zeros((2, 1)), jnp.full((2, 1), log_std)) for log_std in (-60.0, 0.0))
+    ones = jnp.ones(2)
+    batch = Minibatch({}, raw, wide.log_prob(raw), ones, -ones, ones, jnp.array([True, True]))
+    loss, metrics = clipped_surrogate(narrow, batch, 0.2)
+    assert np.isfinite(loss)
+    assert all(np.isfinite(value) for value in metrics.values())
+
+
+@pytest.mark.parametrize("name", ["ppo", "ppg", "dcpg"])
+def test_shifted_images_are_no_part_of_the_ratio(name):
+    """Before the first step the policy is the one that acted, whatever the shift: no KL, nothing clipped."""
+    env = probe_env(image_size=16)
+    agent = make_agent(name, env, learning_rate=1e-12, final_learning_rate=0.0, random_shift=4)
+    state = jax.jit(agent.init)(jax.random.key(0))
+    _, metrics, _ = jax.jit(agent.update)(state)
+    assert abs(metrics["kl"]) < 1e-6
+    assert metrics["clip_fraction"] == 0
+    assert metrics["shift_error"] > 1e-9
+
+
+def test_the_shifts_term_is_that_of_its_definition():
+    agent = make_agent("ppo", probe_env(image_size=16), random_shift=3, shift_coef=0.5)
+    params, statistics = jax.jit(agent.network.init)(jax.random.key(0)), agent.network.init_statistics()
+    images = jax.random.randint(jax.random.key(1), (5, 16, 16, 9), 0, 256).astype(jnp.uint8)
+    observation, valid = {"pixels": images}, jnp.array([1, 1, 0, 1, 1], bool)
+    outputs, key = partial(agent.outputs, params, statistics), jax.random.key(2)
+    output = outputs(observation)
+    term, metrics = shift_error(outputs, output, observation, valid, key, agent.config)
+    moved = outputs({"pixels": random_shift(images, key, 3)})
+    kl = np.asarray(output.policy.kl(moved.policy), np.float64)
+    error = 0.5 * (np.asarray(output.value) - np.asarray(moved.value)) ** 2
+    expected = (kl + error)[np.asarray(valid)].mean()
+    np.testing.assert_allclose(metrics["shift_error"], expected, rtol=1e-5)
+    np.testing.assert_allclose(term, 0.5 * expected, rtol=1e-5)
+    only = shift_error(outputs, output, observation, valid, key, agent.config, ("value",))[0]
+    np.testing.assert_allclose(only, 0.5 * error[np.asarray(valid)].mean(), rtol=1e-5)
+    plain = make_agent("ppo", probe_env(image_size=16)).config
+    assert shift_error(outputs, output, observation, valid, key, plain)[1] == {}
+
+
+def test_what_blows_up_is_worth_nothing_afterwards():
+    """A diverged episode's advantage has no value of what would have followed."""
+    env = probe_env(diverges_at=3, outputs=())
+    states = jax.jit(env.reset)(jax.random.key(0))
+    step, ends = jax.jit(env.step), []
+    for _ in range(3):
+        states = step(states, jnp.zeros(1))
+        ends.append(states)
+    reward, terminated, truncated = (
+        jnp.array([getattr(state, name) for state in ends])[:, None] for name in ("reward", "terminated", "truncated")
+    )
+    value = jnp.full((3, 1), 100.0)
+    advantage = gae(reward, value, value, terminated, truncated, 1.0, 1.0)
+    np.testing.assert_allclose(advantage[:, 0], [1 + 2 - 100, 2 - 100, -100])
