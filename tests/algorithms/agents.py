@@ -1,14 +1,14 @@
 """Small agents of every algorithm, for probes."""
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 
 from pixelbrax.algorithms import APGConfig, DCPGConfig, ESConfig, PPGConfig, PPOConfig, SACConfig, algorithm_of
 from pixelbrax.networks import NetworkConfig
 
-_SHARED = {
+_SHARED: dict[str, Any] = {
     "num_envs": 16,
     "unroll_length": 8,
     "num_minibatches": 4,
@@ -16,7 +16,7 @@ _SHARED = {
     "final_learning_rate": 3e-4,
     "reward_scale": 1.0,
 }
-_PHASIC = _SHARED | {"policy_iterations": 4, "policy_epochs": 4, "auxiliary_minibatches": 16}
+_PHASIC: dict[str, Any] = _SHARED | {"policy_iterations": 4, "policy_epochs": 4, "auxiliary_minibatches": 16}
 CONFIGS = {
     "ppo": PPOConfig(**_SHARED),
     "ppg": PPGConfig(**_PHASIC, value_epochs=3),
@@ -42,7 +42,9 @@ CONFIGS = {
 }
 
 
-def make_agent(name, env, updates=30, critic: Literal["shared", "state"] = "shared", normalize=False, **settings):
+def make_agent(
+    name, env, updates=30, critic: Literal["shared", "separate", "state"] = "shared", normalize=False, **settings
+):
     config = replace(CONFIGS[name], **settings)
     config.validate()
     sizes = NetworkConfig(conv_features=(8,), features=32, normalize_value=normalize, critic=critic)

@@ -74,7 +74,8 @@ def test_learns_an_action_that_pays_two_steps_later(name):
 
 @pytest.mark.parametrize(
     ("name", "seen", "critic"),
-    [("ppo", (), "shared")] + [pytest.param(name, ("pixels",), "state", marks=full) for name in ("ppo", "ppg")],
+    [("ppo", (), "shared"), pytest.param("ppo", ("pixels",), "separate", marks=full)]
+    + [pytest.param(name, ("pixels",), "state", marks=full) for name in ("ppo", "ppg")],
 )
 def test_learns_from_states_or_with_a_critic_that_reads_them(name, seen, critic):
     """Which side pays, and what is to come; with values in units of the returns' spread, and a rate that adapts."""

@@ -119,6 +119,7 @@ def test_projection_keeps_probability_and_mean(values, seed):
         ({"hidden_layers": (0,)}, "hidden_layers is 0"),
         ({"random_steps": 0, "replay_size": 32, "n_step": 1, "minibatch_size": 4}, "replay_size 32"),
         ({"normalize": True}, "sac has no setting normalize_value"),
+        ({"critic": "separate"}, "sac has no critic=separate"),
     ],
 )
 def test_mistakes_are_told(settings, message):

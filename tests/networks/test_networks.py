@@ -204,6 +204,25 @@ def test_a_privileged_critic_reads_the_state_and_the_actor_the_pixels(strict):
     assert (seen.policy.mean != other_pixels.policy.mean).any()
 
 
+@pytest.mark.parametrize("seen", ["pixels", "state"])
+def test_a_separate_critic_shares_nothing(strict, seen):
+    """The value has no gradient in the actor's encoder, the policy none in the critic's; both read the same."""
+    spec = _spec(16, 16, 3) if seen == "pixels" else _spec(state=4)
+    network = ActorCritic(spec, 1, 2, NetworkConfig(features=8, critic="separate"))
+    assert network.obs_keys == (seen,)
+    params, observation = _init(network), {seen: _observation()[seen]}
+
+    def gradient(of):
+        output = lambda params: of(network.apply(params, network.init_statistics(), observation)).sum()  # noqa: E731
+        return {
+            name: any(bool(x.any()) for x in jax.tree.leaves(part)) for name, part in jax.grad(output)(params).items()
+        }
+
+    of_value, of_policy = gradient(lambda x: x.value), gradient(lambda x: x.policy.mean)
+    assert of_value == {"encoder": False, "policy": False, "log_std": False, "critic": True, "value": True}
+    assert of_policy == {"encoder": True, "policy": True, "log_std": False, "critic": False, "value": False}
+
+
 def test_two_networks_apart_see_what_actor_and_critic_do(strict):
     config = NetworkConfig(features=8, critic="state")
     policy, value = ActorCritic(_spec(16, 16, 3, state=4), 1, 2, config).split()

@@ -78,7 +78,7 @@ class DCPG(PhasicAgent):
             or the agent would misread the environment.
         """
         shared = ActorCritic.for_env(env, network)
-        if shared.is_privileged:
+        if not shared.shares_features:
             raise ConfigError("dcpg needs a critic that shares the policy's features: use --critic shared, or ppo")
         if total_updates < config.policy_iterations:
             raise ConfigError(

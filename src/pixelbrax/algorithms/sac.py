@@ -150,6 +150,8 @@ class SAC(ReplayAgent):
             "state_layers": "it has hidden_layers",
         }
         refuse(network, "sac", **reasons)
+        if network.critic == "separate":
+            raise ConfigError("sac has no critic=separate: its critics teach the encoder, which the actor only reads")
         self.network = SoftActorCritic(env, network, config.hidden_layers, config.layer_norm, config.num_atoms)
         check_env(env, self.network.obs_keys, config.random_shift)
         self._first_rows = max(config.random_rows, env.images.frame_stack + config.n_step)  # before learning starts

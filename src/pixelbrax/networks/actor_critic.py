@@ -14,7 +14,7 @@ from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
 from pixelbrax.networks.config import NetworkConfig
 from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
-from pixelbrax.networks.encoder import StateEncoder, make_encoder
+from pixelbrax.networks.encoder import Encoder, StateEncoder, make_encoder
 from pixelbrax.networks.functional import Functional, Params, cast
 from pixelbrax.networks.initializers import orthogonal
 from pixelbrax.networks.normalization import Statistics, add_values, empty_statistics, normalize, std
@@ -80,8 +80,10 @@ class ActorCritic:
           ConfigError: the observation has images, but none that the network reads.
         """
         actor = actor_input(observation)
-        self.obs_keys = (actor,) if config.critic == "shared" or actor == _STATE else (_PIXELS, _STATE)
-        """The entries of an observation that it reads."""
+        critic = _STATE if config.critic == "state" else actor
+        self.obs_keys = tuple(dict.fromkeys((actor, critic)))
+        """The entries of an observation that it reads, the actor's first."""
+        self._critic_key = critic
         self.feature_size = config.features
         self._config = config
         self._observation, self._sizes = observation, (frame_stack, action_size)
@@ -102,9 +104,9 @@ class ActorCritic:
         return cls(env.observation_spec, env.images.frame_stack, env.action_size, config)
 
     @property
-    def is_privileged(self) -> bool:
-        """Whether the critic is a separate network that reads the engine's state."""
-        return self._config.critic == "state"
+    def shares_features(self) -> bool:
+        """Whether the critic reads the policy's features, and is no network of its own."""
+        return self._config.critic == "shared"
 
     def init(self, key: Array) -> Params:
         """Freshly sampled parameters."""
@@ -116,7 +118,8 @@ class ActorCritic:
 
     def apply(self, params: Params, statistics: NetworkStatistics, observation: Observation) -> PolicyValue:
         """Policy and value of a batch of observations; statistics have no gradient."""
-        module = self._network.module(params | {"encoder": cast(params["encoder"], self._dtype)})
+        images = ["encoder", *([] if self.shares_features or self._critic_key == _STATE else ["critic"])]
+        module = self._network.module(params | {name: cast(params[name], self._dtype) for name in images})
         inputs = {name: observation[name] for name in self.obs_keys}
         if _STATE in inputs:
             inputs[_STATE] = normalize(statistics[_STATE], inputs[_STATE])
@@ -125,7 +128,8 @@ class ActorCritic:
         features = module.encoder(inputs[self.obs_keys[0]]).astype(jnp.float32)
         mean = module.policy(features)
         log_std = jnp.broadcast_to(jnp.maximum(module.log_std[...], _LEAST_LOG_STD), mean.shape)
-        value = module.value(module.critic(inputs[_STATE]) if self.is_privileged else features)[..., 0]
+        valued = features if self.shares_features else module.critic(inputs[self._critic_key]).astype(jnp.float32)
+        value = module.value(valued)[..., 0]
         scale = 1.0
         if _RETURN in statistics:
             scale = std(statistics[_RETURN])[0]
@@ -178,8 +182,9 @@ class ActorCritic:
         The policy network also has a value head on its own features; the value network reads what the critic reads.
         """
         config = replace(self._config, critic="shared")
-        privileged = {_STATE: self._observation[_STATE]} if self.is_privileged else self._observation
-        return ActorCritic(self._observation, *self._sizes, config), ActorCritic(privileged, *self._sizes, config)
+        privileged = self._config.critic == "state"
+        valued = {_STATE: self._observation[_STATE]} if privileged else self._observation
+        return ActorCritic(self._observation, *self._sizes, config), ActorCritic(valued, *self._sizes, config)
 
 
 def _preserved(head: Params, before: Statistics, after: Statistics) -> Params:
@@ -198,11 +203,13 @@ class _Module(nnx.Module):
         *,
         rngs: nnx.Rngs,
     ):
-        if _PIXELS in shapes:
+        def encoder(key: str) -> Encoder | StateEncoder:
+            if key == _STATE:
+                return StateEncoder(shapes[_STATE][0], config, rngs=rngs)
             height, width, channels = shapes[_PIXELS]
-            self.encoder = make_encoder((height, width, channels), frame_stack, config, rngs=rngs)
-        else:
-            self.encoder = StateEncoder(shapes[_STATE][0], config, rngs=rngs)
+            return make_encoder((height, width, channels), frame_stack, config, rngs=rngs)
+
+        self.encoder = encoder(_PIXELS if _PIXELS in shapes else _STATE)
 
         def head(size: int, scale: float) -> nnx.Linear:
             return nnx.Linear(config.features, size, kernel_init=orthogonal(scale), rngs=rngs)
@@ -210,5 +217,5 @@ class _Module(nnx.Module):
         self.policy = head(action_size, 0.01)
         self.value = head(1, 1.0)
         self.log_std = nnx.Param(jnp.full(action_size, math.log(config.initial_std)))
-        if config.critic == "state":
-            self.critic = StateEncoder(shapes[_STATE][0], config, rngs=rngs)
+        if config.critic != "shared":
+            self.critic = encoder(_STATE if config.critic == "state" or _PIXELS not in shapes else _PIXELS)

@@ -22,8 +22,9 @@ class NetworkConfig:
     """Patch encoder: channels of the patch embedding."""
     conv_features: tuple[int, ...] = (32, 32)
     """Patch encoder: channels of the 3x3 convolutions with stride 2 that follow."""
-    critic: Literal["shared", "state"] = "shared"
-    """Critic: shared reads the policy's features; state is a separate network of the engine's state (privileged)."""
+    critic: Literal["shared", "separate", "state"] = "shared"
+    """Critic: shared reads the policy's features; separate is a network of its own with the same input; state is one
+    of the engine's state (privileged)."""
     state_layers: tuple[int, ...] = (256,)
     """Hidden layers of the networks that read states, before the one of size `features`."""
     normalize_value: bool = False
