@@ -18,7 +18,7 @@ TINY = """
 train --task probe/sides --episode-length 10 --obs state --critic state --num-envs 4 --unroll-length 4
 --num-minibatches 2 --num-epochs 1 --features 8 --num-steps 96 --log-interval 2 --eval-episodes 2
 """.split()  # 6 updates
-TIMES = {"seconds", "steps_per_second"}
+TIMES = {"seconds", "wall_seconds", "steps_per_second"}
 
 
 pytestmark = pytest.mark.usefixtures("probe_tasks")

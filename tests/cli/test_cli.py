@@ -23,7 +23,7 @@ train --task probe/sides --image-size 8 --episode-length 20 --num-envs 4 --unrol
 --num-minibatches 2 --num-epochs 1 --features 8 --patch-features 4 --conv-features 4 --num-steps 96 --log-interval 2
 --eval-episodes 2
 """.split()  # 6 updates
-TIMES = {"seconds", "steps_per_second"}
+TIMES = {"seconds", "wall_seconds", "steps_per_second"}
 pytestmark = pytest.mark.usefixtures("probe_tasks")
 
 

@@ -18,7 +18,7 @@ from pixelbrax.training import EnvConfig, TrainConfig, load_preset
 from tests.experiments.small import SETTINGS
 from tests.probe import probe_env
 
-TIMES = {"seconds", "steps_per_second"}
+TIMES = {"seconds", "wall_seconds", "steps_per_second"}
 
 
 def _metrics(run):

@@ -7,6 +7,7 @@ import optax
 import pytest
 
 from pixelbrax.algorithms import PPOConfig
+from pixelbrax.learning import means, run_epochs
 from pixelbrax.learning.optimizer import adapt_learning_rate, make_optimizer
 
 _CONFIG = PPOConfig(learning_rate=1e-3, final_learning_rate=1e-3, target_kl=0.01, max_grad_norm=10.0)
@@ -40,3 +41,15 @@ def test_both_kinds_of_rate_step_alike():
     np.testing.assert_allclose(steps[0], np.asarray(adam.update(grads, adam.init(params))[0]), rtol=1e-6)
     fixed = make_optimizer(PPOConfig(), 10, PPOConfig().target_kl).init(params)
     assert adapt_learning_rate(fixed, jnp.float32(1.0), PPOConfig()) == fixed
+
+
+def test_metrics_are_told_pass_by_pass():
+    """So the rate follows the divergence of the last one: before the first step there is none."""
+
+    def step(count, indices, key):
+        return count + 1, {"kl": count}
+
+    count, metrics = run_epochs(step, jnp.zeros(()), jax.random.key(0), 3, 4, 8)
+    assert count == 12
+    np.testing.assert_array_equal(metrics["kl"], [1.5, 5.5, 9.5])
+    assert means(metrics) == {"kl": 5.5}

@@ -35,6 +35,7 @@ from pixelbrax.learning import (
     isolated,
     learner_bytes,
     make_optimizer,
+    means,
     refuse,
     run_epochs,
     shifted,
@@ -288,7 +289,8 @@ class APG(Agent):
 
         trained = _part(state.params["network"], _CRITIC), state.opt_state["critic"]
         passes, minibatches = config.critic_epochs, config.critic_minibatches
-        return run_epochs(step, trained, key, passes, minibatches, config.steps_per_update)
+        trained, metrics = run_epochs(step, trained, key, passes, minibatches, config.steps_per_update)
+        return trained, means(metrics)
 
 
 @jax.tree_util.register_dataclass

@@ -12,7 +12,7 @@ from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.settings import read
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import Launch, check_name, file_name, name_of, resume, seeds, start
-from pixelbrax.training import Processes, TrainConfig
+from pixelbrax.training import Processes, TrainConfig, process_start
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
         beside = ("resume", "runs", "coordinator", "num_processes", "process_id", "join_timeout", "quiet")
         if args != Args(**{name: getattr(args, name) for name in beside}):
             raise ConfigError("--resume continues with the run's own settings: leave out the other flags")
-        _, finished = resume(args.resume, Launch(quiet=args.quiet, processes=args.processes))
+        _, finished = resume(args.resume, Launch(quiet=args.quiet, processes=args.processes, began=process_start()))
         return exit_code(finished)
     return launch(args, seeds(args.config, args.num_seeds), shlex.join(["pixelbrax", "train", *argv]))
 
@@ -69,7 +69,7 @@ def launch(args: Args, configs: Mapping[str, TrainConfig], command: str, kind: s
     """Trains new agents; returns the exit code."""
     task = file_name(args.config.environment.task)
     name = args.preset or (name_of(args.config_file) if args.config_file else task)
-    how = Launch(command, kind, args.quiet, processes=args.processes)
+    how = Launch(command, kind, args.quiet, processes=args.processes, began=process_start())
     name = name if args.name is None else check_name(args.name)
     return exit_code(start(configs, args.runs, name, how, numbered=args.name is None)[1])
 

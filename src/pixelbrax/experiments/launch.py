@@ -2,6 +2,7 @@
 
 import contextlib
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -59,6 +60,7 @@ class Launch:
       env: an environment to train in instead of the one that the settings describe.
       processes: those that train together.
       remedy: how to resume the run in a folder, for messages.
+      began: `time.perf_counter()` from which wall seconds count.
     """
 
     command: str = ""
@@ -68,6 +70,7 @@ class Launch:
     env: PixelEnv | None = None
     processes: Processes = field(default_factory=Processes)
     remedy: Callable[[Path], str] = _shell
+    began: float = field(default_factory=time.perf_counter)
 
 
 def seeds(config: TrainConfig, count: int) -> dict[str, TrainConfig]:
@@ -142,7 +145,7 @@ def _resolved(configs: Mapping[str, TrainConfig]) -> dict[str, TrainConfig]:
 
 def _trainer(configs: list[TrainConfig], launch: Launch) -> Trainer:
     """The trainer, after a check that all processes have the same videos."""
-    trainer = Trainer(configs, own_progress(launch.quiet), launch.hooks, launch.env)
+    trainer = Trainer(configs, own_progress(launch.quiet), launch.hooks, launch.env, launch.began)
     agree_on("checksum of videos", lambda: clips_of(trainer.training_runs[0].env.distractors))
     return trainer
 

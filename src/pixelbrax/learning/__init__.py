@@ -19,7 +19,7 @@ from pixelbrax.learning.observations import Frames, ObservationStore, observatio
 from pixelbrax.learning.off_policy import RING, ReplayAgent, ReplayConfig
 from pixelbrax.learning.optimizer import adapt_learning_rate, make_optimizer
 from pixelbrax.learning.pace import Pace
-from pixelbrax.learning.passes import descend, learn_from_rollout, run_epochs
+from pixelbrax.learning.passes import descend, learn_from_rollout, means, run_epochs
 from pixelbrax.learning.phases import AuxiliaryMinibatch, PhaseBuffer, PhasicAgent
 from pixelbrax.learning.replay import Following, Replay, Steps, n_step
 from pixelbrax.learning.returns import gae
@@ -70,6 +70,7 @@ __all__ = [
     "learn_from_rollout",
     "learner_bytes",
     "make_optimizer",
+    "means",
     "n_step",
     "observation_bytes",
     "project",

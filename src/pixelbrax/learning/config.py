@@ -115,8 +115,8 @@ class OnPolicyConfig(RewardConfig):
     num_minibatches: int = 4
     """Minibatches in a pass over a rollout; must divide num_envs."""
     target_kl: float = 0.0
-    """Target mean KL per update. If > 0, the policy's learning rate adapts to it within [1e-5, 1e-2] instead of
-    decaying linearly; e.g. 0.01."""
+    """Target of an update's mean KL in its last pass. If > 0, the policy's learning rate adapts to it within
+    [1e-5, 1e-2] instead of decaying linearly; e.g. 0.01."""
     gae_lambda: float = 0.95
     """Decay of generalized advantage estimation (lambda)."""
     clip: float = 0.2

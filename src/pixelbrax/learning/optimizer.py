@@ -47,7 +47,7 @@ def adapt_learning_rate(state: optax.OptState, kl: Float[Array, ""], config: OnP
 
     Args:
       state: of an optimizer with a `target_kl`; any other is left as it is.
-      kl: KL divergence of the policy from the one that acted, the mean over the update's gradient steps.
+      kl: KL divergence of the policy from the one that acted, the mean over the last pass.
       config: settings.
     """
     *others, last = state  # pyright: ignore[reportGeneralTypeIssues]

@@ -1,6 +1,6 @@
 """Epochs of minibatches: passes over samples in random order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import jax
@@ -28,7 +28,7 @@ def run_epochs(
     num_epochs: int,
     num_minibatches: int,
     num_samples: int,
-) -> tuple[Learner, Metrics]:
+) -> tuple[Learner, dict[str, Float[Array, " epoch"]]]:
     """Passes over all samples `num_epochs` times, each time reshuffled and split into minibatches.
 
     Args:
@@ -40,17 +40,22 @@ def run_epochs(
       num_samples: number of samples.
 
     Returns:
-      The learner at the end, and the metrics' means over all steps.
+      The learner at the end, and the metrics' means over the steps of each pass.
     """
 
-    def epoch(learner: Learner, key: Array) -> tuple[Learner, dict[str, Float[Array, " minibatch"]]]:
+    def epoch(learner: Learner, key: Array) -> tuple[Learner, Metrics]:
         shuffle_key, steps_key = jax.random.split(key)
         order = jax.random.permutation(shuffle_key, num_samples).reshape(num_minibatches, -1)
         keys = jax.random.split(steps_key, num_minibatches)
-        return jax.lax.scan(lambda learner, x: step(learner, *x), learner, (order, keys))
+        learner, metrics = jax.lax.scan(lambda learner, x: step(learner, *x), learner, (order, keys))
+        return learner, {name: value.mean() for name, value in metrics.items()}
 
-    learner, metrics = jax.lax.scan(epoch, learner, jax.random.split(key, num_epochs))
-    return learner, {name: value.mean() for name, value in metrics.items()}
+    return jax.lax.scan(epoch, learner, jax.random.split(key, num_epochs))
+
+
+def means(metrics: Mapping[str, Float[Array, " epoch"]]) -> Metrics:
+    """Metrics over all passes."""
+    return {name: value.mean() for name, value in metrics.items()}
 
 
 def descend(
@@ -99,6 +104,6 @@ def learn_from_rollout(
     (params, optimizer_state), metrics = run_epochs(
         step, trained, key, num_epochs, config.num_minibatches, config.steps_per_update
     )
-    if "kl" in metrics:
-        optimizer_state = adapt_learning_rate(optimizer_state, metrics["kl"], config)
-    return (params, optimizer_state), metrics
+    if "kl" in metrics:  # of the last pass: before the first step it is 0
+        optimizer_state = adapt_learning_rate(optimizer_state, metrics["kl"][-1], config)
+    return (params, optimizer_state), means(metrics)

@@ -20,7 +20,7 @@ from pixelbrax.learning.config import PhasicConfig
 from pixelbrax.learning.losses import explained_variance
 from pixelbrax.learning.observations import ObservationStore, observation_bytes
 from pixelbrax.learning.optimizer import make_optimizer
-from pixelbrax.learning.passes import Trained, descend, run_epochs
+from pixelbrax.learning.passes import Trained, descend, means, run_epochs
 from pixelbrax.learning.sharding import take_samples
 from pixelbrax.networks import ActionDistribution, ActorCritic, Observation, PolicyValue
 
@@ -251,7 +251,9 @@ def auxiliary_phase(
             batch, old = buffer.take(indices), jax.tree.map(lambda x: x[indices], before)
             return descend(optimizer, lambda params: loss(params, batch, old, key), trained)
 
-        return run_epochs(step, trained, key, config.auxiliary_epochs, config.auxiliary_minibatches, buffer.num_samples)
+        minibatches, samples = config.auxiliary_minibatches, buffer.num_samples
+        trained, metrics = run_epochs(step, trained, key, config.auxiliary_epochs, minibatches, samples)
+        return trained, means(metrics)
 
     names = jax.eval_shape(passes, trained)[1]
     last = num_updates % config.policy_iterations == config.policy_iterations - 1

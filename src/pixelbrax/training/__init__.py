@@ -2,6 +2,7 @@
 
 from pixelbrax.training.acting_hooks import ActingHook, Interval
 from pixelbrax.training.assembly import build, check_memory, resolved
+from pixelbrax.training.clock import process_start
 from pixelbrax.training.config import TrainConfig, check_types, load_config, load_preset, preset_names
 from pixelbrax.training.env_config import EnvConfig, camera_of
 from pixelbrax.training.evaluation import MAX_EPISODES, Evaluation, Evaluator, Policy
@@ -72,6 +73,7 @@ __all__ = [
     "own_progress",
     "pairs_for",
     "preset_names",
+    "process_start",
     "provenance",
     "register_hook",
     "removed_if_lost",

@@ -1,19 +1,43 @@
-"""Seconds of training."""
+"""Seconds of training, and of a whole experiment."""
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from pixelbrax.training.run_dir import RunDir
 
+WALL = "wall_seconds"
+"""Column of metrics.csv: seconds since the experiment began, compilation and evaluations included."""
+_IMPORTED = time.perf_counter()
+
+
+def process_start() -> float:
+    """`time.perf_counter()` when this process began; where the system does not tell, when this module was imported."""
+    try:
+        ticks = float(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])  # since the machine started
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError, ValueError, IndexError):
+        return _IMPORTED
+    return time.perf_counter() - age
+
 
 class Clock:
-    """Seconds of training, evaluations excluded, and the time of the last checkpoint."""
+    """Seconds of training, evaluations excluded; those of everything; and the time of the last checkpoint."""
 
-    def __init__(self, run: RunDir, updates: int):
-        """Continues where the run's metrics end."""
+    def __init__(self, run: RunDir, updates: int, began: float | None = None):
+        """Continues where the run's metrics end.
+
+        Args:
+          run: what was written so far.
+          updates: so far.
+          began: `time.perf_counter()` at which this part of the experiment began; by default now.
+        """
         rows = run.read_metrics()
         self._before = rows[-1]["seconds"] if rows else 0.0
+        self._wall_before = rows[-1].get(WALL, self._before) if rows else 0.0
+        self._began = time.perf_counter() if began is None else began
         self._first = self.saved_updates = updates
         self._start = self._saved = time.perf_counter()
 
@@ -21,6 +45,11 @@ class Clock:
     def seconds(self) -> float:
         """Seconds since training began, including those before the run was resumed."""
         return self._before + time.perf_counter() - self._start
+
+    @property
+    def wall_seconds(self) -> float:
+        """Seconds since the experiment began, including those before the run was resumed."""
+        return self._wall_before + time.perf_counter() - self._began
 
     @property
     def since_saved(self) -> float:

@@ -21,7 +21,7 @@ from pixelbrax.learning import Agent, AgentState, EpisodeTotals, Metrics
 from pixelbrax.training.acting_hooks import ActingHook, ActingHooks
 from pixelbrax.training.assembly import make_agent
 from pixelbrax.training.checkpoint import all_checkpoints, load_newest
-from pixelbrax.training.clock import Clock
+from pixelbrax.training.clock import WALL, Clock
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.devices import Layout
 from pixelbrax.training.divergence import Divergence
@@ -50,6 +50,7 @@ class Trainer:
         progress: Progress | None = None,
         hooks: Sequence[Hook] = (),
         env: PixelEnv | None = None,
+        began: float | None = None,
     ):
         """Builds the environment and the agents; compiles nothing yet.
 
@@ -59,10 +60,12 @@ class Trainer:
           hooks: callbacks, besides the loggers that the settings name. If several processes train together, each calls
             the `ActingHook`s, which must act alike; only the first calls the others.
           env: an environment to train in instead of the one that the settings describe.
+          began: `time.perf_counter()` from which wall seconds count; by default now.
 
         Raises:
           ConfigError: a setting cannot be used, or differs where it must not.
         """
+        self._experiment_began = time.perf_counter() if began is None else began
         self._began: list[tuple[Hook, RunDir]] = []  # pairs that have not ended yet
         hooks = [*map(make_hook, configs[0].loggers), *hooks]
         self._acting = ActingHooks([hook for hook in hooks if isinstance(hook, ActingHook)])
@@ -169,7 +172,7 @@ class Trainer:
         complete, stopping, divergence = int(state.num_updates) >= config.num_updates, False, Divergence()
         if not complete:
             self._compiled_interval(state)  # before the clock starts
-        clock = Clock(runs[0], int(state.num_updates))
+        clock = Clock(runs[0], int(state.num_updates), self._experiment_began)
         total_steps = config.num_updates * config.agent.steps_per_update
         with stop_requests() as stop:
             while not (complete or stopping):
@@ -293,6 +296,7 @@ class Trainer:
             if warning := divergence.warning(run, own_episodes):
                 self.progress.say(warning, always=True)
             row |= {"seconds": round(clock.seconds, 3), "steps_per_second": round(speed, 1)}
+            row[WALL] = round(clock.wall_seconds, 3)
             run.append_metrics(row)
             self._tell(lambda hook, run=run, row=row: hook.on_update(run, row))
             if problem := _problem(state, finite[index], run, clock.saved_updates):
