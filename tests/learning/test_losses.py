@@ -1,16 +1,20 @@
 """Terms of losses that the on-policy algorithms share."""
 
+from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pixelbrax.learning import Minibatch, clipped_surrogate, gae, shift_error
+from pixelbrax.algorithms import PPOConfig
+from pixelbrax.learning import Minibatch, clipped_surrogate, gae, reward_statistics, scaled_rewards, shift_error
 from pixelbrax.learning.losses import normalized
 from pixelbrax.networks import TanhNormal, random_shift
-from tests.algorithms.agents import make_agent
+from tests.algorithms.agents import make_agent, train
 from tests.probe import probe_env
 
 
@@ -83,3 +87,40 @@ def test_what_blows_up_is_worth_nothing_afterwards():
     value = jnp.full((3, 1), 100.0)
     advantage = gae(reward, value, value, terminated, truncated, 1.0, 1.0)
     np.testing.assert_allclose(advantage[:, 0], [1 + 2 - 100, 2 - 100, -100])
+
+
+def test_rewards_in_units_of_the_spread_of_returns():
+    """Against sums in float64, over two rollouts with ends of episodes and resets in them."""
+    rng = np.random.default_rng(0)
+    config = PPOConfig(num_envs=3, unroll_length=6, num_minibatches=1, normalize_reward=True, discount=0.9)
+    statistics, running, seen = reward_statistics(config), np.zeros(3), []
+    for _ in range(2):
+        reward = rng.normal(2, 5, (6, 3))
+        reward[2, 1] = 900.0
+        ends = rng.random((6, 3)) < 0.2
+        valid = ~np.concatenate([np.zeros((1, 3), bool), ends[:-1]])
+        given = {"reward": reward, "terminated": ends, "truncated": np.zeros_like(ends), "valid": valid}
+        rollout: Any = SimpleNamespace(**{name: jnp.asarray(x) for name, x in given.items()})
+        scaled, entry = scaled_rewards(config, statistics, rollout)
+        for t in range(6):
+            running = 0.9 * running + reward[t]
+            seen += list(running[valid[t]])
+            running[ends[t]] = 0.0
+        spread = np.std(seen)
+        np.testing.assert_allclose(scaled, np.clip(reward / spread, -10, 10), rtol=1e-4)
+        statistics = statistics | entry
+    plain = replace(config, normalize_reward=False, reward_scale=0.5)
+    assert reward_statistics(plain) == {}
+    np.testing.assert_allclose(scaled_rewards(plain, {}, rollout)[0], 0.5 * reward, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["ppo", pytest.param("ppg", marks=pytest.mark.full)])
+def test_learns_in_units_of_its_own_whatever_the_scale(name):
+    env = probe_env(pays_side=True, frame_stack=1, episode_length=20, outputs=())
+    ends = []
+    for scale in (1e-3, 1e3):
+        agent = make_agent(name, env, 30, normalize_reward=True, reward_scale=scale)
+        state, history = train((jax.jit(agent.init), jax.jit(agent.update)), 30)
+        ends.append(history[-1][1].episode_return / history[-1][1].count)
+        assert state.statistics["reward"]["returns"].shape == (16,)
+    assert ends[0] == ends[1] > 0.9 * 20

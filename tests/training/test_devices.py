@@ -46,7 +46,8 @@ def test_two_devices_learn_what_one_does(name, num_agents, environment, tmp_path
     """With half of the environments on each, or an agent on each; and go on from each other's checkpoints."""
     learnt = []
     for count in (1, 2):
-        configs = [_config(name, count, seed, environment) for seed in range(num_agents)]
+        given = {"environment": environment, "normalize_reward": True}
+        configs = [_config(name, count, seed, **given) for seed in range(num_agents)]
         runs = [RunDir.create(tmp_path / f"{count} {config.seed}", config) for config in configs]
         trainer = Trainer(configs)
         state, _ = trainer.train(runs, trainer.init())

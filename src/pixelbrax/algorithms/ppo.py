@@ -25,6 +25,8 @@ from pixelbrax.learning import (
     learner_bytes,
     make_optimizer,
     observation_bytes,
+    reward_statistics,
+    scaled_rewards,
     shift_error,
     start_envs,
     valid_mean,
@@ -105,7 +107,8 @@ class PPO(Agent):
         params_key, reset_key, clock_key, key = jax.random.split(key, 4)
         params, opt_state = self._init_learner(params_key)
         envs = start_envs(self.env, self.config.num_envs, reset_key, clock_key)
-        return AgentState(params, self.network.init_statistics(), opt_state, envs, key, jnp.zeros((), jnp.int32))
+        statistics = self.network.init_statistics() | reward_statistics(self.config)
+        return AgentState(params, statistics, opt_state, envs, key, jnp.zeros((), jnp.int32))
 
     def _init_learner(self, key: Array) -> tuple[PyTree, PyTree]:
         """Parameters and the state of their optimizer."""
@@ -120,7 +123,8 @@ class PPO(Agent):
         envs, rollout, episodes = collect(
             self.env, act, network.obs_keys, state.envs, rollout_key, config.unroll_length
         )
-        advantage = rollout.advantage(config)
+        reward, rewards = scaled_rewards(config, state.statistics, rollout)
+        advantage = rollout.advantage(config, reward)
         target = rollout.value + advantage
         (params, opt_state), metrics = learn_from_rollout(
             lambda params, batch, key: self._loss(self._taught(params, state), state.statistics, batch, key),
@@ -136,6 +140,7 @@ class PPO(Agent):
         params, statistics = network.update_statistics(
             params, state.statistics, rollout.state_observation, target, rollout.valid
         )
+        statistics = statistics | rewards
         return AgentState(params, statistics, opt_state, envs, key, state.num_updates + 1), metrics, episodes
 
     def _taught(self, params: PyTree, state: AgentState) -> PyTree:

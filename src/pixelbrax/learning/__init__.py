@@ -23,7 +23,13 @@ from pixelbrax.learning.passes import descend, learn_from_rollout, means, run_ep
 from pixelbrax.learning.phases import AuxiliaryMinibatch, PhaseBuffer, PhasicAgent
 from pixelbrax.learning.replay import Following, Replay, Steps, n_step
 from pixelbrax.learning.returns import gae
-from pixelbrax.learning.reward_units import add_returns, empty_returns, reward_unit
+from pixelbrax.learning.reward_units import (
+    add_returns,
+    empty_returns,
+    reward_statistics,
+    reward_unit,
+    scaled_rewards,
+)
 from pixelbrax.learning.sharding import take_samples
 from pixelbrax.learning.soft_frames import SoftFrames
 
@@ -75,8 +81,10 @@ __all__ = [
     "observation_bytes",
     "project",
     "refuse",
+    "reward_statistics",
     "reward_unit",
     "run_epochs",
+    "scaled_rewards",
     "shift_error",
     "shifted",
     "stagger_clocks",

@@ -49,10 +49,10 @@ class Rollout:
         """The engine's observation vectors before each action, if they were stored: the input of running statistics."""
         return {} if self.observations.state is None else {"state": self.observations.state[:-1]}
 
-    def advantage(self, config: OnPolicyConfig) -> Float[Array, "time env"]:
-        """Advantages of the actions (GAE) under scaled rewards."""
+    def advantage(self, config: OnPolicyConfig, reward: Float[Array, "time env"]) -> Float[Array, "time env"]:
+        """Advantages of the actions (GAE), given the rewards in the unit of the values."""
         return gae(
-            self.reward * config.reward_scale,
+            reward,
             self.value,
             self.next_value,
             self.terminated,

@@ -68,6 +68,8 @@ class GradientConfig(AgentConfig):
 
     max_grad_norm: float = 0.5
     """Global norm to which gradients are clipped."""
+    adam_epsilon: float = 1e-5
+    """Epsilon of Adam, in units of the gradient."""
     random_shift: int = 0
     """Random-shift augmentation of training images: the largest shift, pixels (DrQ: 4); 0 is off."""
 
@@ -82,7 +84,7 @@ class GradientConfig(AgentConfig):
         """
         super().validate()
         check_count("random_shift", self.random_shift, least=0, most=_MOST)
-        self._positive("max_grad_norm")
+        self._positive("max_grad_norm", "adam_epsilon")
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,8 @@ class OnPolicyConfig(RewardConfig):
     """Weight of the entropy bonus."""
     normalize_advantage: Literal["minibatch", "rollout"] = "minibatch"
     """Advantages have mean 0 and spread 1 over each minibatch, or over the whole rollout."""
+    normalize_reward: bool = False
+    """Rewards in units of the running spread of discounted returns, clipped to 10; reward_scale does not matter."""
     shift_coef: float = 0.1
     """With random_shift, weight of the change of policy and value under shifted images (DrAC, Raileanu et al. 2020)."""
 

@@ -36,7 +36,8 @@ def make_optimizer(
     else:
         schedule = optax.linear_schedule(config.learning_rate, config.final_learning_rate, num_steps)
         rate = optax.scale_by_learning_rate(schedule)
-    return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), optax.scale_by_adam(*betas, eps=1e-5), rate)
+    adam = optax.scale_by_adam(*betas, eps=config.adam_epsilon)
+    return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), adam, rate)
 
 
 def adapt_learning_rate(state: optax.OptState, kl: Float[Array, ""], config: OnPolicyConfig) -> optax.OptState:

@@ -21,6 +21,7 @@ from pixelbrax.learning.losses import explained_variance
 from pixelbrax.learning.observations import ObservationStore, observation_bytes
 from pixelbrax.learning.optimizer import make_optimizer
 from pixelbrax.learning.passes import Trained, descend, means, run_epochs
+from pixelbrax.learning.reward_units import reward_statistics, scaled_rewards
 from pixelbrax.learning.sharding import take_samples
 from pixelbrax.networks import ActionDistribution, ActorCritic, Observation, PolicyValue
 
@@ -181,7 +182,8 @@ class PhasicAgent(Agent):
         params, opt_state = self.init_learner(first_key, second_key)
         envs = start_envs(self.env, self.config.num_envs, reset_key, clock_key)
         buffer = PhaseBuffer.empty(self.env, self.network.obs_keys, self.config)
-        return AgentState(params, self.init_statistics(), opt_state, envs, key, jnp.zeros((), jnp.int32), buffer)
+        statistics = self.init_statistics() | reward_statistics(self.config)
+        return AgentState(params, statistics, opt_state, envs, key, jnp.zeros((), jnp.int32), buffer)
 
     def update(self, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals]:
         """Acts for one rollout and learns from it; at the end of a policy phase, learns from all of its rollouts."""
@@ -190,7 +192,8 @@ class PhasicAgent(Agent):
         act = functools.partial(self.outputs, *state.variables)
         obs_keys = self.network.obs_keys
         envs, rollout, episodes = collect(self.env, act, obs_keys, state.envs, rollout_key, config.unroll_length)
-        advantage = rollout.advantage(config)
+        reward, rewards = scaled_rewards(config, statistics, rollout)
+        advantage = rollout.advantage(config, reward)
         target = rollout.value + advantage
         params, opt_state, metrics = self.policy_phase(state, rollout, advantage, *policy_keys)
         metrics["explained_variance"] = explained_variance(rollout.value, target, rollout.valid)
@@ -208,7 +211,7 @@ class PhasicAgent(Agent):
         )
         params, statistics = self.update_statistics(params, statistics, rollout, target)
         opt_state = opt_state | {"auxiliary": auxiliary}
-        after = AgentState(params, statistics, opt_state, envs, key, state.num_updates + 1, buffer)
+        after = AgentState(params, statistics | rewards, opt_state, envs, key, state.num_updates + 1, buffer)
         return after, metrics | auxiliary_metrics, episodes
 
     def buffer_sharding(self) -> PyTree:

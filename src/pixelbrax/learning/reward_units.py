@@ -1,10 +1,13 @@
-"""A unit for rewards in which discounted returns are of the order of 1, from the returns of the environments so far."""
+"""Units for rewards in which discounted returns are of the order of 1, from the environments' returns so far."""
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from pixelbrax.learning.acting import Rollout
+from pixelbrax.learning.config import OnPolicyConfig
 from pixelbrax.networks import add_values, empty_statistics, std
 
 ReturnStatistics = dict[str, Any]
@@ -33,3 +36,37 @@ def reward_unit(statistics: ReturnStatistics, bound: float) -> Float[Array, ""]:
     It is 1 before the first returns.
     """
     return jnp.maximum(std(statistics["spread"])[0], statistics["largest"] / bound)
+
+
+_REWARD = "reward"  # entry of an on-policy agent's statistics
+_MOST_REWARD = 10.0
+
+
+def reward_statistics(config: OnPolicyConfig) -> dict[str, Any]:
+    """What `scaled_rewards` reads before the first rollout: an entry for the agent's statistics, if it needs one."""
+    if not config.normalize_reward:
+        return {}
+    return {_REWARD: {"spread": empty_statistics(1), "returns": jnp.zeros(config.num_envs)}}
+
+
+def scaled_rewards(
+    config: OnPolicyConfig, statistics: dict[str, Any], rollout: Rollout
+) -> tuple[Float[Array, "time env"], dict[str, Any]]:
+    """Rewards in the unit in which values are learned, and the entry of the statistics with those of this rollout.
+
+    With `normalize_reward` the unit is the spread of the environments' discounted returns so far, each since its
+    episode began, and rewards are clipped to 10 of it (as in the code of PPG and, by Gym's NormalizeReward, of DCPG).
+    """
+    if not config.normalize_reward:
+        return rollout.reward * config.reward_scale, {}
+    known, ends = statistics[_REWARD], rollout.terminated | rollout.truncated
+
+    def step(before: Array, now: tuple[Array, Array]) -> tuple[Array, Array]:
+        reward, end = now
+        after = config.discount * before + reward
+        return jnp.where(end, 0.0, after), after
+
+    last, returns = jax.lax.scan(step, known["returns"], (rollout.reward, ends))
+    spread = add_values(known["spread"], returns[..., None], rollout.valid)
+    reward = jnp.clip(rollout.reward / std(spread)[0], -_MOST_REWARD, _MOST_REWARD)
+    return reward, {_REWARD: {"spread": spread, "returns": last}}
