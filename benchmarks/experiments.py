@@ -38,25 +38,30 @@ class Run:
     seeds: tuple[int, ...] = SEEDS
 
 
-_GRAY = "--image-size 48 --grayscale --frame-stack 3"
-_APG = "--algorithm apg --num-envs 64 --unroll-length 16"
-_PPO = "--algorithm ppo --num-envs 64 --unroll-length 32"
-_PENDULUM = "--env inverted_pendulum"
-_PENDULUM_PPO = "--critic state --discount 0.99 --reward-scale 0.03 --initial-std 0.3"
-_REACHER = "--env reacher --backend spring --obs state --episode-length 200 --num-steps 150000 --reward-scale 0.2"
+_APG = "--algorithm apg --num-envs 64 --unroll-length 16 --backend spring --obs state"
+_PPO = "--algorithm ppo --num-envs 64 --unroll-length 32 --backend spring --obs state --critic state"
+_PENDULUM = "--env inverted_pendulum --num-steps 200000"
+_REACHER = "--env reacher --episode-length 200 --num-steps 150000 --reward-scale 0.2"
 _TEACHER = "--preset demo --obs state --critic state --num-envs 128 --num-steps 800000"
+_SHORT = "--num-steps 204800 --eval-interval 50"
 
 EXPERIMENTS: dict[str, tuple[Run, ...]] = {
+    # Off the policy beside PPO, at equal numbers of actions.
     "sac": (
-        Run("pendulum-sac", "--preset sac-cpu --eval-interval 200"),
-        Run("pendulum-ppo", "--preset pendulum-cpu --num-steps 204800 --eval-interval 50"),
+        Run("pendulum-sac", "--preset sac-cpu --eval-interval 400"),
+        Run("pendulum-ppo", f"--preset pendulum-cpu {_SHORT}"),
+        Run("cheetah-sac", "--preset sac-cpu --env halfcheetah --eval-interval 400"),
+        Run("cheetah-ppo", f"--preset demo {_SHORT}"),
     ),
+    # Through the physics beside PPO.
     "apg": (
-        Run("pendulum-apg", f"{_APG} {_PENDULUM} --backend spring --obs state --num-steps 200000 --reward-scale 0.1"),
-        Run("pendulum-ppo", f"{_PPO} {_PENDULUM} --backend spring --obs state --num-steps 200000 {_PENDULUM_PPO}"),
+        Run("pendulum-apg", f"{_APG} {_PENDULUM} --reward-scale 0.1"),
+        Run("pendulum-ppo-state", f"{_PPO} {_PENDULUM} --discount 0.99 --reward-scale 0.03 --initial-std 0.3"),
         Run("reacher-apg", f"{_APG} {_REACHER}"),
-        Run("reacher-ppo", f"{_PPO} {_REACHER} --critic state"),
+        Run("reacher-ppo", f"{_PPO} {_REACHER}"),
+        Run("cheetah-apg", f"{_APG} --env halfcheetah --action-repeat 2 --num-steps 200000 --reward-scale 0.1", (100,)),
     ),
+    # Students of state teachers.
     "distillation": (
         Run("cheetah-teacher", _TEACHER, (100,)),
         Run("cheetah-student", "--preset distill-cpu --teacher {runs}/cheetah-teacher-s100"),
@@ -67,6 +72,12 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
         ),
         Run("ant-teacher", "--preset ant-state-cpu", (100,)),
         Run("ant-student", "--preset distill-ant-cpu --teacher {runs}/ant-teacher-s100"),
+        Run("walker-teacher", "--preset walker2d-state-cpu", (100,)),
+        Run(
+            "walker-student",
+            "--preset distill-cpu --env walker2d --action-repeat 4 --num-steps 307200 "
+            "--teacher {runs}/walker-teacher-s100",
+        ),
     ),
 }
 

@@ -107,6 +107,24 @@ def distillation() -> str:
     return _table(heading, rows) + "\n\n" + _source(first, "cpu-distillation.json", *further)
 
 
+def at_equal_steps(file: str) -> str:
+    """Returns of several algorithms after the same numbers of actions, the seeds of one setting in a row."""
+    rows = []
+    data = _read(file)["rows"]
+    for key, runs in _by_setting([row for row in data if "trained" in row["evaluations"]]):
+        half = next((x["steps"] for x in runs[0]["evaluations"].values() if 0 < x["steps"] < runs[0]["steps"]), None)
+
+        def each(steps: int | None, runs: list[dict] = runs) -> str:
+            results = [result for run in runs for name, result in run["evaluations"].items() if name != "best"]
+            found = [result for result in results if result["steps"] == steps]
+            return ", ".join(f"{result['mean_return']:,.0f}" for result in found) or "-"
+
+        rows.append([key[1], key[0], key[2], each(half), f"{each(runs[0]['steps'])}", key[4], _minutes(runs)])
+    heading = ["task", "algorithm", "observation", "return half-way, seed by seed", "return in the end", "actions"]
+    first, *further = (row["provenance"] for row in data)
+    return _table([*heading, "minutes"], rows) + "\n\n" + _source(first, file, *further)
+
+
 def learning_summary() -> str:
     """Returns after training from pixels, and the baselines: mean over seeds."""
     finished = _finished("cpu")
@@ -288,6 +306,8 @@ def programs() -> str:
 TABLES = {
     "learning": learning,
     "distillation": distillation,
+    "sac": functools.partial(at_equal_steps, "cpu-sac.json"),
+    "apg": functools.partial(at_equal_steps, "cpu-apg.json"),
     "generalization": generalization,
     "rendering": rendering,
     "environment": environment,

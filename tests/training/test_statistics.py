@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from pixelbrax.training.statistics import interval, iqm
+from pixelbrax.training.statistics import interval, iqm, over_runs, probability_of_improvement, share_above
 
 
 @pytest.mark.parametrize("count", [1, 3, 4, 5, 10, 32])
@@ -36,3 +36,30 @@ def test_numbers_are_those_of_rliable(count, expected, low, high):
     scores = {n: rng.gamma(2.0, 300.0, size=n) for n in (5, 10, 32)}[count]
     np.testing.assert_allclose(iqm(scores), expected)
     np.testing.assert_allclose(interval(scores), (low, high), rtol=0.05)
+
+
+def test_few_runs_have_students_interval_and_many_the_bootstraps():
+    scores = np.random.default_rng(1).normal(5, 2, 9)
+    expected = scipy.stats.ttest_1samp(scores, 0).confidence_interval()
+    center = over_runs(scores)
+    np.testing.assert_allclose(center, (scores.mean(), expected.low, expected.high))
+    many = np.append(scores, 7.0)
+    assert over_runs(many) == (iqm(many), *interval(many))
+    assert over_runs(scores[:1]) == (scores[0],) * 3
+
+
+def test_improvement_is_mann_whitneys_and_a_tie_counts_half():
+    rng = np.random.default_rng(0)
+    ours = {"a": rng.normal(1, 1, 6), "b": rng.normal(0, 1, 5), "only ours": rng.normal(size=3)}
+    theirs = {"b": rng.normal(0, 1, 7), "a": np.append(rng.normal(0, 1, 4), ours["a"][0])}
+    each = [
+        scipy.stats.mannwhitneyu(ours[task], theirs[task]).statistic / (len(ours[task]) * len(theirs[task]))
+        for task in ("a", "b")
+    ]
+    center = probability_of_improvement(ours, theirs)
+    np.testing.assert_allclose(center.value, np.mean(each))
+    assert 0 <= center.low < center.value < center.high <= 1
+
+
+def test_a_profile_is_the_share_above_each_level():
+    np.testing.assert_array_equal(share_above(np.array([1.0, 2, 2, 4]), np.array([0.0, 1, 2, 5])), [1, 0.75, 0.25, 0])

@@ -14,6 +14,7 @@ _COMMANDS = {
     "eval": "evaluate a trained policy",
     "collect": "record a dataset of a policy's trajectories",
     "plot": "plot learning curves of several runs",
+    "compare": "compare settings: returns, intervals over seeds, odds of improvement",
     "render": "render images or a video of a task or a run",
     "list": "list tasks or distractors",
     "videos": "video clips for distractors: fetch, build, preview",

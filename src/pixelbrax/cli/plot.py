@@ -7,9 +7,7 @@ from typing import Annotated
 import tyro
 
 from pixelbrax.cli.parse import check_out, parse
-from pixelbrax.errors import ConfigError
-from pixelbrax.experiments import plot_runs
-from pixelbrax.training import runs_in
+from pixelbrax.experiments import plot_runs, sound_runs
 
 
 @dataclass(frozen=True)
@@ -24,20 +22,8 @@ class Args:
 
 def main(argv: list[str]) -> int:
     """Plots the runs' returns against steps and minutes."""
-    args = parse(Args, argv, "plot", "Plots learning curves: the interquartile mean over seeds, with its interval.")
-    if not args.runs:
-        raise ConfigError("name at least one run")
+    args = parse(Args, argv, "plot", "Plots learning curves: the seeds of each setting, and what they reach together.")
     check_out(args.out, force=True, ends=(".png",))
-    runs = []
-    for path in args.runs:
-        several = runs_in(path)
-        for run in several:
-            if run.failure and len(several) > 1:
-                print(f"{run.path} broke down, and is left out")
-            else:
-                runs.append(run)
-    if not runs:
-        raise ConfigError("all of these runs broke down: there is nothing to plot")
-    plot_runs(args.out, runs)
+    plot_runs(args.out, sound_runs(args.runs, print))
     print(args.out)
     return 0

@@ -3,19 +3,21 @@
 from pixelbrax.experiments.acting import RANDOM, PolicyLike, evaluate
 from pixelbrax.experiments.actors import policy_actor, random_actor
 from pixelbrax.experiments.api import train
+from pixelbrax.experiments.comparison import Comparison
 from pixelbrax.experiments.datasets import Dataset, load_dataset, rollout
 from pixelbrax.experiments.environments import check_same_env, config_of
 from pixelbrax.experiments.finish import finish, record_videos
 from pixelbrax.experiments.launch import Launch, resume, seeds, start
 from pixelbrax.experiments.measure import check_output, numbers, rate, write_rows
 from pixelbrax.experiments.names import check_name, file_name, name_of, settings_file
-from pixelbrax.experiments.plotting import plot_run, plot_runs
+from pixelbrax.experiments.plotting import plot_run, plot_runs, sound_runs
 from pixelbrax.experiments.policies import Policy, check_fits, policy_of
 from pixelbrax.experiments.runs import Run, RunGroup, Video, load_policy, open_run
 from pixelbrax.experiments.trajectories import Trajectories
 
 __all__ = [
     "RANDOM",
+    "Comparison",
     "Dataset",
     "Launch",
     "Policy",
@@ -48,6 +50,7 @@ __all__ = [
     "rollout",
     "seeds",
     "settings_file",
+    "sound_runs",
     "start",
     "train",
     "write_rows",

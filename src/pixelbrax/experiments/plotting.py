@@ -1,13 +1,25 @@
 """Learning curves of runs."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.report import write_curve, write_curves
-from pixelbrax.training import RunDir, TrainConfig
+from pixelbrax.training import RunDir, TrainConfig, runs_in
+
+# Settings that do not change what is learned.
+_NEUTRAL = (
+    "seed",
+    "num_devices",
+    "checkpoint_interval",
+    "loggers",
+    "initial_eval",
+    "eval_episodes",
+    "eval_distractors",
+    "eval_interval",
+)
 
 
 def plot_run(run: RunDir) -> None:
@@ -18,26 +30,68 @@ def plot_run(run: RunDir) -> None:
     write_curve(run.curve_file, run.read_metrics(), run.read_evaluations(), title)
 
 
+def sound_runs(paths: Sequence[Path], say: Callable[[str], None]) -> list[RunDir]:
+    """The runs in some folders, each of which is one or holds several; of several, without those that broke down.
+
+    Args:
+      paths: the folders.
+      say: is told which are left out.
+
+    Raises:
+      ConfigError: there are none.
+    """
+    if not paths:
+        raise ConfigError("name at least one run")
+    runs = []
+    for path in paths:
+        several = runs_in(path)
+        for run in several:
+            if run.failure and len(several) > 1:
+                say(f"{run.path} broke down, and is left out")
+            else:
+                runs.append(run)
+    if not runs:
+        raise ConfigError("all of these runs broke down: there is nothing to show")
+    return runs
+
+
 def plot_runs(path: Path, runs: Sequence[RunDir]) -> None:
     """Plots returns of several runs; runs that differ only in their seeds are one curve.
 
     Raises:
       ConfigError: a run has no return yet.
     """
-    groups: dict[TrainConfig, list[RunDir]] = {}
     for run in runs:
         if not run.has_returns:
             raise ConfigError(f"{run.path} has no return yet: none of its episodes has ended")
-        groups.setdefault(replace(run.load_config(), seed=0), []).append(run)
-    names = _names(list(groups))
-    curves = {name: [run.read_metrics() for run in runs] for name, runs in zip(names, groups.values(), strict=True)}
-    tasks = dict.fromkeys(f"{config.environment.task} from {config.environment.view}" for config in groups)
+    groups = grouped(runs)
+    curves = {name: [run.read_metrics() for run in runs] for name, runs in groups.items()}
+    shown = [run.load_config().environment for run in runs]
+    tasks = dict.fromkeys(f"{environment.task} from {environment.view}" for environment in shown)
     write_curves(path, curves, ", ".join(tasks))
+
+
+def grouped(runs: Sequence[RunDir], over_tasks: bool = False) -> dict[str, list[RunDir]]:
+    """Runs that differ only in seed and in what does not change what is learned, by what sets them apart from others.
+
+    Args:
+      runs: with their settings.
+      over_tasks: runs that differ in their task are together, too.
+    """
+    defaults = {field.name: field.default for field in fields(TrainConfig) if field.name in _NEUTRAL}
+    groups: dict[TrainConfig, list[RunDir]] = {}
+    for run in runs:
+        config: Any = replace(run.load_config(), **defaults)
+        if over_tasks:
+            config = replace(config, environment=replace(config.environment, task="", backend=""))
+        groups.setdefault(config, []).append(run)
+    return dict(zip(_names(list(groups)), groups.values(), strict=True))
 
 
 def _names(configs: Sequence[TrainConfig]) -> list[str]:
     """A name for each group: its algorithm, task and distractors, then the settings in which namesakes differ."""
-    plain = [" ".join([c.algorithm.upper(), c.environment.task, *c.environment.distractors]) for c in configs]
+    facts = [(c.algorithm.upper(), c.environment.task, *c.environment.distractors) for c in configs]
+    plain = [" ".join(fact for fact in each if fact) for each in facts]
     settings = [_flat(asdict(config)) for config in configs]
     names = []
     for name, mine in zip(plain, settings, strict=True):

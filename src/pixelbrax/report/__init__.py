@@ -5,6 +5,7 @@ from pixelbrax.report.curves import write_curves
 from pixelbrax.report.gap import write_gaps
 from pixelbrax.report.grid import write_grid
 from pixelbrax.report.movie import MOVIES, write_video
+from pixelbrax.report.profiles import write_profiles
 from pixelbrax.report.video import Actor, Recording, num_frames, record, record_episode, record_observations
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "write_curves",
     "write_gaps",
     "write_grid",
+    "write_profiles",
     "write_video",
 ]

@@ -7,16 +7,18 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pixelbrax.report.axes import legend_below, lone_marker, steps_axis
-from pixelbrax.training import interval, iqm
+from pixelbrax.training import over_runs
 
 Rows = Sequence[Mapping[str, float]]
 _POINTS = 100
+_FEW = 5
 
 
 def write_curves(path: Path, groups: Mapping[str, Sequence[Rows]], title: str) -> None:
-    """Return against steps, and against minutes: the interquartile mean over the runs of each group, as a PNG.
+    """Return against steps, and against minutes: the center of each group's runs with its 95 % interval, as a PNG.
 
-    The band is its 95 % bootstrap interval over the runs.
+    The center is the mean of less than ten runs and the interquartile mean of more (`over_runs`). Of less than five
+    runs each is drawn as a thin line instead of the interval, which of so few says little.
 
     Args:
       path: the PNG file.
@@ -32,9 +34,12 @@ def write_curves(path: Path, groups: Mapping[str, Sequence[Rows]], title: str) -
             x, returns = _common(runs, column)
             ends[column] = max(ends[column], x[-1] / unit)
             marker = lone_marker(len(x))
-            (line,) = axes.plot(x / unit, iqm(returns.T), label=label if column == "steps" else None, marker=marker)
-            low, high = np.array([interval(column) for column in returns.T]).T
-            axes.fill_between(x / unit, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+            center, low, high = np.array([over_runs(column) for column in returns.T]).T
+            (line,) = axes.plot(x / unit, center, label=label if column == "steps" else None, marker=marker)
+            if len(runs) < _FEW:
+                axes.plot(x / unit, returns.T, color=line.get_color(), alpha=0.5, linewidth=0.7)
+            else:
+                axes.fill_between(x / unit, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
     panels[0].set(xlabel="steps (actions)", ylabel="return of an episode (sampled actions)")
     steps_axis(panels[0], ends["steps"])
     panels[1].set(xlabel="minutes", xlim=(0, 1.03 * max(ends["seconds"], 1e-3)))

@@ -27,7 +27,7 @@ from pixelbrax.training.progress import Progress
 from pixelbrax.training.run_dir import BEST, HELD_OUT, TEACHER, RunDir, make_folder, natural, runs_in, unused_path
 from pixelbrax.training.signals import interruptible, last_stop
 from pixelbrax.training.software import provenance
-from pixelbrax.training.statistics import interval, iqm
+from pixelbrax.training.statistics import Center, interval, iqm, over_runs, probability_of_improvement, share_above
 from pixelbrax.training.trainer import MAX_AGENTS, Trainer
 from pixelbrax.training.training_run import TrainingRun
 
@@ -38,6 +38,7 @@ __all__ = [
     "MAX_EPISODES",
     "TEACHER",
     "ActingHook",
+    "Center",
     "EnvConfig",
     "Evaluation",
     "Evaluator",
@@ -69,10 +70,12 @@ __all__ = [
     "locked",
     "make_folder",
     "natural",
+    "over_runs",
     "own_folder",
     "own_progress",
     "pairs_for",
     "preset_names",
+    "probability_of_improvement",
     "process_start",
     "provenance",
     "register_hook",
@@ -81,6 +84,7 @@ __all__ = [
     "resolved",
     "runs_in",
     "settings_of",
+    "share_above",
     "stop_others",
     "to_go_on",
     "unused_path",

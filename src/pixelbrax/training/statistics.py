@@ -1,12 +1,16 @@
 """Statistics for few runs or episodes: Agarwal et al. 2021 (arXiv 2108.13264)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import scipy.stats
 from jaxtyping import Float
 
 _RESAMPLES = 2_000
+_MANY = 10  # runs from which on a bootstrap of them is honest: of 3 its 95 % interval covers 74 %, of 5 91 %
 
+Scores = Float[np.ndarray, " score"]
 Statistic = Callable[[Float[np.ndarray, "*batch score"]], Float[np.ndarray, "*batch"] | np.floating]
 
 
@@ -16,15 +20,67 @@ def iqm(scores: Float[np.ndarray, "*batch score"]) -> Float[np.ndarray, "*batch"
     return np.sort(scores, axis=-1)[..., cut : scores.shape[-1] - cut].mean(-1)
 
 
-def bootstrap(
-    scores: Float[np.ndarray, " score"], statistic: Statistic, seed: int = 0
-) -> Float[np.ndarray, " resample"]:
+def bootstrap(scores: Scores, statistic: Statistic, seed: int = 0) -> Float[np.ndarray, " resample"]:
     """The statistic of 2,000 resamples of the scores, sampled with replacement."""
     rng = np.random.default_rng(seed)
     return np.asarray(statistic(rng.choice(scores, (_RESAMPLES, len(scores)))))
 
 
-def interval(scores: Float[np.ndarray, " score"], statistic: Statistic = iqm) -> tuple[float, float]:
+def interval(scores: Scores, statistic: Statistic = iqm) -> tuple[float, float]:
     """95 % interval of a statistic, by the percentiles of its bootstrap; a point for a single score."""
     low, high = np.percentile(bootstrap(scores, statistic), [2.5, 97.5])
     return float(low), float(high)
+
+
+class Center(NamedTuple):
+    """What the runs of a setting reach together.
+
+    Attributes:
+      value: their mean if there are less than 10, else their interquartile mean.
+      low, high: its 95 % interval over runs: by Student's t of less than 10, by the bootstrap of 10 and more; the value
+        itself of a single one.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def over_runs(scores: Scores) -> Center:
+    """The center of runs' scores, with its interval."""
+    if len(scores) >= _MANY:
+        return Center(float(iqm(scores)), *interval(scores))
+    mean, count = float(scores.mean()), len(scores)
+    if count == 1:
+        return Center(mean, mean, mean)
+    half = float(scipy.stats.t.ppf(0.975, count - 1) * scores.std(ddof=1) / np.sqrt(count))
+    return Center(mean, mean - half, mean + half)
+
+
+def probability_of_improvement(ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray]) -> Center:
+    """How probable it is that a run of ours has a higher score than one of theirs, on a task that both have.
+
+    A tie counts half; the mean over tasks. Its interval is the bootstrap stratified by task (Agarwal et al. 2021).
+
+    Args:
+      ours: scores of runs, (run,) floats, by task.
+      theirs: the same of the others; at least one task is common.
+    """
+    tasks = [task for task in ours if task in theirs]
+    rng = np.random.default_rng(0)
+
+    def of(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        wins = [np.sign(a[..., :, None] - b[..., None, :]).mean((-2, -1)) / 2 + 0.5 for a, b in pairs]
+        return np.mean(wins, axis=0)
+
+    def resampled(scores: np.ndarray) -> np.ndarray:
+        return rng.choice(scores, (_RESAMPLES, len(scores)))
+
+    value = float(of([(ours[task], theirs[task]) for task in tasks]))
+    low, high = np.percentile(of([(resampled(ours[task]), resampled(theirs[task])) for task in tasks]), [2.5, 97.5])
+    return Center(value, float(low), float(high))
+
+
+def share_above(scores: Scores, levels: Float[np.ndarray, " level"]) -> Float[np.ndarray, " level"]:
+    """The performance profile: which share of the scores is above each level."""
+    return (scores[None] > levels[:, None]).mean(1)

@@ -1,0 +1,51 @@
+"""`pixelbrax compare RUN ...`: what several settings reach, with intervals over their seeds."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from pixelbrax.cli.parse import check_out, parse
+from pixelbrax.experiments import Comparison, sound_runs
+from pixelbrax.training import replace_text
+
+
+@dataclass(frozen=True)
+class Args:
+    """Arguments of `pixelbrax compare`."""
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Folders of finished runs, or of several runs. Runs that differ in seed and task only are one setting."""
+    below: float | None = None
+    """Also count the episodes below this return; by default half of what the task's best setting returns."""
+    out: Path = Path("compare.png")
+    """The PNG file of performance profiles; the .json beside it has the numbers."""
+
+
+def main(argv: list[str]) -> int:
+    """Prints a table and writes its picture."""
+    args = parse(Args, argv, "compare", "Compares settings: returns, intervals over seeds, falls, odds of improvement.")
+    check_out(args.out, force=True, ends=(".png",))
+    comparison = Comparison.of(sound_runs(args.runs, print))
+    rows, improvements = comparison.table(args.below), comparison.improvements()
+    for row in rows:
+        low, high = row["interval"]
+        several = row["runs"] > 1
+        over = f" (95 % {low:,.0f} to {high:,.0f}, worst {row['worst']:,.0f})" if several else ""
+        print(
+            f"{row['task']}, {row['setting']}: {row['return']:,.0f}{over}, {row['runs']} seed{'s' * several}; "
+            f"{row['below']:.0%} of episodes below {row['level']:,.0f}, {row['early']:.0%} ended early"
+        )
+    for (better, worse), (value, low, high) in improvements.items():
+        print(f"{better} is better than {worse} with probability {value:.2f} (95 % {low:.2f} to {high:.2f})")
+    comparison.plot(args.out)
+    odds = [
+        {"of": better, "over": worse, "probability": value, "interval": [low, high]}
+        for (better, worse), (value, low, high) in improvements.items()
+    ]
+    numbers = args.out.with_suffix(".json")
+    replace_text(numbers, json.dumps({"rows": rows, "improvements": odds}, indent=2) + "\n")
+    print(f"{args.out}, {numbers}")
+    return 0

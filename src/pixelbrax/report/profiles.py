@@ -1,0 +1,40 @@
+"""Performance profiles of several settings."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from pixelbrax.report.axes import legend_below
+from pixelbrax.training import share_above
+
+_LEVELS = 400
+
+
+def write_profiles(path: Path, tasks: Mapping[str, Mapping[str, Sequence[np.ndarray]]]) -> None:
+    """The share of episodes whose return is above each level, of all runs and, thinly, of each; a panel for each task.
+
+    Args:
+      path: the PNG file.
+      tasks: by task and by setting, the returns of each run's episodes: (episode,) floats.
+    """
+    figure = Figure(figsize=(1 + 4.5 * len(tasks), 4.2), dpi=120, layout="constrained")
+    panels = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
+    colors = {name: f"C{k}" for k, name in enumerate(dict.fromkeys(n for settings in tasks.values() for n in settings))}
+    labelled: set[str] = set()
+    for axes, (task, settings) in zip(panels, tasks.items(), strict=True):
+        everything = np.concatenate([returns for runs in settings.values() for returns in runs])
+        levels = np.linspace(min(everything.min(), 0.0), everything.max(), _LEVELS)
+        for name, runs in settings.items():
+            label = None if name in labelled else f"{name} ({len(runs)} {'seed' if len(runs) == 1 else 'seeds'})"
+            labelled.add(name)
+            axes.plot(levels, share_above(np.concatenate(list(runs)), levels), color=colors[name], label=label)
+            if len(runs) > 1:
+                for returns in runs:
+                    axes.plot(levels, share_above(returns, levels), color=colors[name], alpha=0.4, linewidth=0.7)
+        axes.set(xlabel="return", title=task, ylim=(-0.02, 1.02))
+        axes.grid(alpha=0.3)
+    panels[0].set_ylabel("share of episodes above it")
+    legend_below(figure)
+    figure.savefig(path)

@@ -1,0 +1,84 @@
+"""Several settings side by side, from what their runs have written."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pixelbrax.algorithms import PPOConfig
+from pixelbrax.cli.main import main
+from pixelbrax.errors import ConfigError
+from pixelbrax.experiments import Comparison
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig
+
+_SLOW, _FAST = (TrainConfig(agent=PPOConfig(learning_rate=rate)) for rate in (1e-4, 1e-3))
+
+
+def _run(folder, config, returns, lengths=None, **settings):
+    config = replace(config, **settings)
+    run = RunDir.create(folder / f"{len(list(folder.iterdir()))}", config)
+    lengths = [1000.0] * len(returns) if lengths is None else lengths
+    result = {"steps": 10, "mean_return": float(np.mean(returns)), "standard_error": 0.0, "iqm": 0.0}
+    run.write_evaluation("trained", result | {"returns": returns, "lengths": lengths})
+    return run
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Three seeds each of two settings on HalfCheetah, one of each on Ant."""
+    slow = [_run(tmp_path, _SLOW, [level, level + 10], seed=seed) for seed, level in enumerate((100, 200, 300))]
+    fast = [
+        _run(tmp_path, _FAST, [level, 0.0], [1000.0, 400.0], seed=seed, eval_episodes=2, loggers=("tensorboard",))
+        for seed, level in enumerate((900, 800, 220))
+    ]
+    ants = [_run(tmp_path, config, [50.0], environment=EnvConfig("ant")) for config in (_SLOW, _FAST)]
+    return [*slow, *fast, *ants]
+
+
+def test_runs_that_differ_in_seed_task_and_what_is_looked_at_are_one_setting(runs):
+    comparison = Comparison.of(runs)
+    slow, fast = comparison.results.values()
+    assert list(comparison.results) == ["PPO, learning_rate 0.0001", "PPO, learning_rate 0.001"]
+    assert comparison.tasks == ["halfcheetah", "ant"]
+    np.testing.assert_array_equal(slow["halfcheetah"].scores, [105, 205, 305])
+    np.testing.assert_array_equal(fast["halfcheetah"].scores, [450, 400, 110])
+    assert (slow["halfcheetah"].early, fast["halfcheetah"].early) == (0.0, 0.5)
+
+
+def test_the_table_has_intervals_over_seeds_and_shares_of_episodes(runs):
+    first, second, *ants = Comparison.of(runs).table()
+    assert (first["return"], first["worst"], first["runs"]) == (205.0, 105.0, 3)
+    np.testing.assert_allclose(first["interval"], 205 + np.array([-1, 1]) * 4.302653 * 100 / np.sqrt(3), rtol=1e-5)
+    assert second["level"] == (450 + 400 + 110) / 3 / 2
+    assert (first["below"], second["below"]) == (2 / 6, 3 / 6)
+    assert [row["return"] for row in ants] == [50.0, 50.0]
+    assert Comparison.of(runs).table(below=1e6)[0]["below"] == 1.0
+
+
+def test_improvement_needs_three_runs_of_each(runs):
+    comparison = Comparison.of(runs)
+    ((pair, center),) = comparison.improvements().items()
+    assert pair == tuple(comparison.results)
+    assert center.value == pytest.approx(2 / 9)  # 205 and 305 are above 110
+    assert center.low <= center.value <= center.high
+    assert Comparison.of(runs[1:]).improvements() == {}
+
+
+def test_the_command_prints_it_and_writes_both_files(runs, tmp_path, capsys):
+    out = tmp_path / "out.png"
+    assert main(["compare", *[str(run.path) for run in runs], "--out", str(out), "--below", "210"]) == 0
+    said = capsys.readouterr().out
+    assert "halfcheetah, PPO, learning_rate 0.0001: 205 (95 % -43 to 453, worst 105), 3 seeds; 50% of episodes" in said
+    assert "is better than PPO, learning_rate 0.001 with probability 0.22" in said
+    assert out.exists()
+    assert len(json.loads(out.with_suffix(".json").read_text())["rows"]) == 4
+
+
+def test_what_cannot_be_compared_is_told(tmp_path):
+    run = RunDir.create(tmp_path / "new", TrainConfig())
+    with pytest.raises(ConfigError, match="was not evaluated at the end of its training"):
+        Comparison.of([run])
+    run.write_evaluation("trained", {"steps": 1, "mean_return": 1.0, "standard_error": 0.0, "iqm": 1.0})
+    with pytest.raises(ConfigError, match="did not keep every episode's return"):
+        Comparison.of([run])
