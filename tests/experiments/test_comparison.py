@@ -75,6 +75,17 @@ def test_the_command_prints_it_and_writes_both_files(runs, tmp_path, capsys):
     assert len(json.loads(out.with_suffix(".json").read_text())["rows"]) == 4
 
 
+def test_a_seed_counts_once(runs, tmp_path):
+    with pytest.raises(ConfigError, match="have the same settings and seed: leave one out"):
+        Comparison.of([*runs, runs[0]])
+
+
+def test_half_of_a_negative_return_is_twice_as_far_from_0(tmp_path):
+    run = _run(tmp_path, _SLOW, [-10.0, -30.0, -20.0])
+    (row,) = Comparison.of([run]).table()
+    assert (row["level"], row["below"]) == (-40.0, 0.0)
+
+
 def test_what_cannot_be_compared_is_told(tmp_path):
     run = RunDir.create(tmp_path / "new", TrainConfig())
     with pytest.raises(ConfigError, match="was not evaluated at the end of its training"):

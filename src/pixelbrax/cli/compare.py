@@ -19,7 +19,8 @@ class Args:
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Folders of finished runs, or of several runs. Runs that differ in seed and task only are one setting."""
     below: float | None = None
-    """Also count the episodes below this return; by default half of what the task's best setting returns."""
+    """Count the episodes below this return; by default below half of what the task's best setting returns (or below
+    twice a negative return)."""
     out: Path = Path("compare.png")
     """The PNG file of performance profiles; the .json beside it has the numbers."""
 

@@ -50,7 +50,8 @@ class Comparison:
         """Compares finished runs; those that differ in task and seed only are of one setting.
 
         Raises:
-          ConfigError: a run has not been evaluated at its end, or without keeping every episode's return.
+          ConfigError: a run has not been evaluated at its end, or without keeping every episode's return; or two have
+            the same seed.
         """
         results = {}
         for name, several in grouped(runs, over_tasks=True).items():
@@ -81,12 +82,13 @@ class Comparison:
         """A row for each setting and task.
 
         Args:
-          below: count episodes with a lower return than this; by default half of the task's best setting's return.
+          below: count episodes with a lower return than this; by default than half of what the task's best setting
+            returns, or than twice a negative return.
         """
         rows = []
         for task in self.tasks:
             there = {name: results[task] for name, results in self.results.items() if task in results}
-            level = max(result.scores.mean() for result in there.values()) / 2 if below is None else below
+            level = _half_of(max(result.scores.mean() for result in there.values())) if below is None else below
             for name, result in there.items():
                 center = over_runs(result.scores)
                 rows.append(
@@ -113,9 +115,18 @@ class Comparison:
         write_profiles(path, names)
 
 
+def _half_of(best: float) -> float:
+    return best / 2 if best > 0 else 2 * best
+
+
 def _result(runs: Sequence[RunDir]) -> Result:
     returns, early, episodes = [], 0, 0
+    seeds: dict[int, RunDir] = {}
     for run in runs:
+        seed = run.load_config().seed
+        if seed in seeds:
+            raise ConfigError(f"{run.path} and {seeds[seed].path} have the same settings and seed: leave one out")
+        seeds[seed] = run
         trained = run.read_evaluations().get("trained")
         if trained is None:
             raise ConfigError(f"{run.path} was not evaluated at the end of its training: resume it, or leave it out")
