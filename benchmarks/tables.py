@@ -111,18 +111,22 @@ def at_equal_steps(file: str) -> str:
     """Returns of several algorithms after the same numbers of actions, the seeds of one setting in a row."""
     rows = []
     data = _read(file)["rows"]
+    on_the_way = (x["steps"] for row in data for x in row["evaluations"].values() if 0 < x["steps"] < row["steps"])
+    half = next(on_the_way, None)
     for key, runs in _by_setting([row for row in data if "trained" in row["evaluations"]]):
-        half = next((x["steps"] for x in runs[0]["evaluations"].values() if 0 < x["steps"] < runs[0]["steps"]), None)
 
         def each(steps: int | None, runs: list[dict] = runs) -> str:
             results = [result for run in runs for name, result in run["evaluations"].items() if name != "best"]
             found = [result for result in results if result["steps"] == steps]
             return ", ".join(f"{result['mean_return']:,.0f}" for result in found) or "-"
 
-        rows.append([key[1], key[0], key[2], each(half), f"{each(runs[0]['steps'])}", key[4], _minutes(runs)])
-    heading = ["task", "algorithm", "observation", "return half-way, seed by seed", "return in the end", "actions"]
+        seconds = sum(run["training_seconds"] for run in runs) / len(runs)
+        middle = [each(half)] if half else []
+        rows.append([key[1], key[0], key[2], *middle, each(runs[0]["steps"]), key[4], f"{seconds:,.0f}"])
+    heading = ["task", "algorithm", "observation", *(["return half-way, seed by seed"] if half else [])]
+    heading += ["return in the end, seed by seed", "actions", "seconds"]
     first, *further = (row["provenance"] for row in data)
-    return _table([*heading, "minutes"], rows) + "\n\n" + _source(first, file, *further)
+    return _table(heading, rows) + "\n\n" + _source(first, file, *further)
 
 
 def learning_summary() -> str:
