@@ -41,7 +41,7 @@ def test_a_collapsed_policy_has_a_finite_loss():
     assert all(np.isfinite(value) for value in metrics.values())
 
 
-@pytest.mark.parametrize("name", ["ppo", "ppg", "dcpg"])
+@pytest.mark.parametrize("name", ["ppo", *(pytest.param(name, marks=pytest.mark.full) for name in ("ppg", "dcpg"))])
 def test_shifted_images_are_no_part_of_the_ratio(name):
     """Before the first step the policy is the one that acted, whatever the shift: no KL, nothing clipped."""
     env = probe_env(image_size=16)
@@ -117,10 +117,7 @@ def test_rewards_in_units_of_the_spread_of_returns():
 @pytest.mark.parametrize("name", ["ppo", pytest.param("ppg", marks=pytest.mark.full)])
 def test_learns_in_units_of_its_own_whatever_the_scale(name):
     env = probe_env(pays_side=True, frame_stack=1, episode_length=20, outputs=())
-    ends = []
-    for scale in (1e-3, 1e3):
-        agent = make_agent(name, env, 30, normalize_reward=True, reward_scale=scale)
-        state, history = train((jax.jit(agent.init), jax.jit(agent.update)), 30)
-        ends.append(history[-1][1].episode_return / history[-1][1].count)
-        assert state.statistics["reward"]["returns"].shape == (16,)
-    assert ends[0] == ends[1] > 0.9 * 20
+    agent = make_agent(name, env, 30, normalize_reward=True, reward_scale=1e6)
+    state, history = train((jax.jit(agent.init), jax.jit(agent.update)), 30)
+    assert history[-1][1].episode_return / history[-1][1].count > 0.9 * 20
+    assert state.statistics["reward"]["returns"].shape == (16,)
