@@ -362,6 +362,7 @@ DOCUMENTS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {
         "learning-summary": learning_summary,
         "distillation": distillation,
+        "sac": functools.partial(at_equal_steps, "cpu-sac.json"),
         "speed-summary": speed_summary,
     },
     "docs/adapters.md": {"adapters": adapters, "rollouts": rollouts},
