@@ -299,12 +299,13 @@ def test_an_environment_that_diverges_leaves_the_gradients_of_others():
     frames["state", "physics.engine_state.1"][0] = 1  # the first environment is a frame ahead
     frames["action"] = torch.full((2, 1), 0.5, requires_grad=True)
     after = env.step(frames)["next"]
-    assert after["truncated"].flatten().tolist() == [True, False]
+    assert after["terminated"].flatten().tolist() == [True, False]
     after["reward"].sum().backward()
     expected = -0.2 * after["observation"][1, 0].item()
     torch.testing.assert_close(frames["action"].grad, torch.tensor([[0.0], [expected]]))
 
 
+@pytest.mark.full
 def test_gradients_go_with_other_settings():
     """Images alone, with channels first and a distractor of the scene; a tensordict without states is refused."""
     distracted = _pixel_env(pushed=True, distractors="dcs/camera-easy", channels_first=True)

@@ -14,7 +14,6 @@ from tests.probe import probe_env
 
 _NETWORK = NetworkConfig(features=16)
 _SMALL: dict[str, dict[str, Any]] = {"sac": {"random_steps": 64}, "apg": {}, "es": {"num_envs": 8}}
-_NAMES = ["sac", *(pytest.param(name, marks=pytest.mark.full) for name in ("apg", "es"))]
 
 
 def _trained(folder, name, seeds=(0,), num_devices=1, env=None, **settings):
@@ -33,7 +32,8 @@ def _assert_equal(a, b):
         np.testing.assert_allclose(x, y, atol=2e-3)
 
 
-@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.full
+@pytest.mark.parametrize("name", _SMALL)
 def test_two_devices_learn_what_one_does(name, tmp_path):
     one, two = (_trained(tmp_path / f"{count}", name, num_devices=count) for count in (1, 2))
     _assert_equal(one[1].params, two[0].one(two[1], 0).params)

@@ -256,6 +256,7 @@ def test_bench_train_splits_an_update(tmp_path, monkeypatch, capsys):
     assert "learning" in capsys.readouterr().out
 
 
+@pytest.mark.full
 def test_render_shows_what_distracts(finished, tmp_path):
     grid = tmp_path / "grid.png"
     task = "render probe/sides --distractors kage/hue kage/pixelate --size 16 --seeds 1".split()

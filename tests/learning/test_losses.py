@@ -114,7 +114,8 @@ def test_rewards_in_units_of_the_spread_of_returns():
     np.testing.assert_allclose(scaled_rewards(plain, {}, rollout)[0], 0.5 * reward, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["ppo", pytest.param("ppg", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["ppo", "ppg"])
 def test_learns_in_units_of_its_own_whatever_the_scale(name):
     env = probe_env(pays_side=True, frame_stack=1, episode_length=20, outputs=())
     agent = make_agent(name, env, 30, normalize_reward=True, reward_scale=1e6)

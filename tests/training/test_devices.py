@@ -68,7 +68,8 @@ def test_two_devices_learn_what_one_does(name, num_agents, environment, tmp_path
             np.testing.assert_allclose(a, b, atol=1e-3)
 
 
-@pytest.mark.parametrize("name", ["ppo", pytest.param("ddcpg", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["ppo", "ddcpg"])
 def test_images_stay_where_they_were_rendered(name):
     """Devices exchange the images of a minibatch, gradients and small things; each learns from its share of samples."""
     trainer = Trainer([_config(name, 2)])

@@ -50,6 +50,7 @@ def test_it_begins_with_the_policy_and_a_fresh_critic(before, algorithm):
     assert _equal(state.envs.obs, fresh.envs.obs)
 
 
+@pytest.mark.full
 def test_the_critic_learns_alone_at_first(before, tmp_path):
     run, _ = before
     agent: Any = replace(CONFIGS["ppo"], critic_updates=2)

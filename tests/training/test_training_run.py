@@ -30,7 +30,7 @@ def _bits(tree):
 @pytest.mark.parametrize(
     ("name", "outputs"),
     [
-        ("dcpg", ()),
+        pytest.param("dcpg", (), marks=pytest.mark.full),
         ("sac", ()),
         *(pytest.param(name, ("pixels",), marks=pytest.mark.full) for name in ("ppg", "dcpg", "sac", "apg", "es")),
     ],
