@@ -38,11 +38,14 @@ class Run:
     seeds: tuple[int, ...] = SEEDS
 
 
-_APG = "--algorithm apg --num-envs 64 --unroll-length 16 --backend spring --obs state"
+_APG_ON = "--algorithm apg --num-envs 16 --unroll-length 16 --initial-std 0.3 --backend"
+_APG = f"{_APG_ON} spring"
 _PPO = "--algorithm ppo --num-envs 64 --unroll-length 32 --backend spring --obs state --critic state"
 _PENDULUM = "--env inverted_pendulum --num-steps 200000"
+_FEW = "--env inverted_pendulum --num-steps 51200"
 _REACHER = "--env reacher --episode-length 200 --num-steps 150000 --reward-scale 0.2"
 _TEACHER = "--preset demo --obs state --critic state --num-envs 128 --num-steps 800000"
+_PIXELS = "--image-size 48 --grayscale --frame-stack 3"
 _SHORT = "--num-steps 204800 --eval-interval 50"
 
 EXPERIMENTS: dict[str, tuple[Run, ...]] = {
@@ -55,11 +58,29 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
     ),
     # Through the physics beside PPO.
     "apg": (
-        Run("pendulum-apg", f"{_APG} {_PENDULUM} --reward-scale 0.1"),
+        Run("pendulum-apg", f"{_APG} --obs state {_PENDULUM} --reward-scale 0.1"),
         Run("pendulum-ppo-state", f"{_PPO} {_PENDULUM} --discount 0.99 --reward-scale 0.03 --initial-std 0.3"),
-        Run("reacher-apg", f"{_APG} {_REACHER}"),
+        Run("reacher-apg", f"{_APG} --obs state {_REACHER}"),
         Run("reacher-ppo", f"{_PPO} {_REACHER}"),
-        Run("cheetah-apg", f"{_APG} --env halfcheetah --action-repeat 2 --num-steps 200000 --reward-scale 0.1", (100,)),
+        # From pixels, past the picture (D.Va).
+        Run("pendulum-apg-pixels", f"{_APG} {_PIXELS} {_PENDULUM} --reward-scale 0.1"),
+        Run("reacher-apg-pixels", f"{_APG} {_PIXELS} {_REACHER}"),
+        Run(
+            "pendulum-ppo-pixels",
+            f"--preset demo {_PENDULUM} --action-repeat 1 --discount 0.99 --reward-scale 0.03 --initial-std 0.3",
+        ),
+        Run("reacher-ppo-pixels", f"--preset demo {_REACHER} --action-repeat 1 --discount 0.99 --initial-std 0.3"),
+        # The engines.
+        Run("reacher-apg-positional", f"{_APG_ON} positional --obs state {_REACHER}", (100,)),
+        Run("reacher-apg-generalized", f"{_APG_ON} generalized --obs state {_REACHER}", (100,)),
+        # Through the picture, in fewer steps: each takes many times as long.
+        Run("pendulum-apg-through", f"{_APG} {_PIXELS} {_FEW} --reward-scale 0.1 --render-gradient pixels", (100,)),
+        Run("pendulum-apg-past", f"{_APG} {_PIXELS} {_FEW} --reward-scale 0.1", (100,)),
+        Run(
+            "cheetah-apg",
+            f"{_APG} --obs state --env halfcheetah --action-repeat 2 --num-steps 200000 --reward-scale 0.1",
+            (100,),
+        ),
     ),
     # Students of state teachers.
     "distillation": (

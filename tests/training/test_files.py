@@ -264,7 +264,8 @@ def test_missing_and_damaged_checkpoints_are_told(tmp_path):
     with pytest.raises(ConfigError, match="holds no checkpoint"):
         last_checkpoint(folder)
     save_checkpoint(folder, 5, _state(5))
-    with pytest.raises(ConfigError, match="damaged or of another kind of run"):
+    message = r"of another kind of run: it lacks .params\['other'\] and has .params\['layers'\]\[0\]; use the version"
+    with pytest.raises(ConfigError, match=message):
         load_checkpoint(folder, replace(_state(0), params={"other": jnp.zeros(3)}), 5)
     for file in (folder / "5").rglob("*"):
         if file.is_file():

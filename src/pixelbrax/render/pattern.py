@@ -25,7 +25,7 @@ def pattern_color(shot: Shot, hit: Hit) -> Vector | None:
     if not facts.patterned:
         return None
     ids = list(scene.visible)
-    candidates = [geom_index] if isinstance(geom_index, int) else range(len(ids))
+    candidates = shot.candidates(geom_index)
     checkers = [n for n in candidates if scene.geom_pattern[ids[n]] == Pattern.CHECKER]
     plain = [n for n in range(len(ids)) if n not in checkers]
     second = {n: _checker_share(shot, hit, n) for n in checkers}
@@ -35,7 +35,7 @@ def pattern_color(shot: Shot, hit: Hit) -> Vector | None:
         result = shot.select(geom_index, factors, facts.pattern, plain)
         for n, share in second.items():
             one, other = scene.pattern_rgb[ids[n], 0, k], scene.pattern_rgb[ids[n], 1, k]
-            result = jnp.where(geom_index == n, one + share * (other - one), result)
+            result = jnp.where(is_one_of(geom_index, [n]), one + share * (other - one), result)
         return result
 
     color = (channel(0), channel(1), channel(2))

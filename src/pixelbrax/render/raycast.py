@@ -43,11 +43,8 @@ def map_geoms(shot: Shot, function: Callable[..., Array], *pixels: Any) -> list[
       function: takes a shape, a geom (or several of that shape), its index (int32), and the pixels' arrays.
       *pixels: arrays (pixel,) or (), in any structure.
     """
-    alike: dict[tuple[int, bool], list[int]] = {}
-    for n, geom_id in enumerate(shot.scene.visible):
-        alike.setdefault((shot.scene.geom_type[geom_id], shot.facts.bounded[n]), []).append(n)
     values = []
-    for (geom_type, bounded), members in alike.items():
+    for (geom_type, bounded), members in shot.alike().items():
 
         def one(center: Array, mat: Array, size: Array, n: Array, *pixels: Any) -> Array:
             return function(SHAPES[geom_type], Geom(center, mat, size, bounded), n, *pixels)  # noqa: B023

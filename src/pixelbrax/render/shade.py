@@ -7,7 +7,7 @@ from jaxtyping import Array, UInt8, UInt32
 from pixelbrax.render.light import Illumination, headlight, model_light
 from pixelbrax.render.pattern import pattern_color
 from pixelbrax.render.rays import Pixels, Vector
-from pixelbrax.render.shot import Hit, Shot
+from pixelbrax.render.shot import Hit, Shot, is_sky
 from pixelbrax.render.sky import sky_color
 from pixelbrax.xla import computed_once
 
@@ -39,7 +39,7 @@ def shade(shot: Shot, hit: Hit) -> Vector:
                 color += jnp.where(light.lit, jnp.clip(alone, 0.0, 1.0), 0.0)
         if surface_pattern is not None:
             color = color * surface_pattern[k]
-        return jnp.where(geom_index < 0, sky[k], jnp.minimum(color, 1.0))
+        return jnp.where(is_sky(geom_index), sky[k], jnp.minimum(color, 1.0))
 
     return channel(0), channel(1), channel(2)
 

@@ -14,7 +14,21 @@ from pixelbrax.render.scene import GeomPose, Scene
 from pixelbrax.render.shapes import Geom, Shape
 from pixelbrax.xla import select_row
 
-GeomIndex = Int32[Array, "*#pixels"] | int  # position among the visible geoms, -1 for the sky; an int: for all pixels
+
+class OneOf(NamedTuple):
+    """A geom that all pixels share, of which a program knows that it is one of a few.
+
+    Attributes:
+      index: () its position among the visible geoms.
+      members: the positions that it may be.
+    """
+
+    index: Int32[Array, ""]
+    members: Sequence[int]
+
+
+GeomIndex = Int32[Array, "*#pixels"] | int | OneOf
+"""Position among the visible geoms, -1 for the sky; an int or `OneOf` is that of all pixels."""
 
 
 class CameraGeoms(NamedTuple):
@@ -36,7 +50,7 @@ class Hit(NamedTuple):
 
     Attributes:
       rays: the rays.
-      geom_index: (ray,) position among the visible geoms, -1 where a ray hits none; an int applies to all rays.
+      geom_index: (ray,) position among the visible geoms, -1 where a ray hits none; or that of all rays.
       depth: (ray,) meters; 0 where a ray hits nothing.
       point: three arrays (ray,), meters.
       normal: three arrays (ray,), unit, outward.
@@ -81,11 +95,23 @@ class Shot:
 
         Args:
           *shapes: the shapes.
-          among: if it is an int, only that geom counts: a program that knows its geom has no code for others.
+          among: if it is an int or `OneOf`, only such geoms count: the program has no code for others.
         """
         types = [shape.geom_type for shape in shapes]
-        candidates = [among] if isinstance(among, int) else range(len(self.scene.visible))
-        return [n for n in candidates if self.scene.geom_type[self.scene.visible[n]] in types]
+        return [n for n in self.candidates(among) if self.scene.geom_type[self.scene.visible[n]] in types]
+
+    def candidates(self, among: GeomIndex | None) -> Sequence[int]:
+        """Positions that pixels may have, but for the sky's."""
+        if isinstance(among, int):
+            return [among]
+        return among.members if isinstance(among, OneOf) else range(len(self.scene.visible))
+
+    def alike(self) -> dict[tuple[int, bool], list[int]]:
+        """Positions of the visible geoms by what programs know of them: their type, and whether they are bounded."""
+        groups: dict[tuple[int, bool], list[int]] = {}
+        for n, geom_id in enumerate(self.scene.visible):
+            groups.setdefault((self.scene.geom_type[geom_id], self.facts.bounded[n]), []).append(n)
+        return groups
 
     def select(
         self,
@@ -105,7 +131,9 @@ class Shot:
         if isinstance(geom_index, int):
             return values[geom_index]
         labels = labels or tuple(range(len(self.scene.visible)))
-        return select_row(geom_index, labels, values, members, unrolled=self.unrolled)
+        if isinstance(geom_index, OneOf):
+            members = [n for n in geom_index.members if members is None or n in members]
+        return select_row(position(geom_index), labels, values, members, unrolled=self.unrolled)
 
     def select_vector(self, geom_index: GeomIndex, values: Float[Array, "n 3"], members: Sequence[int]) -> Vector:
         """`select` for each of three components."""
@@ -129,7 +157,20 @@ def is_one_of(geom_index: GeomIndex, members: Sequence[int]) -> Bool[Array, "*pi
     """Whether each pixel's geom is one of these."""
     if isinstance(geom_index, int):
         return jnp.array(geom_index in members)
-    result = jnp.zeros(geom_index.shape, bool)
+    if isinstance(geom_index, OneOf) and set(geom_index.members) <= set(members):
+        return jnp.array(True)
+    index = position(geom_index)
+    result = jnp.zeros(index.shape, bool)
     for n in members:
-        result |= geom_index == n
+        result |= index == n
     return result
+
+
+def is_sky(geom_index: GeomIndex) -> Bool[Array, "*pixel"]:
+    """Whether each pixel shows no geom."""
+    return jnp.array(False) if isinstance(geom_index, OneOf) else jnp.asarray(geom_index < 0)
+
+
+def position(geom_index: GeomIndex) -> Int32[Array, "*pixel"]:
+    """Each pixel's position among the visible geoms, or that of all."""
+    return geom_index.index if isinstance(geom_index, OneOf) else jnp.asarray(geom_index, jnp.int32)

@@ -20,56 +20,71 @@ h (`Shape.silhouette`) is a polynomial of the ray's slopes, exact for straight o
 capsules.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from pixelbrax.render.rays import Pixels, Rays, Scalar, Vector
 from pixelbrax.render.shade import shade
-from pixelbrax.render.shapes import SHAPES
-from pixelbrax.render.shot import Shot
+from pixelbrax.render.shapes import SHAPES, Geom
+from pixelbrax.render.shot import CameraGeoms, OneOf, Shot
 from pixelbrax.render.sky import sky_color
 from pixelbrax.render.surface import surface_at
 from pixelbrax.render.tolerances import MIN_SOFT
+from pixelbrax.xla import take_rows
+
+GeomsPixels = Float[Array, "geom pixel"]
 
 
 def soft_color(shot: Shot, rays: Rays, softness: float) -> Vector:
-    """Colors of all pixels, 0..1, three arrays (pixel,); `softness` is in pixels."""
-    coverages, depths, colors = [], [], []
-    for n, geom_id in enumerate(shot.scene.visible):
-        silhouette = SHAPES[shot.scene.geom_type[geom_id]].silhouette(rays, shot.geom(n))
+    """Colors of all pixels, 0..1, three arrays (pixel,); `softness` is in pixels.
+
+    Geoms of a kind are taken one after another by a loop, whose body is compiled once: XLA takes minutes and gigabytes
+    for the reverse of a program that is written geom by geom.
+    """
+    found = [_layers(shot, rays, softness, *group) for group in shot.alike().items()]
+    coverage, depth, colors = (jnp.concatenate(parts) for parts in zip(*found, strict=True))
+    colors = jnp.concatenate([colors, jnp.stack(sky_color(shot, rays))[None]])
+    weights = _weights(coverage, depth, rays.spacing * softness)
+    red, green, blue = (weights[:, None] * colors).sum(0) / jnp.maximum(weights.sum(0), MIN_SOFT)
+    return red, green, blue
+
+
+def _layers(
+    shot: Shot, rays: Rays, softness: float, kind: tuple[int, bool], members: Sequence[int]
+) -> tuple[GeomsPixels, GeomsPixels, Float[Array, "geom 3 pixel"]]:
+    """Geoms of one kind: how far each covers each pixel, 0 to 1; its depth there, meters, 1 behind; its color."""
+    geom_type, bounded = kind
+
+    def layer(row: tuple[Array, CameraGeoms]) -> tuple[Pixels, Pixels, Float[Array, "3 pixel"]]:
+        silhouette = SHAPES[geom_type].silhouette(rays, Geom(*row[1], bounded))
         margin = jnp.full_like(rays.x, jnp.inf)
         for function in silhouette.margins:
             margin = jnp.minimum(margin, _pixels_inside(function, rays))
         in_front = silhouette.depth > 0
-        coverages.append(jnp.where(in_front, jax.nn.sigmoid(margin / softness), 0.0))
-        depths.append(jnp.where(in_front, silhouette.depth, 1.0))
-        colors.append(shade(shot, surface_at(shot, rays, n, depths[n])))
-    colors.append(sky_color(shot, rays))
-    weights = _weights(coverages, depths, rays.spacing * softness)
-    total = sum(weights)
-    red, green, blue = (
-        sum(w * color[k] for w, color in zip(weights, colors, strict=True)) / jnp.maximum(total, MIN_SOFT)
-        for k in range(3)
-    )
-    return red, green, blue
+        depth = jnp.where(in_front, silhouette.depth, 1.0)
+        color = shade(shot, surface_at(shot, rays, OneOf(row[0], members), depth))
+        return jnp.where(in_front, jax.nn.sigmoid(margin / softness), 0.0), depth, jnp.stack(color)
+
+    rows = jnp.array(members, jnp.int32), CameraGeoms(*(take_rows(leaf, members) for leaf in shot.geoms))
+    return jax.lax.map(jax.checkpoint(layer), rows)
 
 
-def _weights(coverages: list[Pixels], depths: list[Pixels], blur: Scalar) -> list[Pixels]:
+def _weights(coverage: GeomsPixels, depth: GeomsPixels, blur: Scalar) -> Float[Array, "geom_and_sky pixel"]:
     """The weights of the geoms and, last, of the sky; `blur` is in meters per meter of depth."""
-    weights = []
-    for i, coverage in enumerate(coverages):
-        weight = coverage
-        for j, other in enumerate(coverages):
-            if j != i:
-                width = blur * 0.5 * (depths[i] + depths[j])
-                weight *= 1.0 - other * jax.nn.sigmoid((depths[i] - depths[j]) / width)
-        weights.append(weight)
-    sky = jnp.ones_like(blur)
-    for coverage in coverages:
-        sky = sky * (1.0 - coverage)
-    return [*weights, sky]
+
+    def hide(weights: GeomsPixels, by: tuple[Array, Pixels, Pixels]) -> tuple[GeomsPixels, None]:
+        """The weights after one more geom hides the others, as far as it is in front of them."""
+        n, other, other_depth = by
+        width = blur * 0.5 * (depth + other_depth)
+        hidden = other * jax.nn.sigmoid((depth - other_depth) / width)
+        itself = jnp.arange(len(depth))[:, None] == n
+        return weights * jnp.where(itself, 1.0, 1.0 - hidden), None
+
+    weights, _ = jax.lax.scan(jax.checkpoint(hide), coverage, (jnp.arange(len(depth)), coverage, depth))
+    return jnp.concatenate([weights, jnp.prod(1.0 - coverage, axis=0, keepdims=True)])
 
 
 def _pixels_inside(function: Callable[[Pixels, Pixels], Pixels], rays: Rays) -> Pixels:

@@ -114,9 +114,11 @@ def load_checkpoint(folder: Path, like: T, updates: int) -> T:
     """
     where = folder / str(updates)
     with _without_orbax_log(), _manager(folder) as manager:
-        metadata = _metadata(manager, where)
+        metadata, target = _metadata(manager, where), _target(like)
+        if other := _other_arrays(target, metadata.get(_CHECKSUMS)):
+            raise DamagedCheckpointError(f"the checkpoint {where} is of another kind of run: {other}")
         try:
-            leaves = manager.restore(updates, args=ocp.args.StandardRestore(_target(like)))
+            leaves = manager.restore(updates, args=ocp.args.StandardRestore(target))
         except Exception as e:  # Orbax raises whatever its storage layers do
             _silence_late_callbacks()
             raise _damaged(where, _first_line(e), all_checkpoints(folder)) from e
@@ -212,6 +214,16 @@ def _damaged(where: Path, why: str, known: set[int]) -> DamagedCheckpointError:
     older = sorted(updates for updates in known if updates < int(where.name))
     remedy = f"remove that folder to use the one of update {older[-1]:,}" if older else "there is none before it"
     return DamagedCheckpointError(f"the checkpoint {where} is damaged or of another kind of run ({why}); {remedy}")
+
+
+def _other_arrays(target: Mapping[str, Any], kept: object) -> str | None:
+    """In what arrays a checkpoint differs from what is expected, if it does."""
+    known = kept if isinstance(kept, dict) else {}
+    lacks, unknown = sorted(target.keys() - known.keys()), sorted(known.keys() - target.keys())
+    if not lacks and not unknown:
+        return None
+    parts = [f"{word} {names[0]}" for word, names in (("lacks", lacks), ("has", unknown)) if names]
+    return f"it {' and '.join(parts)}; use the version and settings that wrote it, or train the run again"
 
 
 def _checksum(array: Any) -> str:

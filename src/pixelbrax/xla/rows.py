@@ -58,20 +58,20 @@ def map_rows(
 
 
 def select_row(
-    index: Int32[Array, " pixel"],
+    index: Int32[Array, "*pixel"],
     labels: Sequence[int],
     values: Array | Sequence[Array],
     members: Sequence[int] | None = None,
     *,
     unrolled: bool,
-) -> Float[Array, " pixel"]:
+) -> Float[Array, "..."]:
     """Each pixel's value by its row's index; pixels without a row get an arbitrary value.
 
     On a CPU a chain of selects is faster than a gather for a few dozen rows; on accelerators only where the values of
     very few rows differ.
 
     Args:
-      index: (pixel,) row, or any number where there is none.
+      index: (pixel,) row, or any number where there is none; or () for all pixels.
       labels: of each row; of rows with equal labels only the first one's value is used.
       values: of each row: (n,), or n arrays (pixel,), for which no gather is used.
       members: the rows to select from, if not all; pixels of others get an arbitrary value.
@@ -83,7 +83,9 @@ def select_row(
     rest, *others = sorted(groups.values(), key=len, reverse=True) or [[]]
     if isinstance(values, Array) and not unrolled and sum(map(len, others)) > _FEW_SELECTS:
         return _gather(values, index)
-    result = jnp.broadcast_to(values[rest[0]], index.shape) if rest else jnp.zeros(index.shape)
+    result = jnp.zeros(index.shape)
+    if rest:
+        result = jnp.broadcast_to(values[rest[0]], jnp.broadcast_shapes(index.shape, values[rest[0]].shape))
     for group in others:
         for n in group:
             result = jnp.where(index == n, values[group[0]], result)
