@@ -24,6 +24,7 @@ def summarize(run: RunDir) -> dict:
         "algorithm": config.algorithm,
         "env": environment.task,
         "backend": environment.backend,
+        "render_gradient": getattr(config.agent, "render_gradient", None),
         "observation": "black images" if config.network.blind else environment.view,
         "distractors": list(environment.distractors),
         "seed": config.seed,

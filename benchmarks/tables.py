@@ -49,11 +49,12 @@ def _finished(machine: str) -> list[dict]:
 
 
 def _by_setting(finished: list[dict]) -> list[tuple[tuple[str, ...], list[dict]]]:
-    """Runs that differ in their seed only, by (algorithm, task, observation, distractors, steps)."""
+    """Runs that differ in their seed only, by (algorithm, task, observation, distractors, steps, engine)."""
     groups: dict[tuple[str, ...], list[dict]] = {}
     for row in finished:
         distractors = " + ".join(row.get("distractors", [])) or "none"
-        key = (row["algorithm"].upper(), row["env"], row["observation"], distractors, f"{row['steps']:,}")
+        algorithm = row["algorithm"].upper() + ", through images" * (row.get("render_gradient") == "pixels")
+        key = (algorithm, row["env"], row["observation"], distractors, f"{row['steps']:,}", row["backend"])
         groups.setdefault(key, []).append(row)
     ordered = sorted(groups.items(), key=lambda item: (item[0][1], item[0][0] != "PPO", item[0]))
     return [(key, sorted(runs, key=lambda row: row["seed"])) for key, runs in ordered]
@@ -82,7 +83,7 @@ def learning(machine: str = "cpu") -> str:
         iqm = f"{sum(iqms) / len(iqms):,.0f}" if len(iqms) == len(trained) else "-"
         reference = from_states.get(key[1])
         share = f"{_mean_return(runs) / reference:.0%}" if reference else "-"
-        rows.append([*key, each, f"{_mean_return(runs):,.0f}", iqm, share, _minutes(runs)])
+        rows.append([*key[:5], each, f"{_mean_return(runs):,.0f}", iqm, share, _minutes(runs)])
     heading = ["algorithm", "task", "observation", "distractors", "actions", "return, seed by seed", "mean", "IQM"]
     heading += ["of the state policy's", "minutes"]
     first, *further = (row["provenance"] for row in finished)
@@ -100,7 +101,7 @@ def distillation() -> str:
         held_out = [result["held_out"]["mean_return"] for result in trained if "held_out" in result]
         unseen = f"{sum(held_out) / len(held_out):,.0f}" if held_out else "-"
         share = f"{_mean_return(runs) / teacher:.0%}"
-        rows.append([*key[1:], f"{teacher:,.0f}", each, share, unseen, _minutes(runs)])
+        rows.append([*key[1:5], f"{teacher:,.0f}", each, share, unseen, _minutes(runs)])
     heading = ["task", "observation", "distractors", "actions", "its teacher's return", "student's, seed by seed"]
     heading += ["share", "under held-out distractors", "minutes"]
     first, *further = (row["provenance"] for row in finished)
@@ -113,6 +114,7 @@ def at_equal_steps(file: str) -> str:
     data = _read(file)["rows"]
     on_the_way = (x["steps"] for row in data for x in row["evaluations"].values() if 0 < x["steps"] < row["steps"])
     half = next(on_the_way, None)
+    engines = len({row["backend"] for row in data}) > 1
     for key, runs in _by_setting([row for row in data if "trained" in row["evaluations"]]):
 
         def each(steps: int | None, runs: list[dict] = runs) -> str:
@@ -122,8 +124,10 @@ def at_equal_steps(file: str) -> str:
 
         seconds = sum(run["training_seconds"] for run in runs) / len(runs)
         middle = [each(half)] if half else []
-        rows.append([key[1], key[0], key[2], *middle, each(runs[0]["steps"]), key[4], f"{seconds:,.0f}"])
-    heading = ["task", "algorithm", "observation", *(["return half-way, seed by seed"] if half else [])]
+        engine = [key[5]] if engines else []
+        rows.append([key[1], *engine, key[0], key[2], *middle, each(runs[0]["steps"]), key[4], f"{seconds:,.0f}"])
+    heading = ["task", *(["engine"] if engines else []), "algorithm", "observation"]
+    heading += ["return half-way, seed by seed"] if half else []
     heading += ["return in the end, seed by seed", "actions", "seconds"]
     first, *further = (row["provenance"] for row in data)
     return _table(heading, rows) + "\n\n" + _source(first, file, *further)
