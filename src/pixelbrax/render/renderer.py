@@ -18,7 +18,7 @@ from pixelbrax.render.raycast import nearest_hit, read_key
 from pixelbrax.render.rays import Pixels, Vector, dot, pixel_rays
 from pixelbrax.render.scene import GeomPose, Scene
 from pixelbrax.render.shade import pack, shade, unpack
-from pixelbrax.render.shot import GeomIndex, Hit, Shot, take_shot
+from pixelbrax.render.shot import GeomIndex, Hit, Shot, is_sky, position, take_shot
 from pixelbrax.render.soft import soft_color
 from pixelbrax.render.surface import hit_surface
 from pixelbrax.xla import chunk_size, in_float32, map_in_chunks, materialize_if
@@ -165,7 +165,7 @@ def _trace(
         refined = differentiable or "normals" in settings.outputs  # normals of thin limbs need the dropped digits
         hit = hit_surface(shot, rays, geom_index, depth, refined)
         if differentiable:
-            depth = jnp.where(geom_index < 0, jnp.inf, hit.depth)
+            depth = jnp.where(is_sky(geom_index), jnp.inf, hit.depth)
         return hit, depth, key
 
     colored, geometric = wanted & {"packed", "color"}, wanted - {"packed", "color"}
@@ -203,7 +203,7 @@ def _color(settings: _Settings, shot: Shot, hit: Hit) -> Vector:
 def _geom_id(scene: Scene, geom_index: GeomIndex) -> Any:
     """MuJoCo's id of the geom at this position among the visible ones; -1 stays."""
     skipped = np.array(scene.visible, np.int32) - np.arange(len(scene.visible), dtype=np.int32)
-    result = geom_index
+    result = geom_index = position(geom_index)
     for n, more in enumerate(np.diff(skipped, prepend=0)):
         if more:  # hidden geoms precede this one
             result = result + jnp.where(geom_index >= n, jnp.int32(more), 0)
@@ -212,7 +212,7 @@ def _geom_id(scene: Scene, geom_index: GeomIndex) -> Any:
 
 def _world_normals(camera: Camera, hit: Hit) -> Float[Array, "pixel 3"]:
     world = [dot(hit.normal, camera.mat[k]) for k in range(3)]
-    return jnp.stack([jnp.where(hit.geom_index < 0, 0.0, w) for w in world], axis=-1)
+    return jnp.stack([jnp.where(is_sky(hit.geom_index), 0.0, w) for w in world], axis=-1)
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from pixelbrax.render.shapes import (
     SeparateSurface,
     Shape,
 )
-from pixelbrax.render.shot import GeomIndex, Hit, Shot, is_one_of
+from pixelbrax.render.shot import GeomIndex, Hit, Shot, is_one_of, is_sky
 from pixelbrax.render.tolerances import MIN_SLOPE
 
 _ROUND = [(shape, shape.surface) for shape in SHAPES.values() if isinstance(shape.surface, RoundSurface)]
@@ -33,12 +33,12 @@ def hit_surface(shot: Shot, rays: Rays, geom_index: GeomIndex, depth: Pixels, re
     differentiated with respect to everything it depends on: this is the implicit function theorem. It holds inside each
     geom's silhouette and ignores the motion of the silhouette itself (see `soft`).
     """
-    depth = jnp.where(geom_index < 0, 0.0, jax.lax.stop_gradient(depth))
+    depth = jnp.where(is_sky(geom_index), 0.0, jax.lax.stop_gradient(depth))
     if refined:
         value, normal = _implicit(shot, rays, geom_index, rays.at(depth))
         slope = jax.lax.stop_gradient(rays.dot(normal))
         slope = jnp.where(jnp.abs(slope) < MIN_SLOPE, MIN_SLOPE, slope)
-        depth = jnp.where(geom_index < 0, 0.0, depth - value / slope)
+        depth = jnp.where(is_sky(geom_index), 0.0, depth - value / slope)
     return surface_at(shot, rays, geom_index, depth)
 
 
