@@ -160,6 +160,15 @@ def test_the_program_of_a_soft_image_grows_little_with_geoms_of_a_kind():
     assert equations(6) < 1.5 * equations(1)
 
 
+def test_a_soft_image_of_nothing_is_the_sky():
+    scene, pose, camera = _setup(
+        mujoco.MjModel.from_xml_string('<mujoco><worldbody><geom size=".1" rgba="1 1 1 0"/></worldbody></mujoco>')
+    )
+    assert not scene.visible
+    soft, sharp = (render(scene, pose, camera, 8, 8, ("color",), soft=soft).color for soft in (2.0, None))
+    np.testing.assert_array_equal(soft, sharp)
+
+
 def test_soft_images_become_sharp():
     scene, pose, camera = _setup(FEW)
 

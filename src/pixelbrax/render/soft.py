@@ -44,6 +44,8 @@ def soft_color(shot: Shot, rays: Rays, softness: float) -> Vector:
     Geoms of a kind are taken one after another by a loop, whose body is compiled once: XLA takes minutes and gigabytes
     for the reverse of a program that is written geom by geom.
     """
+    if not shot.scene.visible:
+        return sky_color(shot, rays)
     found = [_layers(shot, rays, softness, *group) for group in shot.alike().items()]
     coverage, depth, colors = (jnp.concatenate(parts) for parts in zip(*found, strict=True))
     colors = jnp.concatenate([colors, jnp.stack(sky_color(shot, rays))[None]])
