@@ -71,7 +71,8 @@ def test_truncation_bootstraps_and_termination_does_not(settings):
     assert abs(value[~left].mean() - 1 / (1 - 0.8)) < 0.8
 
 
-@pytest.mark.parametrize("length", [1, pytest.param(2, marks=full)])
+@full
+@pytest.mark.parametrize("length", [1, 2])
 def test_learns_an_action_that_pays_two_steps_later(length):
     agent = make_agent("sac", _env(_Delayed(), episode_length=5), 40, discount=0.9, n_step=length)
     _, history = train(_program(agent), 40)

@@ -246,6 +246,7 @@ def test_a_policy_is_evaluated_under_looks_it_has_not_seen(finished, monkeypatch
     assert answer["gap"] == answer["trained"]["mean_return"] - answer["tested"]["mean_return"]
 
 
+@pytest.mark.full
 def test_bench_train_splits_an_update(tmp_path, monkeypatch, capsys):
     config = TrainConfig(EnvConfig(task="probe/sides", obs="state"), agent=CONFIGS["ppo"])
     monkeypatch.setattr("pixelbrax.cli.bench_train.load_preset", lambda name: config)

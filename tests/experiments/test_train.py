@@ -122,6 +122,7 @@ def test_another_thread_can_train(env, finished, tmp_path):
     _same(_metrics(runs[0]), _metrics(finished))
 
 
+@pytest.mark.full
 def test_several_seeds_are_a_group(env, tmp_path):
     group = pixelbrax.train(env, runs=tmp_path, name="two", num_seeds=2, initial_eval=False, **SETTINGS)
     assert [run.settings.seed for run in group] == [0, 1]

@@ -204,7 +204,7 @@ def test_a_privileged_critic_reads_the_state_and_the_actor_the_pixels(strict):
     assert (seen.policy.mean != other_pixels.policy.mean).any()
 
 
-@pytest.mark.parametrize("seen", ["pixels", "state"])
+@pytest.mark.parametrize("seen", [pytest.param("pixels", marks=pytest.mark.full), "state"])
 def test_a_separate_critic_shares_nothing(strict, seen):
     """The value has no gradient in the actor's encoder, the policy none in the critic's; both read the same."""
     spec = _spec(16, 16, 3) if seen == "pixels" else _spec(state=4)

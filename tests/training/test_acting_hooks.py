@@ -87,6 +87,7 @@ def test_a_curriculum_that_is_killed_and_resumed_comes_to_the_same_bits(tmp_path
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.full
 def test_agents_side_by_side_are_changed_one_by_one_and_stop_together(tmp_path):
     """Over two devices, each of which has an agent."""
 

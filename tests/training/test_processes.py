@@ -383,6 +383,7 @@ def _ends(process):
     return code, lines[0]
 
 
+@pytest.mark.full
 def test_two_processes_of_different_settings_do_not_train(tmp_path):
     with _running(["--runs", str(tmp_path)], ["--learning-rate", "0.001", "--runs", str(tmp_path)]) as both:
         ends = [_ends(process) for process in both]
