@@ -21,7 +21,7 @@ from jaxtyping import install_import_hook
 
 import tests.typecheck  # noqa: F401  (the hook names it)
 
-# Tracing makes many objects that stay: with Python's own thresholds a seventh of the time is spent on looking at them.
+# Tracing makes many objects that stay: by Python's own thresholds algorithms/test_agent.py takes a seventh longer.
 gc.freeze()
 gc.set_threshold(100_000, 20, 20)
 

@@ -146,7 +146,7 @@ def test_gradients_are_finite_and_compose_with_vmap():
 
 
 def test_the_program_of_a_soft_image_grows_little_with_geoms_of_a_kind():
-    """Geom by geom, XLA took twelve minutes and 18 GB for the gradients through images of ten."""
+    """Geom by geom, XLA took more than twelve minutes and 18 GB for the gradients through images of ten."""
 
     def equations(count: int) -> int:
         geoms = [f'<geom type="capsule" size=".1 .2" pos="{i} 0 1" rgba=".{i + 1} .5 .2 1"/>' for i in range(count)]
