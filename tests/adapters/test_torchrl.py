@@ -255,6 +255,7 @@ def _ramp_gradient():
     return weight.grad
 
 
+@pytest.mark.full
 def test_gradients_through_pixels_are_those_of_finite_differences():
     with torch.no_grad():
         differences = (_ramp_loss(torch.tensor(0.71)) - _ramp_loss(torch.tensor(0.69))) / 0.02

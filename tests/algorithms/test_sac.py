@@ -26,7 +26,7 @@ def _program(agent):
     ("outputs", "settings"),
     [
         ((), {}),
-        ((), {"num_atoms": 1, "layer_norm": False}),
+        pytest.param((), {"num_atoms": 1, "layer_norm": False}, marks=full),
         pytest.param(("pixels",), {"random_shift": 2}, marks=full),
         pytest.param(("pixels",), {"critic": "state"}, marks=full),
     ],

@@ -338,4 +338,3 @@ def test_a_sweep_trains_a_run_for_each_combination(tmp_path, capsys):
     assert "deterministic return" in capsys.readouterr().out
     assert main(["train", "--resume", str(tmp_path / "all")]) == 0
     assert "resuming after 6 updates, 4 of 4 agents" in capsys.readouterr().out
-    assert main(["eval", str(runs[2].path), "--episodes", "2"]) == 0

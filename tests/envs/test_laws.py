@@ -31,7 +31,7 @@ def _playground(name):
 @pytest.mark.parametrize(
     ("name", "backend", "load"),
     [
-        ("inverted_pendulum", "positional", lambda: _brax("inverted_pendulum", "positional")),
+        ("inverted_pendulum", "spring", lambda: _brax("inverted_pendulum", "spring")),
         pytest.param("halfcheetah", "spring", lambda: _brax("halfcheetah", "spring"), marks=FULL),
         pytest.param("reacher", "generalized", lambda: _brax("reacher", "generalized"), marks=FULL),
         pytest.param("dmc/pendulum_swingup", "jax", lambda: _playground("PendulumSwingup"), marks=FULL),
