@@ -81,6 +81,12 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
             f"{_APG} --obs state --env halfcheetah --action-repeat 2 --num-steps 200000 --reward-scale 0.1",
             (100,),
         ),
+        # A horizon over which its gradients are of use, by gradients.py.
+        Run(
+            "cheetah-apg-short",
+            "--algorithm apg --num-envs 64 --unroll-length 4 --initial-std 0.3 --backend spring --obs state "
+            "--env halfcheetah --num-steps 200000 --reward-scale 0.1",
+        ),
     ),
     # Students of state teachers.
     "distillation": (

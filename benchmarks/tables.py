@@ -266,6 +266,17 @@ def resets() -> str:
     return _table(["task", *ways.values()], rows) + "\n\n" + _source(data["provenance"], "cpu-resets.json")
 
 
+def gradients() -> str:
+    """Variance of gradients through the physics, beside that of policy gradients."""
+    data = _read("cpu-gradients.json")
+    found = {(row["env"], row["engine"], row["horizon"]): row["noise"] for row in data["rows"]}
+    horizons = sorted({row["horizon"] for row in data["rows"]})
+    settings = dict.fromkeys((row["env"], row["engine"]) for row in data["rows"])
+    rows = [[*setting, *(f"{found[*setting, horizon]:.2g}" for horizon in horizons)] for setting in settings]
+    heading = ["task", "engine", *(f"{horizon} step" + "s" * (horizon > 1) for horizon in horizons)]
+    return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-gradients.json")
+
+
 def peers(machine: str = "cpu") -> str:
     """Other renderers beside ours."""
     data = _read(f"{machine}-peers.json")
@@ -320,6 +331,7 @@ TABLES = {
     "rendering": rendering,
     "environment": environment,
     "figure2": figure2,
+    "gradients": gradients,
     "resets": resets,
     "distractors": distractors,
     "peers": peers,

@@ -45,6 +45,8 @@ CONFIGS = {
 def make_agent(
     name, env, updates=30, critic: Literal["shared", "separate", "state"] = "shared", normalize=False, **settings
 ):
+    if name == "dcpg-separate":
+        name, critic = "dcpg", "separate"
     config = replace(CONFIGS[name], **settings)
     config.validate()
     sizes = NetworkConfig(conv_features=(8,), features=32, normalize_value=normalize, critic=critic)

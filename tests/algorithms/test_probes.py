@@ -21,7 +21,8 @@ def _steps(optimizer):
 
 
 _SIDES = [("ppo", ("pixels",)), ("ppg", ()), pytest.param("ddcpg", (), marks=full)]
-_ALL_SIDES = [pytest.param(name, ("pixels",), marks=full) for name in ("ppg", "dcpg", "ddcpg")]
+_ALL_SIDES = [pytest.param("dcpg-separate", (), marks=full)]
+_ALL_SIDES += [pytest.param(name, ("pixels",), marks=full) for name in ("ppg", "dcpg", "dcpg-separate", "ddcpg")]
 
 
 @pytest.mark.parametrize(("name", "outputs"), _SIDES + _ALL_SIDES)
@@ -51,7 +52,7 @@ def test_learns_which_side_pays(name, outputs):
 
 @pytest.mark.parametrize(
     ("name", "outputs"),
-    [("ppo", ())] + [pytest.param(name, ("pixels",), marks=full) for name in ("ppo", "ppg", "dcpg")],
+    [("ppo", ())] + [pytest.param(name, ("pixels",), marks=full) for name in ("ppo", "ppg", "dcpg", "dcpg-separate")],
 )
 def test_truncation_bootstraps_and_termination_does_not(name, outputs):
     """Each step pays 1. Episodes that begin on the left terminate with it; the others are truncated, and go on."""
@@ -75,7 +76,7 @@ def test_learns_an_action_that_pays_two_steps_later(name):
 @pytest.mark.parametrize(
     ("name", "seen", "critic"),
     [("ppo", (), "shared"), pytest.param("ppo", ("pixels",), "separate", marks=full)]
-    + [pytest.param(name, ("pixels",), "state", marks=full) for name in ("ppo", "ppg")],
+    + [pytest.param(name, ("pixels",), "state", marks=full) for name in ("ppo", "ppg", "dcpg")],
 )
 def test_learns_from_states_or_with_a_critic_that_reads_them(name, seen, critic):
     """Which side pays, and what is to come; with values in units of the returns' spread, and a rate that adapts."""

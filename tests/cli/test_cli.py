@@ -92,7 +92,7 @@ def _leaves(run):
         ("train --num-seeds 0", "num_seeds is 0: it must be at least 1"),
         ("train --obs state --blind", "blind makes images black, but with obs=state there are none"),
         ("train --obs state --distractors kage/hue", "distractors change images, but outputs is empty"),
-        ("train --algorithm dcpg --critic state", "dcpg needs a critic that shares the policy's features"),
+        ("train --algorithm dcpg --critic separate --dynamics-coef 1", "dynamics_coef is for one network"),
         ("sweep", "--vary says what differs"),
         ("sweep --vary image_size=32,64", "'image_size' cannot vary within a program"),
         ("sweep --vary discount=0.9,high", "'high' is not a number"),

@@ -2,6 +2,7 @@
 
 from pixelbrax.algorithms.apg import APG, APGConfig
 from pixelbrax.algorithms.dcpg import DCPG, DCPGConfig
+from pixelbrax.algorithms.dcpg_separate import SeparateDCPG, make_dcpg
 from pixelbrax.algorithms.distill import Distill, DistillConfig
 from pixelbrax.algorithms.es import ES, ESConfig
 from pixelbrax.algorithms.ppg import PPG, PPGConfig
@@ -11,7 +12,7 @@ from pixelbrax.algorithms.sac import SAC, SACConfig
 
 register(Algorithm("ppo", PPOConfig, PPO))
 register(Algorithm("ppg", PPGConfig, PPG))
-register(Algorithm("dcpg", DCPGConfig, DCPG))
+register(Algorithm("dcpg", DCPGConfig, make_dcpg))
 register(Algorithm("distill", DistillConfig, Distill, has_teacher=True))
 register(Algorithm("sac", SACConfig, SAC))
 register(Algorithm("apg", APGConfig, APG))
@@ -33,8 +34,10 @@ __all__ = [
     "PPGConfig",
     "PPOConfig",
     "SACConfig",
+    "SeparateDCPG",
     "algorithm_names",
     "algorithm_of",
     "get_algorithm",
+    "make_dcpg",
     "register",
 ]

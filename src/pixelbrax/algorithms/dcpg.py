@@ -44,6 +44,8 @@ class DCPGConfig(PhasicConfig):
     """Weight of the squared change of the value since the rollout, in the policy phase."""
     dynamics_coef: float = 0.0
     """Weight of the dynamics head's loss in the auxiliary phase; > 0 makes the algorithm DDCPG (paper: 1)."""
+    target_tau: float = 0.05
+    """With a critic of its own, the step of the slow copy towards the policy network, in the auxiliary phase."""
 
     @override
     def validate(self) -> None:
@@ -54,6 +56,7 @@ class DCPGConfig(PhasicConfig):
         """
         super().validate()
         self._not_negative("value_coef", "dynamics_coef")
+        self._fraction("target_tau")
 
 
 class DCPG(PhasicAgent):
@@ -79,7 +82,7 @@ class DCPG(PhasicAgent):
         """
         shared = ActorCritic.for_env(env, network)
         if not shared.shares_features:
-            raise ConfigError("dcpg needs a critic that shares the policy's features: use --critic shared, or ppo")
+            raise ConfigError("DCPG's critic shares the policy's features: make_dcpg takes another class for others")
         if total_updates < config.policy_iterations:
             raise ConfigError(
                 f"policy_iterations={config.policy_iterations}, but the run has only {total_updates} updates: dcpg "

@@ -19,6 +19,7 @@ from pixelbrax.learning.observations import Frames, ObservationStore, observatio
 from pixelbrax.learning.off_policy import RING, ReplayAgent, ReplayConfig
 from pixelbrax.learning.optimizer import adapt_learning_rate, make_optimizer
 from pixelbrax.learning.pace import Pace
+from pixelbrax.learning.pairs import PairedAgent
 from pixelbrax.learning.passes import descend, learn_from_rollout, means, run_epochs
 from pixelbrax.learning.phases import AuxiliaryMinibatch, PhaseBuffer, PhasicAgent
 from pixelbrax.learning.replay import Following, Replay, Steps, n_step
@@ -49,6 +50,7 @@ __all__ = [
     "ObservationStore",
     "OnPolicyConfig",
     "Pace",
+    "PairedAgent",
     "PhaseBuffer",
     "PhasicAgent",
     "PhasicConfig",

@@ -168,10 +168,12 @@ class PhasicConfig(OnPolicyConfig):
     """Rollouts in a policy phase (N_pi)."""
     policy_epochs: int = 1
     """Passes over each rollout in the policy phase (E_pi)."""
+    auxiliary_rollouts: int = 0
+    """How many of a phase's rollouts, the last ones, are kept for the auxiliary phase; 0 keeps all."""
     auxiliary_epochs: int = 6
-    """Passes over all rollouts of a phase in the auxiliary phase (E_aux)."""
+    """Passes over the rollouts that a phase keeps, in its auxiliary phase (E_aux)."""
     auxiliary_minibatches: int = 64
-    """Minibatches in a pass of the auxiliary phase; must divide the phase's steps."""
+    """Minibatches in a pass of the auxiliary phase; must divide the steps that are kept."""
     clone_coef: float = 1.0
     """Weight of the KL divergence from the policy before the auxiliary phase (beta_clone)."""
 
@@ -180,6 +182,16 @@ class PhasicConfig(OnPolicyConfig):
         """Steps in the rollouts of a policy phase."""
         return self.policy_iterations * self.steps_per_update
 
+    @property
+    def kept_rollouts(self) -> int:
+        """Rollouts of a phase that its auxiliary phase passes over."""
+        return self.auxiliary_rollouts or self.policy_iterations
+
+    @property
+    def auxiliary_size(self) -> int:
+        """Steps that an auxiliary phase passes over."""
+        return self.kept_rollouts * self.steps_per_update
+
     def auxiliary_steps(self, num_updates: int) -> int:
         """Gradient steps of the auxiliary phases in a number of updates; at least those of one phase."""
         return max(num_updates // self.policy_iterations, 1) * self.auxiliary_epochs * self.auxiliary_minibatches
@@ -187,7 +199,8 @@ class PhasicConfig(OnPolicyConfig):
     @override
     def must_divide(self) -> dict[str, int]:
         """Environments, and the samples of minibatches of both phases."""
-        return super().must_divide() | {"the auxiliary minibatch size": self.phase_size // self.auxiliary_minibatches}
+        samples = self.auxiliary_size // self.auxiliary_minibatches
+        return super().must_divide() | {"the auxiliary minibatch size": samples}
 
     @override
     def validate(self) -> None:
@@ -199,9 +212,11 @@ class PhasicConfig(OnPolicyConfig):
         super().validate()
         self._at_least_one("policy_iterations", "policy_epochs", "auxiliary_epochs", "auxiliary_minibatches")
         self._not_negative("clone_coef")
-        steps = check_count("policy_iterations x num_envs x unroll_length", self.phase_size, most=_MOST)
-        if steps % self.auxiliary_minibatches:
+        check_count("policy_iterations x num_envs x unroll_length", self.phase_size, most=_MOST)
+        check_count("auxiliary_rollouts", self.auxiliary_rollouts, least=0, most=self.policy_iterations)
+        if self.auxiliary_size % self.auxiliary_minibatches:
+            kept = "auxiliary_rollouts" if self.auxiliary_rollouts else "policy_iterations"
             raise ConfigError(
-                f"auxiliary_minibatches {self.auxiliary_minibatches} does not divide the {steps:,} steps of a phase "
-                f"(policy_iterations x num_envs x unroll_length)"
+                f"auxiliary_minibatches {self.auxiliary_minibatches} does not divide the {self.auxiliary_size:,} steps "
+                f"of a phase ({kept} x num_envs x unroll_length)"
             )

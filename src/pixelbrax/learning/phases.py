@@ -35,6 +35,7 @@ class AuxiliaryMinibatch(NamedTuple):
       action: the action taken, within -1..1.
       target: estimated return.
       valid: False where the step was an environment's reset.
+      head_target: what a value head on the policy's features is to say, if that is another estimate.
     """
 
     observation: Observation
@@ -42,6 +43,7 @@ class AuxiliaryMinibatch(NamedTuple):
     action: Float[Array, "sample action_size"]
     target: Float[Array, " sample"]
     valid: Bool[Array, " sample"]
+    head_target: Float[Array, " sample"] | None = None
 
     @classmethod
     def of(
@@ -50,35 +52,44 @@ class AuxiliaryMinibatch(NamedTuple):
         """Samples of a phase, whose columns are the environments of its rollouts, side by side."""
         flat = jax.tree.map(lambda x: x.reshape(x.shape[0], -1, *x.shape[3:]), buffer)
         here, next = flat.observations.at(time, column), flat.observations.at(time + 1, column)
-        return cls(here, next, *(x[time, column] for x in (flat.action, flat.target, flat.valid)))
+        head_target = None if flat.head_target is None else flat.head_target[time, column]
+        action, target, valid = (x[time, column] for x in (flat.action, flat.target, flat.valid))
+        return cls(here, next, action, target, valid, head_target)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class PhaseBuffer:
-    """The rollouts of a policy phase.
+    """The rollouts of a policy phase, as far as its auxiliary phase passes over them.
 
     Attributes:
       observations: before each action and after the last, with an axis for the rollout before the environment's.
       action: (time, rollout, env, action_size) float32.
       target: (time, rollout, env) float32, estimated returns.
       valid: (time, rollout, env) bool, False where the step was an environment's reset.
+      head_target: (time, rollout, env) float32, what a value head on the policy's features is to say, if that is
+        another estimate.
     """
 
     observations: ObservationStore
     action: Float[Array, "time rollout env action_size"]
     target: Float[Array, "time rollout env"]
     valid: Bool[Array, "time rollout env"]
+    head_target: Float[Array, "time rollout env"] | None = None
 
     @classmethod
-    def empty(cls, env: PixelEnv, obs_keys: Sequence[str], config: PhasicConfig) -> "PhaseBuffer":
+    def empty(
+        cls, env: PixelEnv, obs_keys: Sequence[str], config: PhasicConfig, head_target: bool = False
+    ) -> "PhaseBuffer":
         """A buffer for a phase, with zeros."""
         time, envs = config.unroll_length, config.num_envs
+        observations = ObservationStore.empty(env, obs_keys, time, envs)
         target, valid = jnp.zeros((time, envs)), jnp.zeros((time, envs), bool)
         one = cls(
-            ObservationStore.empty(env, obs_keys, time, envs), jnp.zeros((time, envs, env.action_size)), target, valid
+            observations, jnp.zeros((time, envs, env.action_size)), target, valid, target if head_target else None
         )
-        return jax.tree.map(lambda x: jnp.zeros((x.shape[0], config.policy_iterations, *x.shape[1:]), x.dtype), one)
+        kept = config.kept_rollouts
+        return jax.tree.map(lambda x: jnp.zeros((x.shape[0], kept, *x.shape[1:]), x.dtype), one)
 
     @property
     def num_samples(self) -> int:
@@ -86,10 +97,14 @@ class PhaseBuffer:
         return self.target.size
 
     def with_rollout(
-        self, index: Int32[Array, ""], rollout: Rollout, target: Float[Array, "time env"]
+        self,
+        index: Int32[Array, ""],
+        rollout: Rollout,
+        target: Float[Array, "time env"],
+        head_target: Float[Array, "time env"] | None = None,
     ) -> "PhaseBuffer":
-        """The buffer with a rollout stored as the phase's rollout number `index`."""
-        new = PhaseBuffer(rollout.observations, rollout.action, target, rollout.valid)
+        """The buffer with a rollout stored as number `index` of those it keeps."""
+        new = PhaseBuffer(rollout.observations, rollout.action, target, rollout.valid, head_target)
         return jax.tree.map(lambda old, x: jax.lax.dynamic_update_index_in_dim(old, x, index, axis=1), self, new)
 
     def take(self, indices: Int32[Array, " sample"]) -> AuxiliaryMinibatch:
@@ -106,6 +121,8 @@ class PhasicAgent(Agent):
 
     num_policy_keys: ClassVar[int]
     """Number of PRNG keys that `policy_phase` takes."""
+    head_has_target: ClassVar[bool] = False
+    """Whether `head_target` gives a target of its own to the value head on the policy's features."""
 
     def __init__(self, env: PixelEnv, network: ActorCritic, config: Any, steps: Mapping[str, int], total_updates: int):
         """Sets up what the algorithms have in common.
@@ -155,6 +172,17 @@ class PhasicAgent(Agent):
     ) -> tuple[Float[Array, ""], Metrics]:
         """The loss of the auxiliary phase; `before` is the policy at its beginning."""
 
+    def head_target(
+        self, state: AgentState, rollout: Rollout, reward: Float[Array, "time env"]
+    ) -> Float[Array, "time env"] | None:
+        """What a value head on the policy's features is to learn of a rollout, if that is not the rollout's returns."""
+        del state, rollout, reward
+
+    def follow(self, before: PyTree, after: PyTree) -> PyTree:
+        """Parameters after a gradient step of the auxiliary phase, with those that follow others."""
+        del before
+        return after
+
     @abc.abstractmethod
     def update_statistics(
         self, params: PyTree, statistics: PyTree, rollout: Rollout, target: Float[Array, "time env"]
@@ -170,7 +198,7 @@ class PhasicAgent(Agent):
     def bytes_per_env(self) -> int:
         """Lower bound of the device memory that each environment takes: states, a phase's rollouts and a new one."""
         kept = observation_bytes(self.env, self.network.obs_keys, self.config.unroll_length)
-        return self.env.bytes_per_env + (1 + self.config.policy_iterations) * kept
+        return self.env.bytes_per_env + (1 + self.config.kept_rollouts) * kept
 
     def policy(self, params: PyTree, statistics: PyTree, observation: Observation) -> ActionDistribution:
         """Distribution of the actions for a batch of observations."""
@@ -181,7 +209,7 @@ class PhasicAgent(Agent):
         first_key, second_key, reset_key, clock_key, key = jax.random.split(key, 5)
         params, opt_state = self.init_learner(first_key, second_key)
         envs = start_envs(self.env, self.config.num_envs, reset_key, clock_key)
-        buffer = PhaseBuffer.empty(self.env, self.network.obs_keys, self.config)
+        buffer = self._empty_buffer()
         statistics = self.init_statistics() | reward_statistics(self.config)
         return AgentState(params, statistics, opt_state, envs, key, jnp.zeros((), jnp.int32), buffer)
 
@@ -198,10 +226,14 @@ class PhasicAgent(Agent):
         params, opt_state, metrics = self.policy_phase(state, rollout, advantage, *policy_keys)
         metrics["explained_variance"] = explained_variance(rollout.value, target, rollout.valid)
 
-        buffer = state.buffer.with_rollout(state.num_updates % config.policy_iterations, rollout, target)
+        # Earlier rollouts than those that are kept are written to the first place, and over.
+        place = state.num_updates % config.policy_iterations - (config.policy_iterations - config.kept_rollouts)
+        head_target = self.head_target(state, rollout, reward)
+        buffer = state.buffer.with_rollout(jnp.maximum(place, 0), rollout, target, head_target)
         (params, auxiliary), auxiliary_metrics = auxiliary_phase(
             lambda params, *batch: self.auxiliary_loss(params, statistics, *batch),
             lambda params, observation: self.policy(params, statistics, observation),
+            self.follow,
             self.optimizers["auxiliary"],
             (params, opt_state["auxiliary"]),
             buffer,
@@ -226,12 +258,16 @@ class PhasicAgent(Agent):
         """The state with an empty buffer where none was kept."""
         if isinstance(state.buffer, PhaseBuffer):
             return state
-        return replace(state, buffer=PhaseBuffer.empty(self.env, self.network.obs_keys, self.config))
+        return replace(state, buffer=self._empty_buffer())
+
+    def _empty_buffer(self) -> PhaseBuffer:
+        return PhaseBuffer.empty(self.env, self.network.obs_keys, self.config, self.head_has_target)
 
 
 def auxiliary_phase(
     loss: Callable[[PyTree, AuxiliaryMinibatch, ActionDistribution, Array], tuple[Float[Array, ""], Metrics]],
     policy: Callable[[PyTree, Observation], ActionDistribution],
+    follow: Callable[[PyTree, PyTree], PyTree],
     optimizer: optax.GradientTransformation,
     trained: Trained,
     buffer: PhaseBuffer,
@@ -241,8 +277,9 @@ def auxiliary_phase(
 ) -> tuple[Trained, Metrics]:
     """Passes over the rollouts of a policy phase, after its last update; after the others does nothing.
 
-    The passes minimize `loss(params, batch, policy before the phase, key)`. The names of the metrics begin with
-    "auxiliary_"; the metrics are NaN without passes. `num_updates` does not count this update.
+    The passes minimize `loss(params, batch, policy before the phase, key)`; `follow(before, after)` is applied to the
+    parameters around each step. The names of the metrics begin with "auxiliary_"; the metrics are NaN without passes.
+    `num_updates` does not count this update.
     """
 
     def passes(trained: Trained) -> tuple[Trained, Metrics]:
@@ -252,7 +289,8 @@ def auxiliary_phase(
 
         def step(trained: Trained, indices: Int32[Array, " sample"], key: Array) -> tuple[Trained, Metrics]:
             batch, old = buffer.take(indices), jax.tree.map(lambda x: x[indices], before)
-            return descend(optimizer, lambda params: loss(params, batch, old, key), trained)
+            (params, optimizer_state), found = descend(optimizer, lambda params: loss(params, batch, old, key), trained)
+            return (follow(trained[0], params), optimizer_state), found
 
         minibatches, samples = config.auxiliary_minibatches, buffer.num_samples
         trained, metrics = run_epochs(step, trained, key, config.auxiliary_epochs, minibatches, samples)
