@@ -40,9 +40,11 @@ class Run:
 
 _APG_ON = "--algorithm apg --num-envs 16 --unroll-length 16 --initial-std 0.3 --backend"
 _APG = f"{_APG_ON} spring"
+_APG_SHORT = "--algorithm apg --num-envs 64 --unroll-length 4 --initial-std 0.3 --backend spring"
 _PPO = "--algorithm ppo --num-envs 64 --unroll-length 32 --backend spring --obs state --critic state"
 _PENDULUM = "--env inverted_pendulum --num-steps 200000"
 _FEW = "--env inverted_pendulum --num-steps 51200"
+_CHEETAH = "--env halfcheetah --num-steps 200000"
 _REACHER = "--env reacher --episode-length 200 --num-steps 150000 --reward-scale 0.2"
 _TEACHER = "--preset demo --obs state --critic state --num-envs 128 --num-steps 800000"
 _PIXELS = "--image-size 48 --grayscale --frame-stack 3"
@@ -76,17 +78,10 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
         # Through the picture, in fewer steps: each takes many times as long.
         Run("pendulum-apg-through", f"{_APG} {_PIXELS} {_FEW} --reward-scale 0.1 --render-gradient pixels", (100,)),
         Run("pendulum-apg-past", f"{_APG} {_PIXELS} {_FEW} --reward-scale 0.1", (100,)),
-        Run(
-            "cheetah-apg",
-            f"{_APG} --obs state --env halfcheetah --action-repeat 2 --num-steps 200000 --reward-scale 0.1",
-            (100,),
-        ),
         # A horizon over which its gradients are of use, by gradients.py.
-        Run(
-            "cheetah-apg-short",
-            "--algorithm apg --num-envs 64 --unroll-length 4 --initial-std 0.3 --backend spring --obs state "
-            "--env halfcheetah --num-steps 200000 --reward-scale 0.1",
-        ),
+        Run("cheetah-apg-short", f"{_APG_SHORT} --obs state {_CHEETAH} --reward-scale 0.1"),
+        Run("cheetah-apg-pixels", f"{_APG_SHORT} {_PIXELS} {_CHEETAH} --reward-scale 0.1", (100,)),
+        Run("cheetah-ppo-state", f"{_PPO} {_CHEETAH}"),
     ),
     # Students of state teachers.
     "distillation": (
