@@ -20,7 +20,6 @@ from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import (
     AgentState,
-    AuxiliaryMinibatch,
     Metrics,
     Minibatch,
     ObservationStore,
@@ -33,7 +32,7 @@ from pixelbrax.learning import (
     valid_mean,
     value_error,
 )
-from pixelbrax.networks import ActionDistribution, NetworkConfig
+from pixelbrax.networks import NetworkConfig
 
 
 class SeparateDCPG(PairedAgent):
@@ -99,23 +98,6 @@ class SeparateDCPG(PairedAgent):
         value = jax.lax.map(head, jnp.arange(self.config.unroll_length + 1))
         own = replace(rollout, value=value[:-1], next_value=value[1:])
         return own.value + own.advantage(self.config, reward)
-
-    @override
-    def auxiliary_loss(
-        self, params: PyTree, statistics: PyTree, batch: AuxiliaryMinibatch, before: ActionDistribution, key: Array
-    ) -> tuple[Float[Array, ""], Metrics]:
-        """The errors of the head and of the value network, the policy's KL divergence, and DrAC's term of both."""
-        applied = [partial(self.apply, name, params, statistics) for name in ("policy", "value")]
-        output, valued = (apply(batch.observation) for apply in applied)
-        assert batch.head_target is not None, "a buffer of this agent has it"
-        head_loss = value_error(output, batch.head_target, batch.valid)
-        value_loss = value_error(valued, batch.target, batch.valid)
-        clone_kl = valid_mean(before.kl(output.policy), batch.valid)
-        given = batch.observation, batch.valid, key, self.config  # the same shifts in both networks
-        shift_loss, moved = shift_error(applied[0], output, *given)
-        shift_loss += shift_error(applied[1], valued, *given, ("value",))[0]
-        loss = head_loss + value_loss + self.config.clone_coef * clone_kl + shift_loss
-        return loss, {"head_loss": head_loss, "value_loss": value_loss, "kl": clone_kl, **moved}
 
     @override
     def follow(self, before: PyTree, after: PyTree) -> PyTree:

@@ -15,7 +15,6 @@ from typing_extensions import override
 from pixelbrax.envs import PixelEnv
 from pixelbrax.learning import (
     AgentState,
-    AuxiliaryMinibatch,
     Metrics,
     Minibatch,
     PairedAgent,
@@ -23,9 +22,8 @@ from pixelbrax.learning import (
     clipped_surrogate,
     shift_error,
     valid_mean,
-    value_error,
 )
-from pixelbrax.networks import ActionDistribution, NetworkConfig
+from pixelbrax.networks import NetworkConfig
 
 
 @dataclass(frozen=True)
@@ -79,24 +77,3 @@ class PPG(PairedAgent):
         entropy = valid_mean(output.policy.entropy(entropy_key), batch.valid)
         shift_loss, moved = shift_error(outputs, output, batch.observation, batch.valid, shift_key, config, ("policy",))
         return policy_loss - config.entropy_coef * entropy + shift_loss, metrics | {"entropy": entropy} | moved
-
-    @override
-    def auxiliary_loss(
-        self, params: PyTree, statistics: PyTree, batch: AuxiliaryMinibatch, before: ActionDistribution, key: Array
-    ) -> tuple[Float[Array, ""], Metrics]:
-        """L_joint = L_aux + beta_clone KL(before, policy), L_value, and DrAC's term of both networks."""
-        applied = [partial(self.apply, name, params, statistics) for name in ("policy", "value")]
-        output, valued = (apply(batch.observation) for apply in applied)
-        distillation_loss = value_error(output, batch.target, batch.valid)
-        value_loss = value_error(valued, batch.target, batch.valid)
-        clone_kl = valid_mean(before.kl(output.policy), batch.valid)
-        given = batch.observation, batch.valid, key, self.config  # the same shifts in both networks
-        shift_loss, moved = shift_error(applied[0], output, *given)
-        shift_loss += shift_error(applied[1], valued, *given, ("value",))[0]
-        loss = distillation_loss + self.config.clone_coef * clone_kl + value_loss + shift_loss
-        return loss, {
-            "distillation_loss": distillation_loss,
-            "value_loss": value_loss,
-            "kl": clone_kl,
-            **moved,
-        }

@@ -11,14 +11,16 @@ from typing_extensions import override
 from pixelbrax.envs import PixelEnv
 from pixelbrax.learning.acting import Rollout
 from pixelbrax.learning.agent import AgentState, Metrics
-from pixelbrax.learning.losses import Minibatch, shift_error, value_error
+from pixelbrax.learning.losses import Minibatch, shift_error, valid_mean, value_error
 from pixelbrax.learning.passes import learn_from_rollout
-from pixelbrax.learning.phases import PhasicAgent
+from pixelbrax.learning.phases import AuxiliaryMinibatch, PhasicAgent
 from pixelbrax.networks import ActionDistribution, ActorCritic, NetworkConfig, Observation, PolicyValue
 
 
 class PairedAgent(PhasicAgent):
     """Both networks learn from each rollout: the value's from returns, the policy's as a subclass defines.
+
+    The auxiliary phase, PPG's, teaches returns to the value network and to the policy network's value head.
 
     Parameters, statistics and optimizers have the names "policy" and "value".
     """
@@ -105,6 +107,23 @@ class PairedAgent(PhasicAgent):
         value_loss = value_error(output, batch.target, batch.valid)
         shift_loss, _ = shift_error(outputs, output, batch.observation, batch.valid, key, self.config, ("value",))
         return value_loss + shift_loss, {"value_loss": value_loss}
+
+    @override
+    def auxiliary_loss(
+        self, params: PyTree, statistics: PyTree, batch: AuxiliaryMinibatch, before: ActionDistribution, key: Array
+    ) -> tuple[Float[Array, ""], Metrics]:
+        """L_joint = L_aux + beta_clone KL(before, policy), L_value, and DrAC's term of both networks."""
+        applied = [partial(self.apply, name, params, statistics) for name in ("policy", "value")]
+        output, valued = (apply(batch.observation) for apply in applied)
+        head_target = batch.target if batch.head_target is None else batch.head_target
+        distillation_loss = value_error(output, head_target, batch.valid)
+        value_loss = value_error(valued, batch.target, batch.valid)
+        clone_kl = valid_mean(before.kl(output.policy), batch.valid)
+        given = batch.observation, batch.valid, key, self.config  # the same shifts in both networks
+        shift_loss, moved = shift_error(applied[0], output, *given)
+        shift_loss += shift_error(applied[1], valued, *given, ("value",))[0]
+        loss = distillation_loss + self.config.clone_coef * clone_kl + value_loss + shift_loss
+        return loss, {"distillation_loss": distillation_loss, "value_loss": value_loss, "kl": clone_kl, **moved}
 
     @override
     def update_statistics(
