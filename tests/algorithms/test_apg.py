@@ -11,6 +11,7 @@ import pytest
 from pixelbrax.envs import PixelEnv, soft_image
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import SoftFrames, isolated
+from pixelbrax.networks import actor_params
 from tests.algorithms.agents import make_agent, train
 from tests.probe import CAMERA, ProbePhysics, probe_env
 
@@ -46,7 +47,7 @@ def test_the_gradient_is_that_of_the_return():
     """Against finite differences of the horizon's return, over ends of episodes."""
     agent = make_agent("apg", _pushed(episode_length=5), unroll_length=8, discount=0.9)
     state = jax.jit(agent.init)(jax.random.key(0))
-    part = {name: state.params["network"][name] for name in _ACTOR}
+    part = actor_params(state.params["network"])
 
     @jax.jit
     def objective(bias):
@@ -58,11 +59,8 @@ def test_the_gradient_is_that_of_the_return():
     np.testing.assert_allclose(jax.jit(jax.grad(objective))(bias).sum(), wanted, rtol=2e-2)
 
 
-_ACTOR = ("encoder", "policy", "log_std")
-
-
 def _value_and_gradient(agent, state):
-    part = {name: state.params["network"][name] for name in _ACTOR}
+    part = actor_params(state.params["network"])
     return jax.jit(jax.value_and_grad(lambda part: agent._unroll(state, part, jax.random.key(1))[0]))(part)
 
 

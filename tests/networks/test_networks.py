@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from brax.training.distribution import NormalTanhDistribution
 from flax import nnx
 
 from pixelbrax.networks import ActorCritic, ClippedNormal, NetworkConfig, TanhNormal, random_shift
@@ -75,6 +76,24 @@ def test_embedding_sees_motion_and_the_newest_frame(strict, frame_channels):
     np.testing.assert_allclose(embedding(pixels), embedding._linear(seen), rtol=1e-4, atol=1e-5)
 
 
+def test_in_bfloat16_what_does_not_move_still_cancels(strict):
+    """Slow motion, of a grey level or two, is not lost in the rounding of a bright picture (review, finding 15)."""
+    embedding = PatchEmbedding(9, 3, 16, 4, rngs=nnx.Rngs(0))
+    rng = np.random.default_rng(0)
+    still = np.repeat(rng.integers(100, 200, (4, 24, 24, 1, 3)), 3, axis=3)
+    moving = (still + rng.integers(-2, 3, still.shape)).reshape(4, 24, 24, 9).astype(np.uint8)
+    still = still.reshape(moving.shape).astype(np.uint8)
+
+    def seen(pixels, dtype):
+        graph, params = nnx.split(embedding)
+        module = nnx.merge(graph, jax.tree.map(lambda x: x.astype(dtype), params))
+        return np.asarray(jax.jit(lambda x: module(x))(jnp.asarray(pixels)), np.float32)
+
+    motion = seen(moving, jnp.float32) - seen(still, jnp.float32)
+    error = seen(moving, jnp.bfloat16) - seen(moving, jnp.float32)
+    assert np.sqrt(np.mean(error**2) / np.mean(motion**2)) < 0.1
+
+
 def test_actor_critic_is_a_pure_function_of_its_parameters(strict):
     network = ActorCritic(_spec(16, 16, 6), 2, 3, NetworkConfig(features=8))
     params = _init(network)
@@ -143,6 +162,24 @@ def test_clipped_normals_entropy_is_the_mean_log_density(strict):
     raw = many.sample(jax.random.key(0))
     np.testing.assert_allclose(many.entropy(jax.random.key(1))[0], -many.log_prob(raw).mean(), rtol=0.01)
     assert np.abs(many.action(raw)).max() == 1.0
+
+
+def test_a_bounded_normal_is_braxs_with_a_tanh_of_the_mean(strict):
+    config = NetworkConfig(features=8, distribution="bounded-normal", initial_std=0.6941)
+    network = ActorCritic(_spec(16, 16, 3), 1, 3, config)
+    params, observation = _init(network), _observation()
+    heads = ("policy", "spread")
+    untrained = _apply(network, params, observation).policy
+    np.testing.assert_allclose(jnp.exp(untrained.log_std), 0.694, atol=0.03)
+    params |= {name: {"kernel": params[name]["kernel"] * 2000, "bias": params[name]["bias"] + 0.3} for name in heads}
+    output = _apply(network, params, observation)
+    mean, spread = (output.features @ params[name]["kernel"] + params[name]["bias"][None] for name in heads)
+    assert spread.max() > 2  # beyond which it is clipped
+    clipped = jnp.clip(spread, -10, 2)
+    theirs = NormalTanhDistribution(3).create_dist(jnp.concatenate([jnp.tanh(mean), clipped], axis=-1))
+    raw = output.policy.sample(jax.random.key(0))
+    np.testing.assert_allclose(output.policy.log_prob(raw), theirs.log_prob(raw).sum(-1), rtol=1e-4)
+    np.testing.assert_allclose(output.policy.entropy(jax.random.key(0)), theirs.entropy().sum(-1), rtol=1e-4)
 
 
 def test_statistics_are_those_of_all_valid_numbers_however_they_came(strict):

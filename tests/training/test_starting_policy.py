@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.networks import ACTOR, NetworkConfig
+from pixelbrax.networks import NetworkConfig, actor_params
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig, Trainer, resolved
 from tests.algorithms.agents import CONFIGS
 
@@ -44,7 +44,7 @@ def test_it_begins_with_the_policy_and_a_fresh_critic(before, algorithm):
     assert (config.start_from, config.start_updates) == (str(run.path.resolve()), 2)
     state, fresh = Trainer([config]).init(), Trainer([replace(config, start_from="", start_updates=0)]).init()
     network, other = (x.params.get("network", x.params) for x in (state, fresh))
-    assert _equal({name: network[name] for name in ACTOR}, {name: last.params[name] for name in ACTOR})
+    assert _equal(actor_params(network), actor_params(last.params))
     assert _equal(network["value"], other["value"])
     assert _equal(state.statistics["state"], last.statistics["state"])
     assert _equal(state.envs.obs, fresh.envs.obs)
@@ -62,7 +62,7 @@ def test_the_critic_learns_alone_at_first(before, tmp_path):
     for _ in range(3):
         state, *_ = jax.jit(trainer.training_runs[0].agent.update)(state)
         networks.append(state.params)
-    actor = [_equal({name: each[name] for name in ACTOR}, {name: params[name] for name in ACTOR}) for each in networks]
+    actor = [_equal(actor_params(each), actor_params(params)) for each in networks]
     assert actor == [True, True, False]
     assert not _equal(networks[0]["value"], params["value"])
     with pytest.raises(ConfigError, match="target_kl"):
@@ -73,7 +73,7 @@ def test_several_seeds_begin_with_the_same_policy(before):
     run, last = before
     configs = [_config(start_from=str(run.path), seed=seed) for seed in (0, 1)]
     state = Trainer(configs).init()
-    for name in ACTOR:
+    for name in actor_params(state.params):
         for kept, each in zip(jax.tree.leaves(last.params[name]), jax.tree.leaves(state.params[name]), strict=True):
             np.testing.assert_array_equal(each, np.stack([kept, kept]))
 
@@ -105,7 +105,7 @@ def test_from_images_under_other_distractors(tmp_path):
     trainer.save([run], state)
     config = _config(environment=replace(seen, distractors=("kage/hue",)), start_from=str(run.path), seed=9)
     begun = Trainer([config]).init()
-    assert _equal({name: begun.params[name] for name in ACTOR}, {name: state.params[name] for name in ACTOR})
+    assert _equal(actor_params(begun.params), actor_params(state.params))
 
 
 def test_no_run():

@@ -43,9 +43,8 @@ from pixelbrax.learning import (
     take_samples,
     valid_mean,
 )
-from pixelbrax.networks import ACTOR, ActionDistribution, ActorCritic, NetworkConfig, Observation
+from pixelbrax.networks import ActionDistribution, ActorCritic, NetworkConfig, Observation, actor_params
 
-_CRITIC = ("critic", "value")
 _BETAS = (0.7, 0.95)  # of Adam, as in both papers' code
 
 
@@ -165,8 +164,8 @@ class APG(Agent):
 
     def _init_learner(self, key: Array) -> tuple[PyTree, PyTree]:
         network = self.network.init(key)
-        params = {"network": network, "target": _part(network, _CRITIC)}
-        parts = {"actor": _part(network, ACTOR), "critic": _part(network, _CRITIC)}
+        params = {"network": network, "target": _critic_params(network)}
+        parts = {"actor": actor_params(network), "critic": _critic_params(network)}
         return params, {name: self._optimizers[name].init(part) for name, part in parts.items()}
 
     def update(self, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals]:
@@ -179,7 +178,7 @@ class APG(Agent):
             return -objective - config.entropy_coef * entropy, (entropy, seen)
 
         network = state.params["network"]
-        part = _part(network, ACTOR)
+        part = actor_params(network)
         (actor_loss, (entropy, seen)), grads = jax.value_and_grad(loss, has_aux=True)(part)
         updates, actor_state = self._optimizers["actor"].update(grads, state.opt_state["actor"], part)
         network = network | optax.apply_updates(part, updates)  # pyright: ignore[reportOperatorIssue]
@@ -287,7 +286,7 @@ class APG(Agent):
             trained, found = descend(self._optimizers["critic"], loss, trained)
             return trained, {"value_loss": found["value_loss"]}
 
-        trained = _part(state.params["network"], _CRITIC), state.opt_state["critic"]
+        trained = _critic_params(state.params["network"]), state.opt_state["critic"]
         passes, minibatches = config.critic_epochs, config.critic_minibatches
         trained, metrics = run_epochs(step, trained, key, passes, minibatches, config.steps_per_update)
         return trained, means(metrics)
@@ -314,8 +313,8 @@ class _Targets(NamedTuple):
     wanted: Float[Array, "time env"]
 
 
-def _part(params: PyTree, names: tuple[str, ...]) -> PyTree:
-    return {name: params[name] for name in names}
+def _critic_params(params: PyTree) -> PyTree:
+    return {name: params[name] for name in ("critic", "value")}
 
 
 def _samples(kept: tuple[Array, ...], time: Array, env: Array) -> tuple[Array, ...]:

@@ -32,7 +32,7 @@ from pixelbrax.learning import (
     valid_mean,
     value_error,
 )
-from pixelbrax.networks import ACTOR, ActionDistribution, ActorCritic, NetworkConfig, Observation, PolicyValue
+from pixelbrax.networks import ActionDistribution, ActorCritic, NetworkConfig, Observation, PolicyValue, actor_params
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class PPO(Agent):
         def held(x: Array) -> Array:
             return jnp.where(alone, jax.lax.stop_gradient(x), x)
 
-        return params | {name: jax.tree.map(held, params[name]) for name in ACTOR}
+        return params | jax.tree.map(held, actor_params(params))
 
     def _loss(
         self, params: PyTree, statistics: PyTree, batch: Minibatch, key: Array

@@ -1,6 +1,6 @@
 """Encoders, heads and action distributions: Flax NNX modules behind plain init and apply functions."""
 
-from pixelbrax.networks.actor_critic import ACTOR, ActorCritic, Observation, PolicyValue
+from pixelbrax.networks.actor_critic import ActorCritic, Observation, PolicyValue, actor_params
 from pixelbrax.networks.augmentation import random_shift
 from pixelbrax.networks.config import NetworkConfig
 from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
@@ -10,7 +10,6 @@ from pixelbrax.networks.normalization import add_values, empty_statistics, std
 from pixelbrax.networks.soft_actor_critic import SoftActorCritic
 
 __all__ = [
-    "ACTOR",
     "ActionDistribution",
     "ActorCritic",
     "ClippedNormal",
@@ -22,6 +21,7 @@ __all__ = [
     "PolicyValue",
     "SoftActorCritic",
     "TanhNormal",
+    "actor_params",
     "add_values",
     "empty_statistics",
     "random_shift",

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float
 
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
-from pixelbrax.networks.config import NetworkConfig
+from pixelbrax.networks.config import LEAST_STD, NetworkConfig
 from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
 from pixelbrax.networks.encoder import Encoder, StateEncoder, make_encoder
 from pixelbrax.networks.functional import Functional, Params, cast
@@ -24,11 +24,11 @@ Observation = Mapping[str, Array]
 float32 of the same levels, where they have a gradient."""
 NetworkStatistics = dict[str, Statistics]
 """Running statistics of a network's inputs and targets: "state", "return", as far as it normalizes them."""
-ACTOR = ("encoder", "policy", "log_std")
-"""The entries of an `ActorCritic`'s parameters that its policy consists of; a shared critic reads the encoder too."""
 _PIXELS, _STATE, _RETURN = "pixels", "state", "return"
 _RETURN_SHARE = 0.02  # of an update in the moments of returns, which grow: those of long ago are no measure
 _LEAST_LOG_STD = -5.0  # a policy that narrows without end would soon have infinite densities
+_SPREADS = -10.0, 2.0  # before the softplus, where the network says the spread
+_ACTOR = ("encoder", "policy", "log_std", "spread")
 
 
 class PolicyValue(NamedTuple):
@@ -62,6 +62,11 @@ def actor_input(observation: Mapping[str, Any]) -> str:
     return _PIXELS if _PIXELS in observation else _STATE
 
 
+def actor_params(params: Params) -> Params:
+    """Those of an `ActorCritic`'s parameters that its policy consists of; a shared critic reads the encoder too."""
+    return {name: params[name] for name in _ACTOR if name in params}
+
+
 class ActorCritic:
     """Actor and critic. The actor reads the pixels, or the state where there are none."""
 
@@ -88,7 +93,7 @@ class ActorCritic:
         self._config = config
         self._observation, self._sizes = observation, (frame_stack, action_size)
         self._dtype = jnp.dtype(config.dtype)
-        self._distribution = {"tanh-normal": TanhNormal, "clipped-normal": ClippedNormal}[config.distribution]
+        self._distribution = TanhNormal if config.distribution == "tanh-normal" else ClippedNormal
         shapes = {name: observation[name].shape for name in self.obs_keys}
         states = {_STATE: shapes[_STATE][0]} if _STATE in shapes else {}
         self._normalized = states | ({_RETURN: 1} if config.normalize_value else {})
@@ -127,7 +132,11 @@ class ActorCritic:
             inputs[_PIXELS] = jnp.zeros_like(inputs[_PIXELS])
         features = module.encoder(inputs[self.obs_keys[0]]).astype(jnp.float32)
         mean = module.policy(features)
-        log_std = jnp.broadcast_to(jnp.maximum(module.log_std[...], _LEAST_LOG_STD), mean.shape)
+        if self._config.distribution == "bounded-normal":
+            spread = jax.nn.softplus(jnp.clip(module.spread(features), *_SPREADS))
+            mean, log_std = jnp.tanh(mean), jnp.log(spread + LEAST_STD)
+        else:
+            log_std = jnp.broadcast_to(jnp.maximum(module.log_std[...], _LEAST_LOG_STD), mean.shape)
         valued = features if self.shares_features else module.critic(inputs[self._critic_key]).astype(jnp.float32)
         value = module.value(valued)[..., 0]
         scale = 1.0
@@ -211,11 +220,15 @@ class _Module(nnx.Module):
 
         self.encoder = encoder(_PIXELS if _PIXELS in shapes else _STATE)
 
-        def head(size: int, scale: float) -> nnx.Linear:
-            return nnx.Linear(config.features, size, kernel_init=orthogonal(scale), rngs=rngs)
+        def head(size: int, scale: float, bias: float = 0.0) -> nnx.Linear:
+            constant = nnx.initializers.constant(bias)
+            return nnx.Linear(config.features, size, kernel_init=orthogonal(scale), bias_init=constant, rngs=rngs)
 
         self.policy = head(action_size, 0.01)
         self.value = head(1, 1.0)
-        self.log_std = nnx.Param(jnp.full(action_size, math.log(config.initial_std)))
+        if config.distribution == "bounded-normal":
+            self.spread = head(action_size, 0.01, math.log(math.expm1(config.initial_std - LEAST_STD)))
+        else:
+            self.log_std = nnx.Param(jnp.full(action_size, math.log(config.initial_std)))
         if config.critic != "shared":
             self.critic = encoder(_STATE if config.critic == "state" or _PIXELS not in shapes else _PIXELS)

@@ -6,6 +6,8 @@ from typing import Literal
 from pixelbrax.errors import check_count, check_number
 
 _WIDEST = 1_000_000
+LEAST_STD = 1e-3
+"""Least standard deviation of a bounded normal."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,9 @@ class NetworkConfig:
     """Hidden layers of the networks that read states, before the one of size `features`."""
     normalize_value: bool = False
     """Normalize values by moving statistics of returns (PopArt)."""
-    distribution: Literal["tanh-normal", "clipped-normal"] = "tanh-normal"
-    """Distribution of actions: a normal squashed by tanh, or clipped to -1..1."""
+    distribution: Literal["tanh-normal", "clipped-normal", "bounded-normal"] = "tanh-normal"
+    """Distribution of actions: a normal squashed by tanh, or clipped to -1..1; bounded-normal is clipped too, has its
+    mean within -1..1, and a spread that depends on the observation."""
     initial_std: float = 0.6
     """Standard deviation of the untrained policy, before the tanh or the clipping."""
     dtype: Literal["float32", "bfloat16"] = "float32"
@@ -48,4 +51,4 @@ class NetworkConfig:
         for name, values in (sizes | {"conv_features": self.conv_features, "state_layers": self.state_layers}).items():
             for value in values:
                 check_count(name, value, most=_WIDEST)
-        check_number("initial_std", self.initial_std, above=0)
+        check_number("initial_std", self.initial_std, above=LEAST_STD if self.distribution == "bounded-normal" else 0)

@@ -70,7 +70,8 @@ class PatchEmbedding(nnx.Module):
 
     Its input is, in the order of the stack, twice the difference of each frame to the one before, then the newest
     frame; pixels are scaled to 0..1. That is linear in the pixels, so it is folded into the kernel: the uint8 pixels
-    are read only once.
+    are read only once. In bfloat16 the differences are taken first: the folded kernel's rounded entries would not
+    cancel where nothing moves.
     """
 
     def __init__(self, channels: int, frame_stack: int, features: int, patch_size: int, *, rngs: nnx.Rngs):
@@ -81,10 +82,16 @@ class PatchEmbedding(nnx.Module):
         """The embedding of a batch of images."""
         kernel, bias = self._linear.kernel[...], self._linear.bias[...]
         frame_channels = pixels.shape[-1] // self._frame_stack
-        folded = jnp.einsum("ic,hwcf->hwif", frames_to_motion(self._frame_stack, frame_channels) / 255.0, kernel)
         # Mid-gray counts as zero in the newest frame; in the differences it cancels.
-        offset = 0.5 * kernel[:, :, -frame_channels:].sum((0, 1, 2))
-        return conv(pixels, folded.astype(kernel.dtype), self._linear.stride) + (bias - offset)[None, None, None]
+        shift = (bias - 0.5 * kernel[:, :, -frame_channels:].sum((0, 1, 2)))[None, None, None]
+        if kernel.dtype == jnp.bfloat16:
+            exact = jnp.float32 if jnp.issubdtype(pixels.dtype, jnp.floating) else jnp.int16
+            frames = pixels.astype(exact).reshape(*pixels.shape[:-1], self._frame_stack, frame_channels)
+            seen = jnp.concatenate([2 * jnp.diff(frames, axis=-2), frames[..., -1:, :]], axis=-2)
+            # Of bytes these are whole numbers that bfloat16 has.
+            return conv(seen.reshape(pixels.shape), kernel, self._linear.stride) / 255 + shift
+        folded = jnp.einsum("ic,hwcf->hwif", frames_to_motion(self._frame_stack, frame_channels) / 255.0, kernel)
+        return conv(pixels, folded.astype(kernel.dtype), self._linear.stride) + shift
 
 
 def frames_to_motion(frame_stack: int, frame_channels: int) -> Float[np.ndarray, "channels channels"]:

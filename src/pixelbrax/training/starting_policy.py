@@ -10,7 +10,7 @@ from jaxtyping import PyTree
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import Agent, AgentState
-from pixelbrax.networks import ACTOR
+from pixelbrax.networks import actor_params
 from pixelbrax.training.assembly import check_checkpoint, kept_state, make_agent
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.run_dir import RunDir
@@ -60,9 +60,9 @@ def starting_policy(config: TrainConfig, agent: Agent) -> Callable[[AgentState],
 def _actor(params: PyTree, algorithm: str) -> PyTree:
     """The policy's own parameters in those of an actor and critic."""
     network = params.get("network", params)
-    if any(name not in network for name in ACTOR):
+    if "policy" not in network or "encoder" not in network:
         raise ConfigError(f"start_from carries over the policy of ppo, distill, apg and es, not of {algorithm}")
-    return {name: network[name] for name in ACTOR}
+    return actor_params(network)
 
 
 def _with_actor(params: PyTree, actor: PyTree) -> PyTree:
