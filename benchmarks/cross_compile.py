@@ -1,6 +1,7 @@
 """What XLA compiles for an NVIDIA GPU, without having one: kernels, memory, traffic and instructions.
 
-Usage: python benchmarks/cross_compile.py [--render TASK ...] [--step TASK ...] [--update PRESET ...] [--json FILE]
+Usage: python benchmarks/cross_compile.py [--render TASK ...] [--step TASK ...] [--update PRESET ...] [--teacher RUN]
+           [--json FILE]
 
 Needs `pip install 'jax[cuda13]'` in a separate environment. Nothing is run, so no speed is measured; and XLA, which
 autotunes library algorithms on a card that is present, here takes its defaults. `--instructions` counts those of the
@@ -17,6 +18,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -129,9 +131,12 @@ def stepping(name: str, num_envs: int, size: int) -> tuple[Callable[..., Any], t
     return jax.vmap(env.step), (jax.eval_shape(jax.vmap(env.reset), keys), actions)
 
 
-def updating(preset: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+def updating(preset: str, teacher: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """A whole update: rollout and learning."""
-    _, agent = build(load_preset(preset))
+    config = load_preset(preset)
+    if config.algorithm == "distill":
+        config = replace(config, agent=replace(config.agent, teacher=teacher))
+    _, agent = build(config)
     return agent.update, (jax.eval_shape(agent.init, jax.random.key(0)),)
 
 
@@ -145,7 +150,7 @@ def programs(args: argparse.Namespace) -> Iterator[tuple[dict[str, Any], Callabl
         about = {"program": "step", "of": name, "num_envs": args.num_envs, "size": args.size}
         yield about, *stepping(name, args.num_envs, args.size)
     for preset in args.update:
-        yield {"program": "update", "of": preset}, *updating(preset)
+        yield {"program": "update", "of": preset}, *updating(preset, args.teacher)
 
 
 def main() -> None:
@@ -154,6 +159,7 @@ def main() -> None:
     parser.add_argument("--render", nargs="*", default=[], metavar="TASK")
     parser.add_argument("--step", nargs="*", default=[], metavar="TASK")
     parser.add_argument("--update", nargs="*", default=[], metavar="PRESET")
+    parser.add_argument("--teacher", default="", metavar="RUN", help="of the presets that distill")
     parser.add_argument("--card", choices=list(CARDS), default="h200")
     parser.add_argument("--num-envs", type=int, default=4096)
     parser.add_argument("--size", type=int, default=64)

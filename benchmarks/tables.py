@@ -90,6 +90,19 @@ def learning(machine: str = "cpu") -> str:
     return _table(heading, rows) + "\n\n" + _source(first, f"{machine}-learning.json", *further)
 
 
+def controls() -> str:
+    """Returns of policies that see nothing, by task and engine."""
+    data = _read("cpu-controls.json")
+    found = {(row["env"], row["engine"], row["control"]): row for row in data["rows"]}
+    rows = []
+    for env, engine in dict.fromkeys((row["env"], row["engine"]) for row in data["rows"]):
+        each = [found[env, engine, kind] for kind in ("nothing", "random", "rhythm")]
+        returns = [f"{row['mean']:,.0f} ± {row['standard_error']:,.0f}" for row in each]
+        rows.append([env, engine, *returns, f"{each[-1]['hertz']:.1f}", f"{each[-1]['frames'] / 1e6:.1f}M"])
+    heading = ["task", "engine", "no action", "random actions", "best rhythm", "its frequency, Hz", "frames of search"]
+    return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-controls.json")
+
+
 def distillation() -> str:
     """Students beside their teachers, in the same episodes."""
     finished = [row for row in _read("cpu-distillation.json")["rows"] if "teacher" in row["evaluations"]["trained"]]
@@ -324,6 +337,7 @@ def programs() -> str:
 
 TABLES = {
     "learning": learning,
+    "controls": controls,
     "distillation": distillation,
     "sac": functools.partial(at_equal_steps, "cpu-sac.json"),
     "apg": functools.partial(at_equal_steps, "cpu-apg.json"),

@@ -140,13 +140,21 @@ def collect(
     return state, rollout, jax.tree.map(lambda x: x.sum(0), totals)
 
 
-def stagger_clocks(state: State, key: Array) -> State:
+def stagger_clocks(state: State, key: Array, phases: int | None = None) -> State:
     """Starts every environment's first episode at a random time on its clock.
 
     Otherwise all environments of a task that never terminates would always be truncated in the same step. So the first
     episodes are short; `EpisodeTotals.count` leaves them out.
+
+    Args:
+      state: of all environments.
+      key: PRNG key.
+      phases: the number of different times, evenly spaced; by default every frame of an episode.
     """
-    steps = jax.random.randint(key, state.info["steps"].shape, 0, state.params.episode_length)
+    length = state.params.episode_length
+    steps = jax.random.randint(key, state.info["steps"].shape, 0, length if phases is None else phases)
+    if phases is not None:
+        steps = steps * (length // phases)
     return replace(state, info=state.info | {"steps": steps})
 
 

@@ -13,6 +13,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.learning.acting import EpisodeTotals, stagger_clocks
 from pixelbrax.networks import ActionDistribution, NetworkConfig, Observation
 
+_PHASES = 8  # times at which episodes end, where a reset is expensive
 Metrics = dict[str, Float[Array, ""]]
 """Metrics of an update by name; NaN where the update has none."""
 
@@ -180,6 +181,10 @@ def learner_bytes(init: Callable[..., tuple[PyTree, PyTree]], num_keys: int) -> 
 
 
 def start_envs(env: PixelEnv, num_envs: int, reset_key: Array, clock_key: Array) -> State:
-    """Environments at random times of their first episodes."""
+    """Environments at random times of their first episodes, at few different ones where a reset is expensive.
+
+    There it is done only in steps in which an episode ends. If each of a thousand environments has its own time, that
+    is every step; and where nothing but the time limit ends episodes, those that begin together end together.
+    """
     envs = each_env(env.reset)(jax.random.split(reset_key, num_envs))
-    return stagger_clocks(envs, clock_key)
+    return stagger_clocks(envs, clock_key, None if env.physics.cheap_reset else _PHASES)

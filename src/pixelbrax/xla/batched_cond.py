@@ -14,8 +14,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-# Elements computed together. Few need the result at the same time; computing more is wasted.
-_TOGETHER = 8
+# Elements computed together. Few need the result at the same time; on a CPU computing more is wasted, on an accelerator
+# so few take as long as many.
+_TOGETHER, _TOGETHER_ON_ACCELERATORS = 8, 256
 
 
 def call_where(
@@ -57,7 +58,7 @@ def call_where(
             nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), whole)
             result = jax.lax.cond(needed.any(), jax.vmap(function), lambda _: nothing, inputs)
             return result, jax.tree.map(lambda _: True, result)
-        together = min(size, _TOGETHER)
+        together = min(size, _TOGETHER if jax.default_backend() == "cpu" else _TOGETHER_ON_ACCELERATORS)
 
         def some(carry: tuple[Array, Any]) -> tuple[Array, Any]:
             waiting, result = carry
