@@ -29,6 +29,7 @@ from jax.experimental import topologies
 from pixelbrax.envs import make
 from pixelbrax.experiments.measure import write_rows
 from pixelbrax.render import render
+from pixelbrax.tasks import get_task
 from pixelbrax.training import build, load_preset
 from pixelbrax.xla import computations, program_cost, shape_bytes
 
@@ -123,9 +124,9 @@ def drawing(name: str, num_envs: int, size: int, shadows: bool) -> tuple[Callabl
     return jax.vmap(image), tuple(shapes)
 
 
-def stepping(name: str, num_envs: int, size: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """A step of whole environments."""
-    env = make(name, image_size=size)
+def stepping(name: str, num_envs: int, size: int, resets: bool) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A step of whole environments, in which an episode ends or none does."""
+    env = make(name, image_size=size, autoreset="next_step" if resets else "disabled")
     keys = jax.ShapeDtypeStruct((num_envs,), jax.random.key(0).dtype)
     actions = jax.ShapeDtypeStruct((num_envs, env.action_size), "float32")
     return jax.vmap(env.step), (jax.eval_shape(jax.vmap(env.reset), keys), actions)
@@ -147,8 +148,10 @@ def programs(args: argparse.Namespace) -> Iterator[tuple[dict[str, Any], Callabl
             about = {"program": "render", "of": name, "num_envs": args.num_envs, "size": args.size, "shadows": shadows}
             yield about, *drawing(name, args.num_envs, args.size, shadows)
     for name in args.step:
-        about = {"program": "step", "of": name, "num_envs": args.num_envs, "size": args.size}
-        yield about, *stepping(name, args.num_envs, args.size)
+        expensive = not get_task(name).load_physics().cheap_reset  # then it is not in every step
+        for resets in (True, False) if expensive else (True,):
+            about = {"program": "step", "of": name, "num_envs": args.num_envs, "size": args.size, "resets": resets}
+            yield about, *stepping(name, args.num_envs, args.size, resets)
     for preset in args.update:
         yield {"program": "update", "of": preset}, *updating(preset, args.teacher)
 

@@ -324,15 +324,18 @@ def compiled() -> str:
 
 def programs() -> str:
     """XLA's programs for a step of many environments and for an update, on a GPU."""
-    data = _read("h200-compiled-training.json")
+    first, second = "h200-compiled-training.json", "h200-compiled-learners.json"
+    data, further = _read(first), _read(second)
     rows = []
-    for row in data["rows"]:
+    for row in data["rows"] + further["rows"]:
         step = row["program"] == "step"
         name = f"a step of {row['num_envs']:,} {row['of']}" if step else f"an update of `{row['of']}`"
+        name += "" if row.get("resets", True) else " in which no episode ends"
         gigabytes = [f"{row[key] / 1e9:,.{digits}f}" for key, digits in (("bytes_moved", 1), ("bytes_between", 2))]
         rows.append([name, f"{row['kernels']:,}", *gigabytes])
     heading = ["program", "kernels", "GB moved", "GB of temporaries"]
-    return _table(heading, rows) + "\n\n" + _compiler(data["provenance"], "h200-compiled-training.json")
+    sources = [_compiler(data["provenance"], first), _compiler(further["provenance"], second)]
+    return _table(heading, rows) + "\n\n" + "\n".join(sources)
 
 
 TABLES = {
