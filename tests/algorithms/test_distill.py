@@ -171,8 +171,8 @@ def test_agents_side_by_side(teacher, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"environment": {"action_repeat": 2}}, "was trained with action_repeat=1, and the student has 2"),
-        ({"environment": {"task": "probe/diverges"}}, "was trained with task=probe/sides"),
+        ({"environment": {"action_repeat": 2}}, "has action_repeat=1, and the student 2"),
+        ({"environment": {"task": "probe/diverges"}}, "has task=probe/sides"),
         ({"network": {"distribution": "clipped-normal"}}, "has distribution=tanh-normal"),
         ({"agent": {"teacher": ""}}, "distill needs a teacher"),
         ({"agent": {"teacher": "nowhere"}}, "nowhere is not a run"),

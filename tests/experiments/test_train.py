@@ -170,8 +170,8 @@ def test_names_of_settings_are_unique_over_all_tables():
 
 
 def test_settings_of_a_preset_are_kept_and_those_given_win():
-    demo = load_preset("demo")
-    config, _ = api._described(None, {"preset": "demo", "num_envs": 8, "image_size": 32, "seed": 4})
-    assert config.environment == dataclasses.replace(demo.environment, image_size=32)
-    assert config.agent == dataclasses.replace(demo.agent, num_envs=8)
-    assert (config.seed, config.num_steps) == (4, demo.num_steps)
+    preset = load_preset("ppo-cpu")
+    config, _ = api._described(None, {"preset": "ppo-cpu", "num_envs": 8, "image_size": 32, "seed": 4})
+    assert config.environment == dataclasses.replace(preset.environment, image_size=32)
+    assert config.agent == dataclasses.replace(preset.agent, num_envs=8)
+    assert (config.seed, config.num_steps) == (4, preset.num_steps)

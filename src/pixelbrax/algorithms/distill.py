@@ -51,7 +51,8 @@ class DistillConfig(ReplayConfig):
     final_learning_rate: float = 1e-4
     """Final learning rate of Adam, to which it decays linearly."""
     teacher: str = ""
-    """Folder of the run whose policy teaches, trained with obs=state in the same task."""
+    """Folder of the run whose policy teaches, trained with obs=state in the same task; or a preset such as
+    halfcheetah-state-cpu, by which a teacher is trained first."""
     teacher_updates: int = 0
     """Number of updates of the teacher's checkpoint; 0 is its last one when the run starts."""
     teacher_acts: float = 0.1
@@ -85,7 +86,9 @@ class DistillConfig(ReplayConfig):
         """
         super().validate()
         if not self.teacher:
-            raise ConfigError("distill needs a teacher: the folder of a run that was trained with obs=state")
+            raise ConfigError(
+                "distill needs a teacher: the folder of a run that was trained with obs=state, or a preset"
+            )
         check_count("teacher_updates", self.teacher_updates, least=0)
         self._fraction("teacher_acts", "teacher_share")
         self._positive("acting_std")

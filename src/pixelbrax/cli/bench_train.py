@@ -20,7 +20,7 @@ from pixelbrax.xla import program_cost
 class Args:
     """Arguments of `pixelbrax bench train`."""
 
-    preset: str = "demo"
+    preset: str = "ppo-cpu"
     """Presets, separated by commas."""
     seconds: float = 10.0
     """Seconds of measurement for each part of each row, at least one update."""

@@ -83,7 +83,7 @@ def train(
         model with its `reward_fn` as `pixelbrax.make` takes them. By default the preset's task.
       algorithm: "ppo", "ppg", "dcpg", "distill", "sac", "apg", "es" or a registered one; by default the preset's, or
         "ppo".
-      preset: settings known to work, such as "demo"; settings given here override them.
+      preset: settings known to work, such as "ppo-cpu"; settings given here override them.
       hooks: objects that are called during training.
       seed: seed of every random number; by default the preset's, or 0.
       name: the run's folder below `runs`; by default the preset's or task's name, numbered if it is taken.

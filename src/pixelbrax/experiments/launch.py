@@ -15,6 +15,7 @@ from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import check_count, check_seed
 from pixelbrax.experiments.finish import finish
 from pixelbrax.experiments.plotting import plot_run
+from pixelbrax.experiments.teachers import taught_by, teacher_to_train
 from pixelbrax.learning import AgentState
 from pixelbrax.training import (
     MAX_AGENTS,
@@ -24,6 +25,7 @@ from pixelbrax.training import (
     TrainConfig,
     Trainer,
     agree_on,
+    check_unused,
     checkpoints_of,
     clips_of,
     interruptible,
@@ -103,6 +105,9 @@ def start(
       ConfigError: a setting cannot be used, or the folder exists.
       TrainingError: every agent broke down.
     """
+    configs, teacher, finished = _taught(configs, runs, name, launch, numbered)
+    if not finished:
+        return teacher, False
     configs = _resolved(configs)
     with interruptible(), joined(launch.processes, lambda: settings_of(configs), launch.name):
         path = unused_path(runs, name) if numbered else runs / name
@@ -136,6 +141,27 @@ def resume(path: Path, launch: Launch) -> tuple[Path, bool]:
         folders = [run.path for run in runs] if jax.process_index() == 0 else []  # the others do not write there
         with locked(folders, partial(own_progress(launch.quiet).say, always=True)):
             return path, _resume(path, several, runs, launch)
+
+
+def _taught(
+    configs: Mapping[str, TrainConfig], runs: Path, name: str, launch: Launch, numbered: bool
+) -> tuple[Mapping[str, TrainConfig], Path, bool]:
+    """The settings of students with a run as teacher, that run, and whether its training reached its end.
+
+    A teacher that they name by a preset is trained first, as a run of its own beside theirs.
+    """
+    config = teacher_to_train(configs.values(), launch.processes.num_processes, launch.env)
+    if config is None:
+        return configs, runs, True
+    if not numbered:
+        check_unused(runs / name)
+    say = partial(own_progress(launch.quiet).say, always=True)
+    path, finished = start({name: config}, runs, f"{name}-teacher", replace(launch, hooks=()))
+    if finished:
+        say(f"{path} is the teacher of {name}")
+    else:
+        say(f"Then train its student by the same command as before, with {path} as teacher")
+    return {key: taught_by(student, path) for key, student in configs.items()}, path, finished
 
 
 def _resolved(configs: Mapping[str, TrainConfig]) -> dict[str, TrainConfig]:

@@ -1,7 +1,7 @@
 """The training loop, and the files that it writes."""
 
 from pixelbrax.training.acting_hooks import ActingHook, Interval
-from pixelbrax.training.assembly import build, check_memory, resolved
+from pixelbrax.training.assembly import build, check_memory, check_teacher, resolved
 from pixelbrax.training.clock import process_start
 from pixelbrax.training.config import TrainConfig, check_types, load_config, load_preset, preset_names
 from pixelbrax.training.env_config import EnvConfig, camera_of
@@ -24,7 +24,17 @@ from pixelbrax.training.processes import (
     to_go_on,
 )
 from pixelbrax.training.progress import Progress
-from pixelbrax.training.run_dir import BEST, HELD_OUT, TEACHER, RunDir, make_folder, natural, runs_in, unused_path
+from pixelbrax.training.run_dir import (
+    BEST,
+    HELD_OUT,
+    TEACHER,
+    RunDir,
+    check_unused,
+    make_folder,
+    natural,
+    runs_in,
+    unused_path,
+)
 from pixelbrax.training.signals import interruptible, last_stop
 from pixelbrax.training.software import provenance
 from pixelbrax.training.statistics import Center, interval, iqm, over_runs, probability_of_improvement, share_above
@@ -56,7 +66,9 @@ __all__ = [
     "build",
     "camera_of",
     "check_memory",
+    "check_teacher",
     "check_types",
+    "check_unused",
     "checkpoints_of",
     "clips_of",
     "evaluate_pairs",

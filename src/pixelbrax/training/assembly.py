@@ -142,7 +142,7 @@ class RunTeacher(Teacher):
         agent: Any = self._config.agent
         run = RunDir.open(Path(agent.teacher))
         config = run.load_config()
-        self._check(run.path, config)
+        check_teacher(self._config, self._env, config, str(run.path))
         self._agent = make_agent(config, without_images(self._env))
         check_checkpoint(run, agent.teacher_updates)
         with jax.ensure_compile_time_eval():  # where a program is being traced, too
@@ -156,21 +156,33 @@ class RunTeacher(Teacher):
         params, statistics = variables
         return self._agent.policy(params, statistics, observation)
 
-    def _check(self, path: Path, config: TrainConfig) -> None:
-        mine, theirs = self._config.environment, config.environment
-        if theirs.obs != "state":
-            raise ConfigError(f"the teacher {path} observes {theirs.view}: a teacher is trained with obs=state")
-        for name in _SAME:
-            ours, other = getattr(mine.resolved(), name), getattr(theirs, name)
-            if ours != other and (name == "action_repeat" or not (mine.facts or theirs.facts)):
-                raise ConfigError(f"the teacher {path} was trained with {name}={other}, and the student has {ours}")
-        facts = dict(fact.split(": ", 1) for fact in theirs.facts)
-        sizes = {"state_size": self._env.observation_spec["state"].shape[0], "action_size": self._env.action_size}
-        for name, size in sizes.items():
-            if facts.get(name, str(size)) != str(size):
-                raise ConfigError(f"the teacher {path} has {name}={facts[name]}, and the student's environment {size}")
-        if config.network.distribution != self._config.network.distribution:
-            raise ConfigError(
-                f"the teacher {path} has distribution={config.network.distribution}, and the student "
-                f"{self._config.network.distribution}: they must be the same"
-            )
+
+def check_teacher(student: TrainConfig, env: PixelEnv, teacher: TrainConfig, which: str) -> None:
+    """Refuses a teacher whose policy cannot act in a student's environment.
+
+    Args:
+      student: the student's settings.
+      env: the student's environment.
+      teacher: the teacher's settings.
+      which: the teacher's run or preset, for messages.
+
+    Raises:
+      ConfigError: it cannot.
+    """
+    mine, theirs = student.environment, teacher.environment
+    if theirs.obs != "state":
+        raise ConfigError(f"the teacher {which} observes {theirs.view}: a teacher is trained with obs=state")
+    for name in _SAME:
+        ours, other = getattr(mine.resolved(), name), getattr(theirs, name)
+        if ours != other and (name == "action_repeat" or not (mine.facts or theirs.facts)):
+            raise ConfigError(f"the teacher {which} has {name}={other}, and the student {ours}")
+    facts = dict(fact.split(": ", 1) for fact in theirs.facts)
+    sizes = {"state_size": env.observation_spec["state"].shape[0], "action_size": env.action_size}
+    for name, size in sizes.items():
+        if facts.get(name, str(size)) != str(size):
+            raise ConfigError(f"the teacher {which} has {name}={facts[name]}, and the student's environment {size}")
+    if teacher.network.distribution != student.network.distribution:
+        raise ConfigError(
+            f"the teacher {which} has distribution={teacher.network.distribution}, and the student "
+            f"{student.network.distribution}: they must be the same"
+        )

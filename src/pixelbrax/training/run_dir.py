@@ -198,14 +198,21 @@ def make_folder(path: Path) -> None:
     Raises:
       ConfigError: it exists or cannot be made.
     """
+    check_unused(path)
     try:
         path.mkdir(parents=True)
-    except FileExistsError as e:
-        raise ConfigError(
-            f"{path} exists: choose another --name, or resume it with `pixelbrax train --resume {path}`"
-        ) from e
     except OSError as e:
         raise ConfigError(f"cannot make {path}: {e.strerror}") from e
+
+
+def check_unused(path: Path) -> None:
+    """Refuses a folder that exists.
+
+    Raises:
+      ConfigError: it does.
+    """
+    if path.exists():
+        raise ConfigError(f"{path} exists: choose another --name, or resume it with `pixelbrax train --resume {path}`")
 
 
 def unused_path(root: Path, name: str) -> Path:

@@ -1,0 +1,53 @@
+"""Teachers that are trained before their students: those that the settings name by a preset."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pixelbrax.algorithms import algorithm_of
+from pixelbrax.errors import ConfigError
+from pixelbrax.training import TrainConfig, build, check_teacher, load_preset, preset_names
+
+_STUDENTS = ("seed", "num_devices", "loggers", "checkpoint_interval", "eval_episodes", "initial_eval")
+
+
+def teacher_to_train(configs: Iterable[TrainConfig], processes: int, env: Any = None) -> TrainConfig | None:
+    """Settings by which to train the teacher of the students with these settings, or None if there is a run already.
+
+    It has the seed of the first student, and its number of episodes in an evaluation.
+
+    Args:
+      configs: the students' settings; `teacher` is the same in all.
+      processes: how many train together.
+      env: an environment made in Python in which the students learn, if there is one.
+
+    Raises:
+      ConfigError: a student's settings cannot be used, or the preset cannot teach it.
+    """
+    student = next(iter(configs))
+    agent: Any = student.agent
+    name = agent.teacher if algorithm_of(agent).has_teacher else ""
+    if name not in preset_names() or Path(name).exists():
+        return None
+    what = f"the teacher {name} is a preset, which is trained first"
+    advice = "train the teacher by itself and give its run's folder"
+    if processes > 1:
+        raise ConfigError(f"{what}, by one process: {advice}")
+    if env is not None:
+        raise ConfigError(f"{what}, in the preset's own environment, and the student's was made in Python: {advice}")
+    if agent.teacher_updates:
+        raise ConfigError(f"{what}: leave out teacher_updates, which counts a run's")
+    preset = load_preset(name)
+    teacher = replace(preset, **{key: getattr(student, key) for key in _STUDENTS})
+    teacher = replace(teacher, environment=teacher.environment.resolved())
+    student_env, _ = build(student)
+    check_teacher(student, student_env, teacher, name)
+    build(teacher)
+    return teacher
+
+
+def taught_by(config: TrainConfig, run: Path) -> TrainConfig:
+    """A student's settings with that run as teacher."""
+    agent: Any = config.agent
+    return replace(config, agent=replace(agent, teacher=str(run)))

@@ -1,0 +1,110 @@
+"""Teachers that are trained before their students: those that are named by a preset."""
+
+import signal
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import pixelbrax
+from pixelbrax.algorithms import DistillConfig, PPOConfig
+from pixelbrax.errors import ConfigError
+from pixelbrax.experiments import Launch, start, teachers
+from pixelbrax.networks import NetworkConfig
+from pixelbrax.training import EnvConfig, Hook, Processes, RunDir, TrainConfig, register_hook
+from tests.probe import probe_env
+
+pytestmark = pytest.mark.usefixtures("probe_tasks")
+
+_STATES = EnvConfig(task="probe/sides", image_size=16, frame_stack=1, episode_length=10, obs="state")
+_NETWORK = NetworkConfig(conv_features=(8,), features=8, state_layers=())
+_SIZES: dict[str, Any] = {"num_steps": 64, "log_interval": 2, "eval_episodes": 2}
+_TEACHER = TrainConfig(_STATES, _NETWORK, PPOConfig(num_envs=4, unroll_length=4, num_minibatches=2), **_SIZES)
+_AGENT = DistillConfig(
+    teacher="tiny-state", num_envs=4, unroll_length=4, minibatch_size=8, replay_size=64, gradient_steps=2
+)
+_STUDENT = TrainConfig(_STATES, _NETWORK, _AGENT, seed=7, **_SIZES)
+
+
+class _StopsEarly(Hook):
+    def on_update(self, run, row):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.fixture(autouse=True)
+def preset(monkeypatch):
+    """A preset "tiny-state"."""
+    monkeypatch.setattr(teachers, "preset_names", lambda: ("tiny-state",))
+    monkeypatch.setattr(teachers, "load_preset", lambda name: _TEACHER)
+
+
+def test_the_teacher_is_trained_first(tmp_path):
+    said = []
+
+    class Says(Hook):
+        def on_update(self, run, row):
+            said.append(run.path.name)
+
+    path, finished = start(
+        {"seed=7": _STUDENT, "seed=8": replace(_STUDENT, seed=8)}, tmp_path, "x", Launch(hooks=[Says()])
+    )
+    assert finished
+    assert path == tmp_path / "x"
+    teacher = RunDir.open(tmp_path / "x-teacher")
+    assert teacher.load_config().seed == 7
+    assert "trained" in teacher.read_evaluations()
+    for name in ("seed=7", "seed=8"):
+        run = RunDir.open(path / name)
+        agent: Any = run.load_config().agent
+        assert (agent.teacher, agent.teacher_updates) == (str(teacher.path.resolve()), 4)
+        assert "teacher" in run.read_evaluations()["trained"]
+    assert set(said) == {"seed=7", "seed=8"}, "hooks are the students'"
+
+
+def test_an_interrupted_teacher_is_kept(tmp_path, capsys):
+    register_hook("stops-early", _StopsEarly)
+    student = replace(_STUDENT, loggers=("stops-early",))
+    path, finished = start({"x": student}, tmp_path, "x", Launch())
+    assert (path, finished) == (tmp_path / "x-teacher", False)
+    assert f"with {path} as teacher" in capsys.readouterr().out
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "launch", "message"),
+    [
+        ({"environment": {"action_repeat": 2}}, {}, "the teacher tiny-state has action_repeat=1, and the student 2"),
+        ({"environment": {"task": "probe/diverges"}}, {}, "has task=probe/sides, and the student probe/diverges"),
+        ({"agent": {"teacher_updates": 3}}, {}, "leave out teacher_updates"),
+        ({"agent": {"gradient_steps": 0}}, {}, "gradient_steps is 0"),
+        ({}, {"processes": Processes("localhost:1", 2)}, "by one process: train the teacher by itself"),
+        ({}, {"env": probe_env(pays_side=True, outputs=())}, "the student's was made in Python"),
+        ({"num_devices": 3}, {}, "num_devices"),
+    ],
+)
+def test_mistakes_are_told_before_the_teacher_is_trained(change, launch, message, tmp_path):
+    parts = {key: replace(getattr(_STUDENT, key), **new) for key, new in change.items() if isinstance(new, dict)}
+    student = replace(_STUDENT, **(change | parts))
+    with pytest.raises(ConfigError, match=message):
+        start({"x": student}, tmp_path, "x", Launch(**launch))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_taken_name_is_refused_first(tmp_path):
+    (tmp_path / "x").mkdir()
+    with pytest.raises(ConfigError, match="x exists: choose another --name"):
+        start({"x": _STUDENT}, tmp_path, "x", Launch(), numbered=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_run_of_that_name_is_meant(tmp_path, monkeypatch):
+    (tmp_path / "tiny-state").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="tiny-state is not a run"):
+        start({"x": _STUDENT}, tmp_path, "x", Launch())
+
+
+def test_from_python(tmp_path):
+    settings = {"teacher": "nobody-cpu", "runs": tmp_path, "quiet": True}
+    with pytest.raises(ConfigError, match="nobody-cpu is not a run: there is no such folder"):
+        pixelbrax.train("probe/sides", "distill", **settings)
