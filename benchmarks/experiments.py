@@ -51,8 +51,25 @@ _PIXELS = "--image-size 48 --grayscale --frame-stack 3"
 # Small images: through the picture every pixel costs.
 _APG_TINY = f"{_APG_SHORT} --image-size 24 --grayscale --frame-stack 3 {_CHEETAH} --reward-scale 0.1"
 _SHORT = "--num-steps 204800 --eval-interval 50"
+_EVAL = "--eval-episodes 128"
+_VIDEO = "--distractors pixelbrax/video --eval-distractors pixelbrax/video@test"
 
 EXPERIMENTS: dict[str, tuple[Run, ...]] = {
+    # `make demo`: a teacher, which is trained first, and its student.
+    "demo": (Run("demo", f"--preset demo {_EVAL}", tuple(range(100, 110))),),
+    # From pixels by reward alone, without and with videos, and what else the same settings reach.
+    "learning": (
+        Run("ppo", f"--preset ppo-cpu {_EVAL}", tuple(range(100, 105))),
+        Run("ppo-state", f"--preset ppo-cpu --obs state --critic state {_EVAL}"),
+        Run("ppo-blind", f"--preset ppo-cpu --blind {_EVAL}"),
+        Run("ppg", f"--preset ppg-cpu {_EVAL}"),
+        Run("dcpg", f"--preset dcpg-cpu {_EVAL}"),
+        Run("ppo-video", f"--preset ppo-cpu --num-steps 798720 {_VIDEO} {_EVAL}"),
+        Run("ppg-video", f"--preset ppg-cpu {_VIDEO} {_EVAL}"),
+        Run("dcpg-video", f"--preset dcpg-cpu {_VIDEO} {_EVAL}"),
+        Run("pendulum", f"--preset pendulum-cpu {_EVAL}"),
+    ),
+    "es": (Run("pendulum-es", "--preset es-cpu"),),
     # Off the policy beside PPO, at equal numbers of actions.
     "sac": (
         Run("pendulum-sac", "--preset sac-cpu --eval-interval 400"),
@@ -117,15 +134,24 @@ def _each(experiment: str, pattern: str) -> Iterator[tuple[str, str]]:
                 yield name, f"{run.options} --seed {seed}"
 
 
+def _complete(folder: Path) -> bool:
+    """Whether a run has been trained to its end."""
+    return (folder / "evaluation.json").exists() and "trained" in RunDir.open(folder).read_evaluations()
+
+
 def _train(folder: Path, options: str, runs: Path) -> None:
     """Trains a run to its end, from where it stands."""
-    if (folder / "evaluation.json").exists() and "trained" in RunDir.open(folder).read_evaluations():
+    if _complete(folder):
         return
     command = [sys.executable, "-m", "pixelbrax", "train"]
+    teacher = runs / f"{folder.name}-teacher"  # where a preset is the teacher
     if folder.exists():
         command += ["--resume", str(folder)]
     else:
         command += [*options.format(runs=runs).split(), "--runs", str(runs), "--name", folder.name]
+        if teacher.exists():  # interrupted in between
+            _train(teacher, "", runs)
+            command += ["--teacher", str(teacher)]
     print(" ".join(command[3:]), flush=True)
     subprocess.run(command, check=True)
 
@@ -143,7 +169,8 @@ def main() -> None:
             print(name, options)
             continue
         _train(args.runs / name, options, args.runs)
-        every = [args.runs / name for name, _ in _each(args.experiment, "*")]
+        names = [name for name, _ in _each(args.experiment, "*")]
+        every = [args.runs / each for name in names for each in (name, f"{name}-teacher")]
         rows = [summarize(RunDir.open(path)) for path in every if (path / "metrics.csv").exists()]
         (RESULTS / f"cpu-{args.experiment}.json").write_text(as_json({"rows": rows}))
 

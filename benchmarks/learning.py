@@ -31,6 +31,7 @@ def summarize(run: RunDir) -> dict:
         "steps": int(last["steps"]),
         "frames": int(last["frames"]),
         "training_seconds": round(last["seconds"]),
+        "wall_seconds": round(last["wall_seconds"]),
         "evaluations": run.read_evaluations(),
         "provenance": tomllib.loads(run.config_file.read_text())[PROVENANCE],
     }

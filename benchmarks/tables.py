@@ -9,158 +9,16 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import task_tables
-
-ROOT = Path(__file__).parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
-
-
-def _table(heading: list[str], rows: list[list[str]]) -> str:
-    lines = [heading, ["---"] * len(heading), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _source(provenance: dict[str, str], file: str, *further: dict[str, str]) -> str:
-    """The provenance line of a table; `further` runs on the same machine may be from other commits."""
-    commits = dict.fromkeys(facts["commit"][:9] for facts in (provenance, *further))
-    return (
-        f"Measured on {provenance['machine']}, {provenance['device']}, Python {provenance['python']}, "
-        f"JAX {provenance['jax']}, commit {', '.join(commits)} (`benchmarks/results/{file}`)."
-    )
-
-
-def _compiler(facts: dict[str, str], file: str) -> str:
-    """The provenance line of a table of programs that were compiled and not run."""
-    return (
-        f"Compiled by JAX {facts['jax']} for an H200, commit {facts['commit'][:9]}, and not run "
-        f"(`benchmarks/results/{file}`)."
-    )
-
-
-def _read(file: str) -> dict:
-    return json.loads((RESULTS / file).read_text())
-
-
-def _finished(machine: str) -> list[dict]:
-    """The rows of finished training runs."""
-    return [row for row in _read(f"{machine}-learning.json")["rows"] if "trained" in row["evaluations"]]
-
-
-def _by_setting(finished: list[dict]) -> list[tuple[tuple[str, ...], list[dict]]]:
-    """Runs that differ in their seed only, by (algorithm, task, observation, distractors, steps, engine)."""
-    groups: dict[tuple[str, ...], list[dict]] = {}
-    for row in finished:
-        distractors = " + ".join(row.get("distractors", [])) or "none"
-        algorithm = row["algorithm"].upper() + ", through images" * (row.get("render_gradient") == "pixels")
-        key = (algorithm, row["env"], row["observation"], distractors, f"{row['steps']:,}", row["backend"])
-        groups.setdefault(key, []).append(row)
-    ordered = sorted(groups.items(), key=lambda item: (item[0][1], item[0][0] != "PPO", item[0]))
-    return [(key, sorted(runs, key=lambda row: row["seed"])) for key, runs in ordered]
-
-
-def _mean_return(runs: list[dict]) -> float:
-    return sum(run["evaluations"]["trained"]["mean_return"] for run in runs) / len(runs)
-
-
-def _minutes(runs: list[dict]) -> str:
-    minutes = sorted(run["training_seconds"] / 60 for run in runs)
-    return f"{minutes[0]:.0f}" if len(runs) == 1 else f"{minutes[0]:.0f} to {minutes[-1]:.0f}"
-
-
-def learning(machine: str = "cpu") -> str:
-    """Returns after training, the seeds of one setting in a row."""
-    finished = _finished(machine)
-    from_states = {
-        row["env"]: row["evaluations"]["trained"]["mean_return"] for row in finished if row["observation"] == "states"
-    }
-    rows = []
-    for key, runs in _by_setting(finished):
-        trained = [run["evaluations"]["trained"] for run in runs]
-        each = ", ".join(f"{result['mean_return']:,.0f} ± {result['standard_error']:,.0f}" for result in trained)
-        iqms = [result["iqm"] for result in trained if "iqm" in result]
-        iqm = f"{sum(iqms) / len(iqms):,.0f}" if len(iqms) == len(trained) else "-"
-        reference = from_states.get(key[1])
-        share = f"{_mean_return(runs) / reference:.0%}" if reference else "-"
-        rows.append([*key[:5], each, f"{_mean_return(runs):,.0f}", iqm, share, _minutes(runs)])
-    heading = ["algorithm", "task", "observation", "distractors", "actions", "return, seed by seed", "mean", "IQM"]
-    heading += ["of the state policy's", "minutes"]
-    first, *further = (row["provenance"] for row in finished)
-    return _table(heading, rows) + "\n\n" + _source(first, f"{machine}-learning.json", *further)
-
-
-def controls() -> str:
-    """Returns of policies that see nothing, by task and engine."""
-    data = _read("cpu-controls.json")
-    found = {(row["env"], row["engine"], row["control"]): row for row in data["rows"]}
-    rows = []
-    for env, engine in dict.fromkeys((row["env"], row["engine"]) for row in data["rows"]):
-        each = [found[env, engine, kind] for kind in ("nothing", "random", "rhythm")]
-        returns = [f"{row['mean']:,.0f} ± {row['standard_error']:,.0f}" for row in each]
-        rows.append([env, engine, *returns, f"{each[-1]['hertz']:.1f}", f"{each[-1]['frames'] / 1e6:.1f}M"])
-    heading = ["task", "engine", "no action", "random actions", "best rhythm", "its frequency, Hz", "frames of search"]
-    return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-controls.json")
-
-
-def distillation() -> str:
-    """Students beside their teachers, in the same episodes."""
-    finished = [row for row in _read("cpu-distillation.json")["rows"] if "teacher" in row["evaluations"]["trained"]]
-    rows = []
-    for key, runs in _by_setting(finished):
-        trained = [run["evaluations"]["trained"] for run in runs]
-        teacher = sum(result["teacher"]["mean_return"] for result in trained) / len(trained)
-        each = ", ".join(f"{result['mean_return']:,.0f} ± {result['standard_error']:,.0f}" for result in trained)
-        held_out = [result["held_out"]["mean_return"] for result in trained if "held_out" in result]
-        unseen = f"{sum(held_out) / len(held_out):,.0f}" if held_out else "-"
-        share = f"{_mean_return(runs) / teacher:.0%}"
-        rows.append([*key[1:5], f"{teacher:,.0f}", each, share, unseen, _minutes(runs)])
-    heading = ["task", "observation", "distractors", "actions", "its teacher's return", "student's, seed by seed"]
-    heading += ["share", "under held-out distractors", "minutes"]
-    first, *further = (row["provenance"] for row in finished)
-    return _table(heading, rows) + "\n\n" + _source(first, "cpu-distillation.json", *further)
-
-
-def at_equal_steps(file: str) -> str:
-    """Returns of several algorithms after the same numbers of actions, the seeds of one setting in a row."""
-    rows = []
-    data = _read(file)["rows"]
-    on_the_way = (x["steps"] for row in data for x in row["evaluations"].values() if 0 < x["steps"] < row["steps"])
-    half = next(on_the_way, None)
-    engines = len({row["backend"] for row in data}) > 1
-    for key, runs in _by_setting([row for row in data if "trained" in row["evaluations"]]):
-
-        def each(steps: int | None, runs: list[dict] = runs) -> str:
-            results = [result for run in runs for name, result in run["evaluations"].items() if name != "best"]
-            found = [result for result in results if result["steps"] == steps]
-            return ", ".join(f"{result['mean_return']:,.0f}" for result in found) or "-"
-
-        seconds = sum(run["training_seconds"] for run in runs) / len(runs)
-        middle = [each(half)] if half else []
-        engine = [key[5]] if engines else []
-        rows.append([key[1], *engine, key[0], key[2], *middle, each(runs[0]["steps"]), key[4], f"{seconds:,.0f}"])
-    heading = ["task", *(["engine"] if engines else []), "algorithm", "observation"]
-    heading += ["return half-way, seed by seed"] if half else []
-    heading += ["return in the end, seed by seed", "actions", "seconds"]
-    first, *further = (row["provenance"] for row in data)
-    return _table(heading, rows) + "\n\n" + _source(first, file, *further)
-
-
-def learning_summary() -> str:
-    """Returns after training from pixels, and the baselines: mean over seeds."""
-    finished = _finished("cpu")
-    rows = [
-        [key[0], key[1], key[2], key[3], key[4], f"{len(runs)}", f"{_mean_return(runs):,.0f}", _minutes(runs)]
-        for key, runs in _by_setting(finished)
-    ]
-    heading = ["algorithm", "task", "observation", "distractors", "actions", "seeds", "mean return", "minutes"]
-    return _table(heading, rows)
+from learning_tables import at_equal_steps, controls, distillation, learning, learning_summary
+from markdown_tables import RESULTS, ROOT, compiler, read, source, table
 
 
 def speed_summary() -> str:
     """Frames per second of the renderer beside others, and steps per second of whole environments."""
-    peers = {(row["env"], row["renderer"]): row for row in _read("cpu-peers.json")["rows"]}
-    steps = {row["env"]: row["steps_per_second"] for row in _read("cpu-environment.json")["rows"]}
+    peers = {(row["env"], row["renderer"]): row for row in read("cpu-peers.json")["rows"]}
+    steps = {row["env"]: row["steps_per_second"] for row in read("cpu-environment.json")["rows"]}
     rows = []
     for task in dict.fromkeys(task for task, _ in peers):
         ours, *others = (
@@ -169,12 +27,12 @@ def speed_summary() -> str:
         rows.append([task, f"{ours:,.0f}", *(f"{other:,.0f}" for other in others), f"{steps[task]:,.0f}"])
     heading = ["task", "our renderer", "MuJoCo's OpenGL", "mujoco_warp", "the paper's renderer"]
     heading = [*(f"{name}, frames/s" for name in heading[1:]), "environment, steps/s"]
-    return _table(["task", *heading], rows)
+    return table(["task", *heading], rows)
 
 
 def generalization() -> str:
     """Returns of a run under distractors that it was not trained with."""
-    data = _read("cpu-generalization.json")
+    data = read("cpu-generalization.json")
     rows = []
     for pair in data["pairs"]:
         before, after = (pair[which]["mean_return"] for which in ("trained", "tested"))
@@ -182,7 +40,7 @@ def generalization() -> str:
         distractor = " + ".join(pair["test"]).removesuffix("@test")
         rows.append([f"`{distractor}`", f"{after:,.0f}", f"{after / before:.0%}", f"{low:,.0f} to {high:,.0f}"])
     heading = ["test distractor", "return", "share of the training return", "95 % interval of the gap"]
-    return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-generalization.json")
+    return table(heading, rows) + "\n\n" + source(data["provenance"], "cpu-generalization.json")
 
 
 def _together(pattern: str) -> tuple[list[dict], str]:
@@ -191,7 +49,7 @@ def _together(pattern: str) -> tuple[list[dict], str]:
     data = [json.loads(file.read_text()) for file in files]
     first, *further = (part["provenance"] for part in data)
     rows = [row for part in data for row in part["rows"]]
-    return rows, _source(first, ", ".join(file.name for file in files), *further)
+    return rows, source(first, ", ".join(file.name for file in files), *further)
 
 
 def _varied(rows: list[dict], names: dict[str, str]) -> dict[str, str]:
@@ -210,7 +68,7 @@ def rendering(machine: str = "cpu") -> str:
         for row in found
     ]
     heading = ["task", *varied.values(), "frames/s", "share of the machine's peak"]
-    return _table(heading, rows) + "\n\n" + source
+    return table(heading, rows) + "\n\n" + source
 
 
 def environment(machine: str = "cpu") -> str:
@@ -227,12 +85,12 @@ def environment(machine: str = "cpu") -> str:
         memory = f"{row['bytes_per_env'] / 1000:,.0f}"
         rows.append([row["env"], *settings, f"{row['steps_per_second']:,}", *shares, memory])
     heading = ["task", *varied.values(), "steps/s", "physics", "rendering", "everything else", "KB per environment"]
-    return _table(heading, rows) + "\n\n" + source
+    return table(heading, rows) + "\n\n" + source
 
 
 def figure2() -> str:
     """Steps per second by number of environments, beside the DeepMind Control Suite."""
-    data = _read("cpu-figure2.json")
+    data = read("cpu-figure2.json")
     systems = {"ours": "ours", "dm_control": "dm_control, one by one", "gymnasium": "dm_control, Gymnasium's vector"}
     numbers = sorted({row["num_envs"] for row in data["rows"]})
     cells = {
@@ -244,12 +102,12 @@ def figure2() -> str:
     tasks = list(dict.fromkeys(row["env"] for row in data["rows"]))
     rows = [[task, name, *(cells[task, key, n] for n in numbers)] for task in tasks for key, name in systems.items()]
     heading = ["task", "system", *(f"{n:,} environment{'s' * (n > 1)}" for n in numbers)]
-    return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-figure2.json")
+    return table(heading, rows) + "\n\n" + source(data["provenance"], "cpu-figure2.json")
 
 
 def distractors(machine: str = "cpu") -> str:
     """Throughput with each distractor, relative to none."""
-    data = _read(f"{machine}-distractors.json")
+    data = read(f"{machine}-distractors.json")
     rows = sorted(data["rows"], key=lambda row: -row["of_none"])
     cells = [[f"`{row['distractor']}`", f"{row['of_none']:.2f}"] for row in rows]
     columns = 3
@@ -257,12 +115,12 @@ def distractors(machine: str = "cpu") -> str:
     cells += [["", ""]] * (length * columns - len(cells))
     together = [[cell for k in range(columns) for cell in cells[k * length + i]] for i in range(length)]
     heading = ["distractor", "relative throughput"] * columns
-    return _table(heading, together) + "\n\n" + _source(data["provenance"], f"{machine}-distractors.json")
+    return table(heading, together) + "\n\n" + source(data["provenance"], f"{machine}-distractors.json")
 
 
 def resets() -> str:
     """The overhead of freshly sampled initial states."""
-    data = _read("cpu-resets.json")
+    data = read("cpu-resets.json")
     ways = {
         "every step": "every environment, every step",
         "conditional": "only where an episode ended",
@@ -276,23 +134,23 @@ def resets() -> str:
             row = found[task, way]
             cells.append(f"{row['cost']:.1%}" + " (used)" * row["ours"])
         rows.append([task, *cells])
-    return _table(["task", *ways.values()], rows) + "\n\n" + _source(data["provenance"], "cpu-resets.json")
+    return table(["task", *ways.values()], rows) + "\n\n" + source(data["provenance"], "cpu-resets.json")
 
 
 def gradients() -> str:
     """Variance of gradients through the physics, beside that of policy gradients."""
-    data = _read("cpu-gradients.json")
+    data = read("cpu-gradients.json")
     found = {(row["env"], row["engine"], row["horizon"]): row["noise"] for row in data["rows"]}
     horizons = sorted({row["horizon"] for row in data["rows"]})
     settings = dict.fromkeys((row["env"], row["engine"]) for row in data["rows"])
     rows = [[*setting, *(f"{found[*setting, horizon]:.2g}" for horizon in horizons)] for setting in settings]
     heading = ["task", "engine", *(f"{horizon} step" + "s" * (horizon > 1) for horizon in horizons)]
-    return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-gradients.json")
+    return table(heading, rows) + "\n\n" + source(data["provenance"], "cpu-gradients.json")
 
 
 def peers(machine: str = "cpu") -> str:
     """Other renderers beside ours."""
-    data = _read(f"{machine}-peers.json")
+    data = read(f"{machine}-peers.json")
     rows = []
     for row in data["rows"]:
         if "reason" in row:
@@ -301,12 +159,12 @@ def peers(machine: str = "cpu") -> str:
             times = f"{1 / row['times_ours']:,.1f}" if row["renderer"] != "ours" else "1"
             rows.append([row["env"], row["renderer"], f"{row['frames_per_second']:,.0f}", times])
     heading = ["task", "renderer", "frames/s", "speedup of ours"]
-    return _table(heading, rows) + "\n\n" + _source(data["provenance"], f"{machine}-peers.json")
+    return table(heading, rows) + "\n\n" + source(data["provenance"], f"{machine}-peers.json")
 
 
 def compiled() -> str:
     """XLA's program for the renderer on a GPU, and the upper bound on its speed from the card's data sheet."""
-    data = _read("h200-compiled-render.json")
+    data = read("h200-compiled-render.json")
     lanes, clock, bandwidth = 132 * 128, 1.98e9, 4.8e12  # NVIDIA's data sheet of the H200
     rows = []
     for row in data["rows"]:
@@ -319,13 +177,13 @@ def compiled() -> str:
                 [task, f"{row['kernels']}", f"{instructions:,.0f}", f"{moved / 1000:,.0f}", f"{most / 1e6:.1f}"]
             )
     heading = ["task", "kernels", "instructions per pixel", "KB moved per image", "bound, million frames/s"]
-    return _table(heading, rows) + "\n\n" + _compiler(data["provenance"], "h200-compiled-render.json")
+    return table(heading, rows) + "\n\n" + compiler(data["provenance"], "h200-compiled-render.json")
 
 
 def programs() -> str:
     """XLA's programs for a step of many environments and for an update, on a GPU."""
     first, second = "h200-compiled-training.json", "h200-compiled-learners.json"
-    data, further = _read(first), _read(second)
+    data, further = read(first), read(second)
     rows = []
     for row in data["rows"] + further["rows"]:
         step = row["program"] == "step"
@@ -334,8 +192,8 @@ def programs() -> str:
         gigabytes = [f"{row[key] / 1e9:,.{digits}f}" for key, digits in (("bytes_moved", 1), ("bytes_between", 2))]
         rows.append([name, f"{row['kernels']:,}", *gigabytes])
     heading = ["program", "kernels", "GB moved", "GB of temporaries"]
-    sources = [_compiler(data["provenance"], first), _compiler(further["provenance"], second)]
-    return _table(heading, rows) + "\n\n" + "\n".join(sources)
+    sources = [compiler(data["provenance"], first), compiler(further["provenance"], second)]
+    return table(heading, rows) + "\n\n" + "\n".join(sources)
 
 
 TABLES = {
@@ -365,7 +223,7 @@ for _name, _stem in ALSO_ON_GPUS.items():  # the results of gpu.py
 
 def adapters() -> str:
     """Steps per second through other libraries' interfaces, and of others' environments."""
-    data = _read("cpu-adapters.json")
+    data = read("cpu-adapters.json")
     numbers = sorted({row["num_envs"] for row in data["rows"]})
     found = {(row["system"], row["num_envs"]): row for row in data["rows"]}
     rows = []
@@ -377,18 +235,18 @@ def adapters() -> str:
             cells += [f"{row['steps_per_second']:,.0f}", f"{row['of_own_loop']:.2f}"] if measured else ["", ""]
         rows.append([name, *cells])
     heading = [text for n in numbers for text in (f"{n} environment{'s' * (n > 1)}, steps/s", "of own loop")]
-    return _table(["system", *heading], rows) + "\n\n" + _source(data["provenance"], "cpu-adapters.json")
+    return table(["system", *heading], rows) + "\n\n" + source(data["provenance"], "cpu-adapters.json")
 
 
 def rollouts() -> str:
     """Milliseconds of TorchRL's rollouts of ant, beside BraxEnv."""
-    data = _read("cpu-adapters.json")
+    data = read("cpu-adapters.json")
     batches = sorted({row["batch"] for row in data["rollouts"]})
     found = {(row["system"], row["batch"]): f"{row['ms']:,.0f}" for row in data["rollouts"]}
     names = dict.fromkeys(row["system"] for row in data["rollouts"])
     rows = [[name, *(found[name, batch] for batch in batches)] for name in names]
     heading = ["system", *(f"batch {batch}" for batch in batches)]
-    return _table(heading, rows) + "\n\n" + _source(data["provenance"], "cpu-adapters.json")
+    return table(heading, rows) + "\n\n" + source(data["provenance"], "cpu-adapters.json")
 
 
 DOCUMENTS: dict[str, dict[str, Callable[[], str]]] = {
@@ -412,11 +270,11 @@ def main() -> int:
     for name, tables in DOCUMENTS.items():
         document = ROOT / name
         text = before = document.read_text()
-        for title, table in tables.items():
+        for title, make in tables.items():
             pattern = re.compile(f"(<!-- table: {title} -->\\n).*?(<!-- end -->)", re.DOTALL)
             if not pattern.search(text):
                 sys.exit(f"{name} has no table {title}")
-            text = pattern.sub(lambda match, table=table: f"{match[1]}{table()}\n{match[2]}", text)
+            text = pattern.sub(lambda match, make=make: f"{match[1]}{make()}\n{match[2]}", text)
         if not check:
             document.write_text(text)
         elif text != before:

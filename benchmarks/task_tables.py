@@ -1,19 +1,13 @@
 """The tables of `docs/tasks.md` from `benchmarks/results`; `tables.py` writes them."""
 
-import json
-from pathlib import Path
+from markdown_tables import read, table
 
-RESULTS = Path(__file__).parent / "results"
 _INTEGRATORS = {0: "Euler", 1: "RK4", 2: "implicit", 3: "implicitfast"}
 _CONES = {0: "pyramidal", 1: "elliptic"}
 
 
-def _table(heading: list[str], rows: list[list[str]]) -> str:
-    return "\n".join("| " + " | ".join(line) + " |" for line in [heading, ["---"] * len(heading), *rows])
-
-
 def _read(file: str) -> tuple[list[dict], str]:
-    data = json.loads((RESULTS / file).read_text())
+    data = read(file)
     facts = data["provenance"]
     source = f"Python {facts['python']}, JAX {facts['jax']}, commit {facts['commit'][:9]}"
     return data["rows"], f"Made with {source} (`benchmarks/results/{file}`)."
@@ -34,7 +28,7 @@ def visibility() -> str:
         rows.append([f"`{task}`", *shares, *pixels])
     heading = ["task", *(f"{size}x{size}" for size in sizes)]
     heading += [f"median pixels at {size}x{size}" for size in (sizes[0], 64)]
-    return _table(heading, rows) + "\n\n" + f"First images of {found[0]['resets']:,} episodes. " + source
+    return table(heading, rows) + "\n\n" + f"First images of {found[0]['resets']:,} episodes. " + source
 
 
 def suite_physics() -> str:
@@ -67,7 +61,7 @@ def suite_physics() -> str:
         "control step, s",
     ]
     heading += [f"difference after {steps} steps", 'with `physics="suite"`']
-    return _table(heading, rows) + "\n\n" + source
+    return table(heading, rows) + "\n\n" + source
 
 
 def _pair(ours: object, theirs: object, form: str = "{}") -> str:

@@ -1,0 +1,149 @@
+"""The tables of what was learned."""
+
+import numpy as np
+from markdown_tables import read, source, table
+
+from pixelbrax.training import over_runs
+
+_FALLEN = 1_000  # a lower return is that of a fall
+
+
+def _finished(machine: str) -> list[dict]:
+    """The rows of finished training runs."""
+    return [row for row in read(f"{machine}-learning.json")["rows"] if "trained" in row["evaluations"]]
+
+
+def _by_setting(finished: list[dict]) -> list[tuple[tuple[str, ...], list[dict]]]:
+    """Runs that differ in their seed only, by (algorithm, task, observation, distractors, steps, engine)."""
+    groups: dict[tuple[str, ...], list[dict]] = {}
+    for row in finished:
+        distractors = " + ".join(row.get("distractors", [])) or "none"
+        algorithm = row["algorithm"].upper() + ", through images" * (row.get("render_gradient") == "pixels")
+        key = (algorithm, row["env"], row["observation"], distractors, f"{row['steps']:,}", row["backend"])
+        groups.setdefault(key, []).append(row)
+    ordered = sorted(groups.items(), key=lambda item: (item[0][1], item[0][0] != "PPO", item[0]))
+    return [(key, sorted(runs, key=lambda row: row["seed"])) for key, runs in ordered]
+
+
+def _mean_return(runs: list[dict]) -> float:
+    return sum(run["evaluations"]["trained"]["mean_return"] for run in runs) / len(runs)
+
+
+def _minutes(runs: list[dict]) -> str:
+    minutes = sorted(run["training_seconds"] / 60 for run in runs)
+    return f"{minutes[0]:.0f}" if len(runs) == 1 else f"{minutes[0]:.0f} to {minutes[-1]:.0f}"
+
+
+def learning(machine: str = "cpu") -> str:
+    """Returns after training, the seeds of one setting in a row."""
+    finished = _finished(machine)
+    from_states = {
+        row["env"]: row["evaluations"]["trained"]["mean_return"] for row in finished if row["observation"] == "states"
+    }
+    rows = []
+    for key, runs in _by_setting(finished):
+        trained = [run["evaluations"]["trained"] for run in runs]
+        each = ", ".join(f"{result['mean_return']:,.0f} ± {result['standard_error']:,.0f}" for result in trained)
+        iqms = [result["iqm"] for result in trained if "iqm" in result]
+        iqm = f"{sum(iqms) / len(iqms):,.0f}" if len(iqms) == len(trained) else "-"
+        reference = from_states.get(key[1])
+        share = f"{_mean_return(runs) / reference:.0%}" if reference else "-"
+        rows.append([*key[:5], each, f"{_mean_return(runs):,.0f}", iqm, share, _minutes(runs)])
+    heading = ["algorithm", "task", "observation", "distractors", "actions", "return, seed by seed", "mean", "IQM"]
+    heading += ["of the state policy's", "minutes"]
+    first, *further = (row["provenance"] for row in finished)
+    return table(heading, rows) + "\n\n" + source(first, f"{machine}-learning.json", *further)
+
+
+def demo() -> str:
+    """The demo's students, seed by seed."""
+    data = read("cpu-demo.json")["rows"]
+    found = {row["run"]: row for row in data if "trained" in row["evaluations"]}
+    rows, means, worst = [], [], []
+    for name, row in found.items():
+        if (teacher := found.get(f"{name}-teacher")) is None:
+            continue
+        trained = row["evaluations"]["trained"]
+        low = sum(value < _FALLEN for value in trained["returns"]) / trained["episodes"]
+        each = f"{trained['mean_return']:,.0f} ± {trained['standard_error']:,.0f}"
+        seconds = [f"{run['training_seconds']}" for run in (teacher, row)]
+        taught_by = f"{trained['teacher']['mean_return']:,.0f}"
+        rows.append([f"{row['seed']}", taught_by, each, f"{min(trained['returns']):,.0f}", f"{low:.1%}", *seconds])
+        means.append(trained["mean_return"])
+        worst.append(low)
+    center = over_runs(np.array(means))
+    interval = f"interquartile mean {center.value:,.0f}, 95 % {center.low:,.0f} to {center.high:,.0f}"
+    together = f"**{np.mean(means):,.0f}** ({interval})"
+    rows.append(["all", "", together, "", f"{np.mean(worst):.1%}", "", ""])
+    heading = ["seed", "its teacher's return", "student's", "worst episode", f"episodes below {_FALLEN:,}"]
+    heading += ["seconds of the teacher's training", "of the student's"]
+    return (
+        table(heading, rows) + "\n\n" + source(data[0]["provenance"], "cpu-demo.json", *(r["provenance"] for r in data))
+    )
+
+
+def controls() -> str:
+    """Returns of policies that see nothing, by task and engine."""
+    data = read("cpu-controls.json")
+    found = {(row["env"], row["engine"], row["control"]): row for row in data["rows"]}
+    rows = []
+    for env, engine in dict.fromkeys((row["env"], row["engine"]) for row in data["rows"]):
+        each = [found[env, engine, kind] for kind in ("nothing", "random", "rhythm")]
+        returns = [f"{row['mean']:,.0f} ± {row['standard_error']:,.0f}" for row in each]
+        rows.append([env, engine, *returns, f"{each[-1]['hertz']:.1f}", f"{each[-1]['frames'] / 1e6:.1f}M"])
+    heading = ["task", "engine", "no action", "random actions", "best rhythm", "its frequency, Hz", "frames of search"]
+    return table(heading, rows) + "\n\n" + source(data["provenance"], "cpu-controls.json")
+
+
+def distillation() -> str:
+    """Students beside their teachers, in the same episodes."""
+    finished = [row for row in read("cpu-distillation.json")["rows"] if "teacher" in row["evaluations"]["trained"]]
+    rows = []
+    for key, runs in _by_setting(finished):
+        trained = [run["evaluations"]["trained"] for run in runs]
+        teacher = sum(result["teacher"]["mean_return"] for result in trained) / len(trained)
+        each = ", ".join(f"{result['mean_return']:,.0f} ± {result['standard_error']:,.0f}" for result in trained)
+        held_out = [result["held_out"]["mean_return"] for result in trained if "held_out" in result]
+        unseen = f"{sum(held_out) / len(held_out):,.0f}" if held_out else "-"
+        share = f"{_mean_return(runs) / teacher:.0%}"
+        rows.append([*key[1:5], f"{teacher:,.0f}", each, share, unseen, _minutes(runs)])
+    heading = ["task", "observation", "distractors", "actions", "its teacher's return", "student's, seed by seed"]
+    heading += ["share", "under held-out distractors", "minutes"]
+    first, *further = (row["provenance"] for row in finished)
+    return table(heading, rows) + "\n\n" + source(first, "cpu-distillation.json", *further)
+
+
+def at_equal_steps(file: str) -> str:
+    """Returns of several algorithms after the same numbers of actions, the seeds of one setting in a row."""
+    rows = []
+    data = read(file)["rows"]
+    on_the_way = (x["steps"] for row in data for x in row["evaluations"].values() if 0 < x["steps"] < row["steps"])
+    half = next(on_the_way, None)
+    engines = len({row["backend"] for row in data}) > 1
+    for key, runs in _by_setting([row for row in data if "trained" in row["evaluations"]]):
+
+        def each(steps: int | None, runs: list[dict] = runs) -> str:
+            results = [result for run in runs for name, result in run["evaluations"].items() if name != "best"]
+            found = [result for result in results if result["steps"] == steps]
+            return ", ".join(f"{result['mean_return']:,.0f}" for result in found) or "-"
+
+        seconds = sum(run["training_seconds"] for run in runs) / len(runs)
+        middle = [each(half)] if half else []
+        engine = [key[5]] if engines else []
+        rows.append([key[1], *engine, key[0], key[2], *middle, each(runs[0]["steps"]), key[4], f"{seconds:,.0f}"])
+    heading = ["task", *(["engine"] if engines else []), "algorithm", "observation"]
+    heading += ["return half-way, seed by seed"] if half else []
+    heading += ["return in the end, seed by seed", "actions", "seconds"]
+    first, *further = (row["provenance"] for row in data)
+    return table(heading, rows) + "\n\n" + source(first, file, *further)
+
+
+def learning_summary() -> str:
+    """Returns after training from pixels, and the baselines: mean over seeds."""
+    finished = _finished("cpu")
+    rows = [
+        [key[0], key[1], key[2], key[3], key[4], f"{len(runs)}", f"{_mean_return(runs):,.0f}", _minutes(runs)]
+        for key, runs in _by_setting(finished)
+    ]
+    heading = ["algorithm", "task", "observation", "distractors", "actions", "seeds", "mean return", "minutes"]
+    return table(heading, rows)
