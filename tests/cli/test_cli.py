@@ -88,6 +88,11 @@ def _leaves(run):
         ("train --seed x", "--seed"),
         ("train --preset nope", "unknown preset 'nope': there are ant-state, ant-state-cpu, apg-gpu, dcpg-cpu"),
         ("train --resume nowhere", "nowhere is not a run"),
+        (
+            "train --preset demo --task ant",
+            "the teacher halfcheetah-state-cpu has task=halfcheetah, and the student ant",
+        ),
+        ("bench train --preset demo", "the teacher halfcheetah-state-cpu is a preset: train it, and give its run's"),
         ("train --resume nowhere --seed 3", "leave out the other flags"),
         ("train --num-seeds 0", "num_seeds is 0: it must be at least 1"),
         ("train --obs state --blind", "blind makes images black, but with obs=state there are none"),

@@ -34,6 +34,9 @@ def main(argv: list[str]) -> int:
     args = parse(Args, argv, "bench train", about)
     check_output(args.seconds, args.json)
     configs = {name: load_preset(name) for name in args.preset.split(",")}
+    for config in configs.values():
+        if (teacher := build(config)[1].teacher) is not None:
+            teacher.load()  # raises where there is none, before anything is compiled
     print(f"{'preset':<20} {'envs':>6} {'steps/s':>9} {'us/step':>9} {'acting':>8} {'learning':>8} {'compile s':>10}")
     rows = []
     for name, config in configs.items():

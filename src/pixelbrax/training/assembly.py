@@ -14,7 +14,7 @@ from pixelbrax.errors import ConfigError, check_count, listed
 from pixelbrax.learning import Agent, AgentState, Teacher
 from pixelbrax.networks import ActionDistribution, Observation
 from pixelbrax.training.checkpoint import all_checkpoints, load_checkpoint, load_last
-from pixelbrax.training.config import MOST_COUNTED, TrainConfig
+from pixelbrax.training.config import MOST_COUNTED, TrainConfig, preset_names
 from pixelbrax.training.run_dir import RunDir
 
 _SAME = ("action_repeat", "task", "backend", "physics")  # what a teacher's environment must have in common
@@ -140,6 +140,8 @@ class RunTeacher(Teacher):
         if self._variables is not None:
             return self._variables
         agent: Any = self._config.agent
+        if agent.teacher in preset_names() and not Path(agent.teacher).exists():
+            raise ConfigError(f"the teacher {agent.teacher} is a preset: train it, and give its run's folder")
         run = RunDir.open(Path(agent.teacher))
         config = run.load_config()
         check_teacher(self._config, self._env, config, str(run.path))
