@@ -46,7 +46,8 @@ _PENDULUM = "--env inverted_pendulum --num-steps 200000"
 _FEW = "--env inverted_pendulum --num-steps 51200"
 _CHEETAH = "--env halfcheetah --num-steps 200000"
 _REACHER = "--env reacher --episode-length 200 --num-steps 150000 --reward-scale 0.2"
-_TEACHER = "--preset ppo-cpu --obs state --critic state --num-envs 128 --num-steps 800000"
+_EARLIER = "--preset ppo-cpu --discount 0.98 --reward-scale 0.05"  # before ppo-cpu had a longer view
+_TEACHER = f"{_EARLIER} --obs state --critic state --num-envs 128 --num-steps 800000"
 _PIXELS = "--image-size 48 --grayscale --frame-stack 3"
 # Small images: through the picture every pixel costs.
 _APG_TINY = f"{_APG_SHORT} --image-size 24 --grayscale --frame-stack 3 {_CHEETAH} --reward-scale 0.1"
@@ -75,7 +76,7 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
         Run("pendulum-sac", "--preset sac-cpu --eval-interval 400"),
         Run("pendulum-ppo", f"--preset pendulum-cpu {_SHORT}"),
         Run("cheetah-sac", "--preset sac-cpu --env halfcheetah --eval-interval 400"),
-        Run("cheetah-ppo", f"--preset ppo-cpu {_SHORT}"),
+        Run("cheetah-ppo", f"{_EARLIER} {_SHORT}"),
     ),
     # Through the physics beside PPO.
     "apg": (
@@ -90,7 +91,7 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
             "pendulum-ppo-pixels",
             f"--preset ppo-cpu {_PENDULUM} --action-repeat 1 --discount 0.99 --reward-scale 0.03 --initial-std 0.3",
         ),
-        Run("reacher-ppo-pixels", f"--preset ppo-cpu {_REACHER} --action-repeat 1 --discount 0.99 --initial-std 0.3"),
+        Run("reacher-ppo-pixels", f"{_EARLIER} {_REACHER} --action-repeat 1 --discount 0.99 --initial-std 0.3"),
         # The engines.
         Run("reacher-apg-positional", f"{_APG_ON} positional --obs state {_REACHER}", (100,)),
         Run("reacher-apg-generalized", f"{_APG_ON} generalized --obs state {_REACHER}", (100,)),
