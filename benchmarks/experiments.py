@@ -61,7 +61,7 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
     # From pixels by reward alone, without and with videos, and what else the same settings reach.
     "learning": (
         Run("ppo", f"--preset ppo-cpu {_EVAL}", tuple(range(100, 105))),
-        Run("ppo-state", f"--preset ppo-cpu --obs state --critic state {_EVAL}"),
+        Run("ppo-state", f"--preset ppo-cpu --obs state --critic state --eval-interval 200 {_EVAL}"),
         Run("ppo-blind", f"--preset ppo-cpu --blind {_EVAL}"),
         Run("ppg", f"--preset ppg-cpu {_EVAL}"),
         Run("dcpg", f"--preset dcpg-cpu {_EVAL}"),

@@ -34,23 +34,42 @@ def _minutes(runs: list[dict]) -> str:
     return f"{minutes[0]:.0f}" if len(runs) == 1 else f"{minutes[0]:.0f} to {minutes[-1]:.0f}"
 
 
+def _from_states(finished: list[dict], task: str, steps: int) -> float | None:
+    """Mean return of PPO from states on a task, after a number of actions or the nearest to it with evaluations."""
+    found: dict[int, list[float]] = {}
+    for row in finished:
+        if row["env"] == task and row["observation"] == "states":
+            for name, result in row["evaluations"].items():
+                if name not in ("untrained", "best"):
+                    found.setdefault(result["steps"], []).append(result["mean_return"])
+    return float(np.mean(found[min(found, key=lambda there: abs(there - steps))])) if found else None
+
+
+def _below(runs: list[dict], level: float) -> str:
+    """Share of the episodes whose return is below a level."""
+    trained = [run["evaluations"]["trained"] for run in runs]
+    if not all("returns" in result for result in trained):
+        return "-"
+    returns = np.concatenate([result["returns"] for result in trained])
+    return f"{(returns < level).mean():.0%}"
+
+
 def learning(machine: str = "cpu") -> str:
     """Returns after training, the seeds of one setting in a row."""
     finished = _finished(machine)
-    from_states = {
-        row["env"]: row["evaluations"]["trained"]["mean_return"] for row in finished if row["observation"] == "states"
-    }
+    settings = _by_setting(finished)
+    best = {task: max(_mean_return(runs) for key, runs in settings if key[1] == task) for (_, task, *_), _ in settings}
     rows = []
-    for key, runs in _by_setting(finished):
+    for key, runs in settings:
         trained = [run["evaluations"]["trained"] for run in runs]
         each = ", ".join(f"{result['mean_return']:,.0f} ± {result['standard_error']:,.0f}" for result in trained)
-        iqms = [result["iqm"] for result in trained if "iqm" in result]
-        iqm = f"{sum(iqms) / len(iqms):,.0f}" if len(iqms) == len(trained) else "-"
-        reference = from_states.get(key[1])
+        center = over_runs(np.array([result["mean_return"] for result in trained]))
+        mean = f"{center.value:,.0f}" + (f" ({center.low:,.0f} to {center.high:,.0f})" if len(runs) > 1 else "")
+        reference = _from_states(finished, key[1], runs[0]["steps"])
         share = f"{_mean_return(runs) / reference:.0%}" if reference else "-"
-        rows.append([*key[:5], each, f"{_mean_return(runs):,.0f}", iqm, share, _minutes(runs)])
-    heading = ["algorithm", "task", "observation", "distractors", "actions", "return, seed by seed", "mean", "IQM"]
-    heading += ["of the state policy's", "minutes"]
+        rows.append([*key[:5], each, mean, _below(runs, best[key[1]] / 2), share, _minutes(runs)])
+    heading = ["algorithm", "task", "observation", "distractors", "actions", "return, seed by seed"]
+    heading += ["mean (95 % over seeds)", "episodes below half of the best", "of the state policy's", "minutes"]
     first, *further = (row["provenance"] for row in finished)
     return table(heading, rows) + "\n\n" + source(first, f"{machine}-learning.json", *further)
 
