@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 
 import task_tables
-from learning_tables import at_equal_steps, controls, distillation, learning, learning_summary
+from learning_tables import at_equal_steps, controls, demo, distillation, learning, learning_summary
 from markdown_tables import RESULTS, ROOT, compiler, read, source, table
 
 
@@ -197,11 +197,13 @@ def programs() -> str:
 
 
 TABLES = {
+    "demo": demo,
     "learning": learning,
     "controls": controls,
     "distillation": distillation,
     "sac": functools.partial(at_equal_steps, "cpu-sac.json"),
     "apg": functools.partial(at_equal_steps, "cpu-apg.json"),
+    "es": functools.partial(at_equal_steps, "cpu-es.json"),
     "generalization": generalization,
     "rendering": rendering,
     "environment": environment,
