@@ -15,7 +15,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --ed
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
-demo: $(READY)  ## train HalfCheetah from pixels (six to ten minutes on a laptop), with curve and video
+demo: $(READY)  ## train HalfCheetah from pixels (about seven minutes on two cores), with curve and video
 	$(BIN)/pixelbrax train --preset demo
 
 test: $(DEV_READY)  ## run the tests, on two cores
