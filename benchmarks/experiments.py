@@ -1,13 +1,16 @@
 """Trains the runs of an experiment, one after another, and collects them: `results/cpu-EXPERIMENT.json`.
 
-Usage: python benchmarks/experiments.py EXPERIMENT [--runs DIR] [--only PATTERN] [--list]
+Usage: python benchmarks/experiments.py EXPERIMENT [--runs DIR] [--only PATTERN] [--list | --again]
 
 A run that is there already is resumed if it was interrupted, and kept if it is complete: after a break, give the same
-command again. Seconds count only on a machine with nothing beside it.
+command again. A run whose row the file has, of the same options, is not trained again, so that an experiment can be
+shared among days and machines; --again trains it all the same. Seconds count only on a machine with nothing beside it.
 """
 
 import argparse
 import fnmatch
+import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -157,6 +160,19 @@ def _train(folder: Path, options: str, runs: Path) -> None:
     subprocess.run(command, check=True)
 
 
+def _read(file: Path) -> dict[str, dict]:
+    """The rows of a file, by the names of their runs."""
+    return {row["run"]: row for row in json.loads(file.read_text())["rows"]} if file.exists() else {}
+
+
+def _collect(folder: Path, options: str) -> list[dict]:
+    """The rows of a run and of the teacher that was trained beside it; keeps the run's curve."""
+    shutil.copy(folder / "metrics.csv", RESULTS / "curves" / f"{folder.name}.csv")
+    teacher = folder.with_name(f"{folder.name}-teacher")
+    rows = [summarize(RunDir.open(path)) for path in (folder, teacher) if path.exists()]
+    return [row | {"options": options} for row in rows]
+
+
 def main() -> None:
     """Trains, and writes the file after each run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -164,16 +180,17 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of the runs")
     parser.add_argument("--only", default="*", help="pattern of their names, such as 'pendulum-*'")
     parser.add_argument("--list", action="store_true", help="print the runs instead of training them")
+    parser.add_argument("--again", action="store_true", help="also train the runs whose rows the file has")
     args = parser.parse_args()
+    file = RESULTS / f"cpu-{args.experiment}.json"
     for name, options in _each(args.experiment, args.only):
         if args.list:
             print(name, options)
-            continue
-        _train(args.runs / name, options, args.runs)
-        names = [name for name, _ in _each(args.experiment, "*")]
-        every = [args.runs / each for name in names for each in (name, f"{name}-teacher")]
-        rows = [summarize(RunDir.open(path)) for path in every if (path / "metrics.csv").exists()]
-        (RESULTS / f"cpu-{args.experiment}.json").write_text(as_json({"rows": rows}))
+        elif args.again or _read(file).get(name, {}).get("options") != options:
+            _train(args.runs / name, options, args.runs)
+            rows = _read(file) | {row["run"]: row for row in _collect(args.runs / name, options)}
+            every = [name for run, _ in _each(args.experiment, "*") for name in (run, f"{run}-teacher")]
+            file.write_text(as_json({"rows": [rows[name] for name in every if name in rows]}))
 
 
 if __name__ == "__main__":
