@@ -32,7 +32,7 @@ class Run:
 
     Attributes:
       name: of their folders, followed by the seed.
-      options: of `pixelbrax train`; {runs} is the folder of all runs.
+      options: of `pixelbrax train`; {runs} is the folder of all runs, {seed} the seed.
       seeds: one run each.
     """
 
@@ -51,6 +51,9 @@ _CHEETAH = "--env halfcheetah --num-steps 200000"
 _REACHER = "--env reacher --episode-length 200 --num-steps 150000 --reward-scale 0.2"
 _EARLIER = "--preset ppo-cpu --discount 0.98 --reward-scale 0.05"  # before ppo-cpu had a longer view
 _TEACHER = f"{_EARLIER} --obs state --critic state --num-envs 128 --num-steps 800000"
+_WALKER = (  # before walker2d-state-cpu took more gradient steps
+    "--env walker2d --obs state --critic state --action-repeat 4 --num-envs 128 --num-minibatches 8 --discount 0.99"
+)
 _PIXELS = "--image-size 48 --grayscale --frame-stack 3"
 # Small images: through the picture every pixel costs.
 _APG_TINY = f"{_APG_SHORT} --image-size 24 --grayscale --frame-stack 3 {_CHEETAH} --reward-scale 0.1"
@@ -72,6 +75,18 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
         Run("ppg-video", f"--preset ppg-cpu {_VIDEO} {_EVAL}"),
         Run("dcpg-video", f"--preset dcpg-cpu {_VIDEO} {_EVAL}"),
         Run("pendulum", f"--preset pendulum-cpu {_EVAL}"),
+    ),
+    # The paper's other tasks, each with a teacher of its own, without and with videos.
+    "tasks": tuple(
+        run
+        for task in ("walker2d", "ant", "humanoid")
+        for run in (
+            Run(task, f"--preset {task}-cpu {_EVAL}"),
+            Run(
+                f"{task}-video",
+                f"--preset {task}-cpu {_VIDEO} {_EVAL} --teacher {{runs}}/{task}-s{{seed}}-teacher",
+            ),
+        )
     ),
     "es": (Run("pendulum-es", "--preset es-cpu"),),
     # Off the policy beside PPO, at equal numbers of actions.
@@ -118,8 +133,8 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
             "--eval-distractors pixelbrax/video@test",
         ),
         Run("ant-teacher", "--preset ant-state-cpu", (100,)),
-        Run("ant-student", "--preset distill-ant-cpu --teacher {runs}/ant-teacher-s100"),
-        Run("walker-teacher", "--preset walker2d-state-cpu", (100,)),
+        Run("ant-student", "--preset ant-cpu --teacher {runs}/ant-teacher-s100"),
+        Run("walker-teacher", _WALKER, (100,)),
         Run(
             "walker-student",
             "--preset distill-cpu --env walker2d --action-repeat 4 --num-steps 307200 "
@@ -135,7 +150,7 @@ def _each(experiment: str, pattern: str) -> Iterator[tuple[str, str]]:
         for seed in run.seeds:
             name = f"{run.name}-s{seed}"
             if fnmatch.fnmatch(name, pattern):
-                yield name, f"{run.options} --seed {seed}"
+                yield name, f"{run.options} --seed {seed}".replace("{seed}", str(seed))
 
 
 def _complete(folder: Path) -> bool:

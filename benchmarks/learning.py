@@ -7,6 +7,7 @@ With --add the file's rows are kept, except those of runs with the same name.
 
 import argparse
 import json
+import math
 import tomllib
 from pathlib import Path
 
@@ -17,8 +18,9 @@ from pixelbrax.training.files import as_json
 
 def summarize(run: RunDir) -> dict:
     """One run's settings, times and returns."""
-    config, last = run.load_config(), run.read_metrics()[-1]
-    environment = config.environment
+    config, metrics = run.load_config(), run.read_metrics()
+    environment, last = config.environment, metrics[-1]
+    sampled = [row["return"] for row in metrics if math.isfinite(row.get("return", math.nan))]
     return {
         "run": run.path.name,
         "algorithm": config.algorithm,
@@ -33,6 +35,7 @@ def summarize(run: RunDir) -> dict:
         "training_seconds": round(last["seconds"]),
         "wall_seconds": round(last["wall_seconds"]),
         "evaluations": run.read_evaluations(),
+        "sampled_return": sampled[-1] if sampled else None,  # of the last episodes of training
         "provenance": tomllib.loads(run.config_file.read_text())[PROVENANCE],
     }
 

@@ -65,11 +65,14 @@ def learning(machine: str = "cpu") -> str:
         each = ", ".join(f"{result['mean_return']:,.0f} ± {result['standard_error']:,.0f}" for result in trained)
         center = over_runs(np.array([result["mean_return"] for result in trained]))
         mean = f"{center.value:,.0f}" + (f" ({center.low:,.0f} to {center.high:,.0f})" if len(runs) > 1 else "")
+        drawn = [f"{run['sampled_return']:,.0f}" if run.get("sampled_return") is not None else "-" for run in runs]
+        sampled = "-" if set(drawn) == {"-"} else ", ".join(drawn)
         reference = _from_states(finished, key[1], runs[0]["steps"])
         share = f"{_mean_return(runs) / reference:.0%}" if reference else "-"
-        rows.append([*key[:5], each, mean, _below(runs, best[key[1]] / 2), share, _minutes(runs)])
+        rows.append([*key[:5], each, mean, sampled, _below(runs, best[key[1]] / 2), share, _minutes(runs)])
     heading = ["algorithm", "task", "observation", "distractors", "actions", "return, seed by seed"]
-    heading += ["mean (95 % over seeds)", "episodes below half of the best", "of the state policy's", "minutes"]
+    heading += ["mean (95 % over seeds)", "return with sampled actions", "episodes below half of the best"]
+    heading += ["of the state policy's", "minutes"]
     first, *further = (row["provenance"] for row in finished)
     return table(heading, rows) + "\n\n" + source(first, f"{machine}-learning.json", *further)
 

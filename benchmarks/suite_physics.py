@@ -1,10 +1,10 @@
-"""How the physics of `dmc/*` diverges from the DeepMind Control Suite's: settings, and positions after equal actions.
+"""How `dmc/*` differs from the DeepMind Control Suite: settings, positions after equal actions, rewards of states.
 
 Usage: python benchmarks/suite_physics.py --python PATH [--task TASK ...] [--json FILE]
 
 The suite runs in a separate interpreter, given by --python (pip install dm_control==1.0.50 mujoco==3.17.0). From its
 initial states and with its actions, ours is simulated twice: with MuJoCo Playground's constants, and with
-physics="suite". `docs/tasks.md` has the table; one task represents all with its model.
+physics="suite". `docs/tasks.md` has the tables; one task represents all with its model.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import importlib
 import os
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ TASKS = {
     "walker_walk": ("walker", "walk"),
 }
 EPISODES, LENGTH, AFTER = 4, 40, (1, 10, 40)  # AFTER: steps at which positions are compared
+STATES, SCALES = 600, ((0.1, 0.1), (0.5, 1), (1, 10), (1, 30))  # of positions and velocities, in turn
+ELSEWHERE = ("finger_turn_easy", "fish_swim", "swimmer_swimmer6")  # their targets' places are not carried over
 
 
 def reference(file: Path) -> None:
@@ -56,7 +59,28 @@ def reference(file: Path) -> None:
                 episodes[key].append(values)
         kept |= {f"{task}/{key}": np.array(values) for key, values in episodes.items()}
         kept[f"{task}/settings"] = np.array(list(settings(env.physics.model.opt, env.control_timestep()).values()))
+        kept[f"{task}/steps"] = np.array(env._step_limit)
+        kept |= {f"{task}/{key}": values for key, values in rewards(env, rng).items()}
+        kept[f"{task}/target"] = env.physics.named.model.geom_pos["target"] if domain == "reacher" else np.zeros(3)
     np.savez(file, **kept)  # pyright: ignore[reportArgumentType]
+
+
+def rewards(env: Any, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """States about initial ones, slow and fast, and the suite's rewards of them; a target stays where it is."""
+    data, env_task = env.physics.data, env.task
+    env.reset()
+    start, found = data.qpos.copy(), {"some_qpos": [], "some_qvel": [], "some_ctrl": [], "reward": []}
+    for number in range(STATES):
+        far, fast = SCALES[number % len(SCALES)]
+        qpos = start + rng.normal(size=start.shape) * far
+        qvel, ctrl = rng.normal(size=data.qvel.shape) * fast, rng.uniform(-1, 1, data.ctrl.shape)
+        with env.physics.reset_context():
+            data.qpos[:], data.qvel[:], data.ctrl[:] = qpos, qvel, ctrl
+        env.physics.forward()
+        values = (data.qpos.copy(), data.qvel.copy(), data.ctrl.copy(), env_task.get_reward(env.physics))
+        for key, value in zip(found, values, strict=True):
+            found[key].append(value)
+    return {key: np.array(values) for key, values in found.items()}
 
 
 def settings(opt: Any, control_dt: float) -> dict[str, float]:
@@ -74,34 +98,44 @@ def settings(opt: Any, control_dt: float) -> dict[str, float]:
 
 
 def compare(task: str, physics: str | None, there: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Our settings, and the largest difference of a position from the suite's, by the number of steps."""
+    """Our settings, and the largest differences of a position and of a state's reward from the suite's."""
     import jax
-    import jax.numpy as jnp
     from mujoco import mjx
 
     import pixelbrax
 
-    env: Any = pixelbrax.make(f"dmc/{task}", physics=physics, outputs=()).physics._env  # pyright: ignore
-    substeps = env.n_substeps
+    made: Any = pixelbrax.make(f"dmc/{task}", physics=physics, outputs=())
+    env = made.physics._env  # pyright: ignore
 
-    def play(qpos: Any, qvel: Any, actions: Any) -> Any:
-        data = mjx.make_data(env.mj_model, impl="jax").replace(qpos=qpos, qvel=qvel)
+    def placed(state: Any, qpos: Any, qvel: Any, ctrl: Any) -> Any:
+        data = state.data.replace(qpos=qpos, qvel=qvel, ctrl=ctrl)
+        if env.mj_model.nmocap:
+            data = data.replace(mocap_pos=data.mocap_pos.at[0, :2].set(there["target"][:2]))
+        return state.replace(data=mjx.forward(env.mjx_model, data))
 
-        def step(data: Any, action: Any) -> Any:
-            def frame(data: Any, _: None) -> Any:
-                return mjx.step(env.mjx_model, data.replace(ctrl=action)), None
+    def play(state: Any, qpos: Any, qvel: Any, actions: Any) -> Any:
+        def step(state: Any, action: Any) -> Any:
+            state = env.step(state, action)
+            return state, state.data.qpos
 
-            data = jax.lax.scan(frame, data, None, length=substeps)[0]
-            return data, data.qpos
+        return jax.lax.scan(step, placed(state, qpos, qvel, actions[0]), actions)[1]
 
-        return jax.lax.scan(step, mjx.forward(env.mjx_model, data), actions)[1]
+    def reward(state: Any, qpos: Any, qvel: Any, ctrl: Any) -> Any:
+        state = placed(state, qpos, qvel, ctrl)
+        return env._get_reward(state.data, ctrl, state.info, state.metrics)
 
-    start = (there["qpos"][:, 0], there["qvel"][:, 0], there["action"])
+    def each(fun: Callable[..., Any], *names: str) -> np.ndarray:
+        values = (there[name].astype(np.float32) for name in names)
+        return np.asarray(jax.jit(jax.vmap(fun, (None, 0, 0, 0)))(env.reset(jax.random.key(0)), *values))
+
     with jax.default_matmul_precision("highest"):
-        qpos = jax.jit(jax.vmap(play))(*(jnp.asarray(x, jnp.float32) for x in start))
-    apart = np.abs(np.asarray(qpos) - there["qpos"][:, 1:]).max((0, 2))
+        qpos = each(play, "first_qpos", "first_qvel", "action")
+        ours = each(reward, "some_qpos", "some_qvel", "some_ctrl")
+    apart = np.abs(qpos - there["qpos"][:, 1:]).max((0, 2))
     found = {str(steps): float(apart[:steps].max()) for steps in AFTER}
-    return {"settings": settings(env.mj_model.opt, env.dt), "apart": found}
+    rewards = None if task in ELSEWHERE else float(np.abs(ours - there["reward"]).max())
+    steps = round(made.episode_length * made.physics.dt / env.dt)
+    return {"settings": settings(env.mj_model.opt, env.dt), "apart": found, "reward_apart": rewards, "steps": steps}
 
 
 def main() -> None:
@@ -126,14 +160,17 @@ def main() -> None:
     enable_compilation_cache()
     rows: list[dict[str, Any]] = []
     for task in args.task:
-        there = {key: kept[f"{task}/{key}"] for key in ("qpos", "qvel", "action", "settings")}
+        there = {key.split("/")[1]: value for key, value in kept.items() if key.split("/")[0] == task}
+        there |= {f"first_{key}": there[key][:, 0] for key in ("qpos", "qvel")}
         ours = {name: compare(task, physics, there) for name, physics in (("playground", None), ("suite", "suite"))}
         names = ours["suite"]["settings"]
         suite = dict(zip(names, there["settings"].tolist(), strict=True))
-        rows.append({"env": f"dmc/{task}", "dm_control": suite, **ours})
+        steps, reward = int(there["steps"]), [float(there["reward"].min()), float(there["reward"].max())]
+        rows.append({"env": f"dmc/{task}", "dm_control": suite, "steps": steps, "rewards": reward, **ours})
         parted = "; ".join(f"{name} {list(row['apart'].values())}" for name, row in ours.items())
         same = "as dm_control" if suite == names else f"NOT dm_control's {suite}"
-        print(f"{task}: apart after {AFTER} steps: {parted}; settings with physics='suite' {same}", flush=True)
+        rewards = f"rewards {[row['reward_apart'] for row in ours.values()]} of {reward}"
+        print(f"{task}: apart after {AFTER} steps: {parted}; {rewards}; settings {same}", flush=True)
         write_rows(args.json, rows)
 
 
