@@ -64,6 +64,20 @@ def suite_physics() -> str:
     return table(heading, rows) + "\n\n" + source
 
 
+def suite_rewards() -> str:
+    """Control steps, lengths of episodes and rewards of our tasks beside the suite's."""
+    found, source = _read("cpu-suite-physics.json")
+    rows = []
+    for row in found:
+        ours, low_high = row["suite"], " to ".join(f"{value:.2g}" for value in row["rewards"])
+        control = _pair(ours["settings"]["control_dt"], row["dm_control"]["control_dt"], "{:g}")
+        apart = ours["reward_apart"]
+        steps = _pair(ours["steps"], row["steps"], "{:,}")
+        rows.append([f"`{row['env']}`", control, steps, low_high, "-" if apart is None else _apart(apart)])
+    heading = ["task", "control step, s", "control steps an episode", "the suite's rewards of 600 states"]
+    return table([*heading, "largest difference of ours"], rows) + "\n\n" + source
+
+
 def _pair(ours: object, theirs: object, form: str = "{}") -> str:
     return form.format(ours) if ours == theirs else f"{form.format(ours)} → {form.format(theirs)}"
 
@@ -72,4 +86,4 @@ def _apart(value: float) -> str:
     return "0" if value < 1e-5 else f"{value:.1g}"
 
 
-TABLES = {"visibility": visibility, "suite-physics": suite_physics}
+TABLES = {"visibility": visibility, "suite-physics": suite_physics, "suite-rewards": suite_rewards}
