@@ -129,3 +129,37 @@ ENTRY %main (a: f32[8], m: f32[100,8], i: s32[]) -> f32[8] {
     moved = row + 16 + 5 * body + slices + row + body  # with the numbers counted up
     expected = {"kernels": 1 + 5 + 3 + 1, "bytes_moved": moved, "bytes_between": 7}
     assert program_cost(program) == expected
+
+
+def test_an_experiment_goes_on_from_the_rows_that_it_has(tmp_path, monkeypatch):
+    """On another machine: neither are finished runs trained again, nor are their rows lost."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import experiments  # pyright: ignore[reportMissingImports]
+
+    trained = []
+    runs = (experiments.Run("a", "--x", (1, 2)), experiments.Run("b", "--of {runs}/a-s{seed}", (1,)))
+    monkeypatch.setattr(experiments, "RESULTS", tmp_path)
+    monkeypatch.setattr(experiments, "EXPERIMENTS", {"tiny": runs})
+    monkeypatch.setattr(experiments, "_train", lambda folder, options, runs: trained.append(options))
+    monkeypatch.setattr(
+        experiments,
+        "_collect",
+        lambda folder, options: [{"run": folder.name, "options": options}, {"run": f"{folder.name}-teacher"}],
+    )
+
+    def run(*options):
+        monkeypatch.setattr(sys, "argv", ["experiments.py", "tiny", "--runs", str(tmp_path), *options])
+        trained.clear()
+        experiments.main()
+        return [entry["run"] for entry in json.loads((tmp_path / "cpu-tiny.json").read_text())["rows"]]
+
+    assert run("--only", "a-s2") == ["a-s2", "a-s2-teacher"]
+    assert run() == ["a-s1", "a-s1-teacher", "a-s2", "a-s2-teacher", "b-s1", "b-s1-teacher"]
+    assert trained == ["--x --seed 1", "--of {runs}/a-s1 --seed 1"]
+    run()
+    assert not trained
+    run("--again", "--only", "b-*")
+    assert trained == ["--of {runs}/a-s1 --seed 1"]
+    monkeypatch.setattr(experiments, "EXPERIMENTS", {"tiny": (experiments.Run("a", "--y", (1,)),)})
+    assert run() == ["a-s1", "a-s1-teacher"]  # of other options; what the experiment no longer names is gone
+    assert trained == ["--y --seed 1"]
