@@ -135,6 +135,35 @@ def distillation() -> str:
     return table(heading, rows) + "\n\n" + source(first, "cpu-distillation.json", *further)
 
 
+def tasks() -> str:
+    """Students of Walker2d, Ant and Humanoid beside their teachers, and beside what needs no eyes."""
+    data = read("cpu-tasks.json")["rows"]
+    found = {row["run"]: row for row in data}
+    blind: dict[str, float] = {}
+    for control in read("cpu-controls.json")["rows"]:
+        blind[control["env"]] = max(control["mean"], blind.get(control["env"], -np.inf))
+    students = [row for row in data if "teacher" in row["evaluations"].get("trained", {})]
+    rows = []
+    for key, runs in _by_setting(students):
+        trained = [run["evaluations"]["trained"] for run in runs]
+        each = ", ".join(f"{result['mean_return']:,.0f} ± {result['standard_error']:,.0f}" for result in trained)
+        teachers = [result["teacher"]["mean_return"] for result in trained]
+        shares = [result["mean_return"] / teacher for result, teacher in zip(trained, teachers, strict=True)]
+        held_out = [f"{result['held_out']['mean_return']:,.0f}" for result in trained if "held_out" in result]
+        taught = [found[f"{key[1]}-s{run['seed']}-teacher"]["training_seconds"] / 60 for run in runs]
+        minutes = [
+            f"{before:.0f} + {run['training_seconds'] / 60:.0f}" for before, run in zip(taught, runs, strict=True)
+        ]
+        cells = [", ".join(f"{share:.0%}" for share in shares), f"{_mean_return(runs) / blind[key[1]]:.1f}"]
+        cells += [_below(runs, min(teachers) / 2), ", ".join(held_out) or "-", ", ".join(minutes)]
+        rows.append([*key[1:5], ", ".join(f"{value:,.0f}" for value in teachers), each, *cells])
+    heading = ["task", "observation", "distractors", "actions", "their teachers' returns", "students', seed by seed"]
+    heading += ["of the teacher's", "times the best control", "episodes below half of the teacher's"]
+    heading += ["under held-out distractors", "minutes, teacher + student"]
+    first, *further = (row["provenance"] for row in data)
+    return table(heading, rows) + "\n\n" + source(first, "cpu-tasks.json", *further)
+
+
 def at_equal_steps(file: str) -> str:
     """Returns of several algorithms after the same numbers of actions, the seeds of one setting in a row."""
     rows = []

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 
 import task_tables
-from learning_tables import at_equal_steps, controls, demo, distillation, learning, learning_summary
+from learning_tables import at_equal_steps, controls, demo, distillation, learning, learning_summary, tasks
 from markdown_tables import RESULTS, ROOT, compiler, read, source, table
 
 
@@ -198,6 +198,7 @@ def programs() -> str:
 
 TABLES = {
     "demo": demo,
+    "tasks": tasks,
     "learning": learning,
     "controls": controls,
     "distillation": distillation,
