@@ -104,7 +104,7 @@ def compare(task: str, physics: str | None, there: dict[str, np.ndarray]) -> dic
 
     import pixelbrax
 
-    made: Any = pixelbrax.make(f"dmc/{task}", physics=physics, outputs=())
+    made: Any = pixelbrax.make(f"dmc/{task}", physics=physics, outputs=())  # pyright: ignore
     env = made.physics._env  # pyright: ignore
 
     def placed(state: Any, qpos: Any, qvel: Any, ctrl: Any) -> Any:
