@@ -101,6 +101,12 @@ class ProbePhysics:
         return jnp.stack([jnp.zeros(3), ball]), jnp.broadcast_to(jnp.eye(3), (2, 3, 3))
 
 
+class WideProbePhysics(ProbePhysics):
+    """The same with two actions, of which the first counts."""
+
+    action_size = 2
+
+
 def probe_env(
     terminates_at: int | None = None,
     pays_side: bool = False,
@@ -118,12 +124,13 @@ def short_env(**settings: Any) -> PixelEnv:
     return probe_env(**chosen)
 
 
-def _task(name: str, description: str, **settings: Any) -> Task:
-    return Task(f"probe/{name}", description, ("probe",), lambda backend: ProbePhysics(**settings), CAMERA)
+def _task(name: str, description: str, physics: type[ProbePhysics] = ProbePhysics, **settings: Any) -> Task:
+    return Task(f"probe/{name}", description, ("probe",), lambda backend: physics(**settings), CAMERA)
 
 
 TASKS = [
     _task("sides", "which side of the picture pays", pays_side=True),
+    _task("wide_sides", "the same with two actions", WideProbePhysics, pays_side=True),
     _task("diverges", "numbers are NaN from frame 5 on", diverges_at=5),
 ]
 """For commands and settings, which know tasks by their names: see the fixture `probe_tasks`."""

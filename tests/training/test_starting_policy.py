@@ -1,4 +1,4 @@
-"""Training that begins with the policy of another run."""
+"""Training that begins with the policy, or with the encoder, of another run."""
 
 from dataclasses import replace
 from typing import Any
@@ -106,6 +106,107 @@ def test_from_images_under_other_distractors(tmp_path):
     config = _config(environment=replace(seen, distractors=("kage/hue",)), start_from=str(run.path), seed=9)
     begun = Trainer([config]).init()
     assert _equal(actor_params(begun.params), actor_params(state.params))
+
+
+_IMAGES = replace(_ENVIRONMENT, obs="pixels", image_size=16, frame_stack=1)
+# Where each algorithm keeps the policy's encoder, and what follows it; any other encoder is a critic's own.
+_ENCODERS = {
+    "ppo": ("encoder",),
+    "ppo-separate": ("encoder",),
+    "ppg": ("policy/encoder",),
+    "dcpg": ("network/encoder",),
+    "dcpg-separate": ("policy/encoder", "target/encoder"),
+    "sac": ("network/encoder",),
+    "apg-state": ("network/encoder",),
+    "es": ("encoder",),
+}
+
+
+@pytest.fixture(scope="module")
+def seeing(tmp_path_factory, probe_tasks):
+    """A run of PPO from images before its first update, and its encoder."""
+    config = _config(environment=_IMAGES, seed=3)
+    run = RunDir.create(tmp_path_factory.mktemp("seeing") / "run", config)
+    trainer = Trainer([config])
+    state = trainer.init()
+    trainer.save([run], state)
+    return run, state.params["encoder"]
+
+
+def _with_its_encoder(run, name, frozen=False):
+    """Settings of a run with another task and two actions."""
+    algorithm, _, critic = name.partition("-")
+    network = replace(_NETWORK, critic=critic or "shared", freeze_encoder=frozen)
+    network = replace(network, state_layers=NetworkConfig().state_layers) if algorithm == "sac" else network
+    environment = replace(_IMAGES, task="probe/wide_sides")
+    start: dict[str, Any] = {"start_from": str(run.path), "start_part": "encoder"}
+    return replace(_config(4, algorithm=algorithm, environment=environment, **start), network=network)
+
+
+def _leaves(params):
+    """Parameters by their paths."""
+    return {"/".join(str(x.key) for x in path): leaf for path, leaf in jax.tree.leaves_with_path(params)}
+
+
+def _places(name):
+    return tuple(f"{place}/" for place in _ENCODERS[name])
+
+
+@pytest.mark.parametrize("name", _ENCODERS)
+def test_only_the_encoder_is_carried_over(seeing, name):
+    run, encoder = seeing
+    config = _with_its_encoder(run, name)
+    others = replace(config, start_from="", start_part="policy", start_updates=0)
+    begun, fresh = (_leaves(Trainer([each]).init().params) for each in (config, others))
+    carried = {f"{place}{path}": leaf for place in _places(name) for path, leaf in _leaves(encoder).items()}
+    assert begun.keys() == fresh.keys()
+    assert carried.keys() <= begun.keys()
+    for path, leaf in begun.items():
+        np.testing.assert_array_equal(leaf, carried.get(path, fresh[path]), err_msg=path)
+
+
+@pytest.mark.parametrize(
+    ("name", "learns"),
+    [
+        ("ppo", ("policy/", "value/")),
+        pytest.param("ppg", ("policy/policy/", "value/encoder/"), marks=pytest.mark.full),
+        pytest.param("dcpg-separate", ("policy/policy/", "value/encoder/"), marks=pytest.mark.full),
+        pytest.param("sac", ("network/actor/", "network/critics/"), marks=pytest.mark.full),
+    ],
+)
+def test_a_frozen_encoder_stays_and_other_networks_learn(seeing, name, learns):
+    trainer = Trainer([_with_its_encoder(seeing[0], name, frozen=True)])
+    state = trainer.init()
+    before = {path: np.asarray(leaf) for path, leaf in _leaves(state.params).items()}
+    update = jax.jit(trainer.training_runs[0].agent.update)
+    for _ in range(4):  # a phase
+        state, *_ = update(state)
+    for path, leaf in _leaves(state.params).items():
+        if path.startswith(_places(name)):  # a slow copy that moves between equals rounds
+            np.testing.assert_allclose(leaf, before[path], rtol=1e-6, atol=0, err_msg=path)
+        elif path.startswith(learns):
+            assert not np.array_equal(leaf, before[path]), path
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"environment": _ENVIRONMENT, "network": _NETWORK}, "with obs=state there are none"),
+        ({"environment": _ENVIRONMENT, "start_part": "policy"}, "freeze_encoder"),
+        ({"network": replace(_NETWORK, features=16)}, "its encoder is another network"),
+        ({"environment": replace(_IMAGES, image_size=24)}, "image_size=16, and this run 24"),
+        ({"start_from": "", "start_updates": 0}, "set start_from"),
+    ],
+)
+def test_an_encoder_that_does_not_fit_is_refused(seeing, settings, said):
+    config = replace(_with_its_encoder(seeing[0], "ppo", frozen=True), **settings)
+    with pytest.raises(ConfigError, match=said):
+        Trainer([resolved(config)]).init()
+
+
+def test_evolution_searches_the_whole_policy(seeing):
+    with pytest.raises(ConfigError, match="freeze_encoder, the whole policy is searched"):
+        Trainer([_with_its_encoder(seeing[0], "es", frozen=True)])
 
 
 def test_no_run():

@@ -84,6 +84,7 @@ class ES(Agent):
           ConfigError: the agent would misread the environment.
         """
         reasons = {name: "it has no critic" for name in ("critic", "normalize_value")}
+        reasons["freeze_encoder"] = "the whole policy is searched"
         refuse(network, "es", **reasons, initial_std="only the policy's mode is searched")
         self.network = ActorCritic.for_env(env, network)
         check_env(env, self.network.obs_keys, random_shift=0)

@@ -123,6 +123,8 @@ class ActorCritic:
 
     def apply(self, params: Params, statistics: NetworkStatistics, observation: Observation) -> PolicyValue:
         """Policy and value of a batch of observations; statistics have no gradient."""
+        if self._config.freeze_encoder:
+            params = params | {"encoder": jax.lax.stop_gradient(params["encoder"])}
         images = ["encoder", *([] if self.shares_features or self._critic_key == _STATE else ["critic"])]
         module = self._network.module(params | {name: cast(params[name], self._dtype) for name in images})
         inputs = {name: observation[name] for name in self.obs_keys}
@@ -188,12 +190,14 @@ class ActorCritic:
     def split(self) -> "tuple[ActorCritic, ActorCritic]":
         """Separate networks for policy and value.
 
-        The policy network also has a value head on its own features; the value network reads what the critic reads.
+        The policy network also has a value head on its own features; the value network reads what the critic reads,
+        and its encoder is never frozen.
         """
         config = replace(self._config, critic="shared")
+        learning = replace(config, freeze_encoder=False)
         privileged = self._config.critic == "state"
         valued = {_STATE: self._observation[_STATE]} if privileged else self._observation
-        return ActorCritic(self._observation, *self._sizes, config), ActorCritic(valued, *self._sizes, config)
+        return ActorCritic(self._observation, *self._sizes, config), ActorCritic(valued, *self._sizes, learning)
 
 
 def _preserved(head: Params, before: Statistics, after: Statistics) -> Params:

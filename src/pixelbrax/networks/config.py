@@ -38,6 +38,9 @@ class NetworkConfig:
     """Standard deviation of the untrained policy, before the tanh or the clipping."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Precision of the encoder's computation; parameters, heads and losses stay float32."""
+    freeze_encoder: bool = False
+    """Leave the policy's encoder of images as it was at first, random or of another run (start_from); the encoder of a
+    critic that is a network of its own learns."""
     blind: bool = False
     """Control experiment: replace all images with black ones."""
 

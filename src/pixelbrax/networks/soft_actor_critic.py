@@ -51,7 +51,7 @@ class SoftActorCritic:
         self.parts = {"critic": ("critics", *(() if separate else encoder))}
         self.parts["actor"] = ("actor", *(encoder if separate else ()))
         """Names of the parameters that each loss teaches: the encoder is the critics', unless they do not read it."""
-        self._dtype, self._blind = jnp.dtype(config.dtype), config.blind
+        self._dtype, self._config = jnp.dtype(config.dtype), config
         self._state_size = spec[_STATE].shape[0]
         pixels = spec[_PIXELS].shape if _PIXELS in spec else None
         sizes = {
@@ -87,8 +87,10 @@ class SoftActorCritic:
             found[_STATE] = normalize(statistics[_STATE], observation[_STATE])
         if _PIXELS in self.obs_keys:
             pixels = observation[_PIXELS]
-            pixels = jnp.zeros_like(pixels) if self._blind else pixels
-            module = self._network.module(params | {"encoder": cast(params["encoder"], self._dtype)})
+            pixels = jnp.zeros_like(pixels) if self._config.blind else pixels
+            encoder = cast(params["encoder"], self._dtype)
+            encoder = jax.lax.stop_gradient(encoder) if self._config.freeze_encoder else encoder
+            module = self._network.module(params | {"encoder": encoder})
             found[_PIXELS] = module.encoder(pixels).astype(jnp.float32)
         return found
 

@@ -4,7 +4,7 @@ import tomllib
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 import dacite
 import tomli_w
@@ -37,7 +37,10 @@ class TrainConfig:
     seed: int = 0
     """Seed of every random number of the run."""
     start_from: str = ""
-    """Folder of a run whose policy training begins with, of ppo, distill, apg or es; the critic is a fresh one."""
+    """Folder of a run with which training begins: start_part says with what of it."""
+    start_part: Literal["policy", "encoder"] = "policy"
+    """What training takes from start_from: the policy, of ppo, distill, apg or es, or only the policy's encoder of
+    images, of any algorithm and task; the critic is a fresh one."""
     start_updates: int = 0
     """Number of updates of that run's checkpoint; 0 is its last one when this run starts."""
     num_devices: int = 1
@@ -68,6 +71,10 @@ class TrainConfig:
         check_seed(self.seed)
         if self.network.blind and self.environment.obs == "state":
             raise ConfigError("blind makes images black, but with obs=state there are none: use only one of them")
+        if self.network.freeze_encoder and self.environment.obs == "state":
+            raise ConfigError(
+                "freeze_encoder freezes an encoder of images, but with obs=state there is none: leave it out"
+            )
         for name in ("num_steps", "num_devices", "log_interval"):
             check_count(name, getattr(self, name))
         check_count("eval_episodes", self.eval_episodes, most=MAX_EPISODES)
@@ -76,6 +83,10 @@ class TrainConfig:
         )
         if check_count("start_updates", self.start_updates, least=0) and not self.start_from:
             raise ConfigError("start_updates names a checkpoint of the run start_from, which is not given")
+        if self.start_part == "encoder" and not self.start_from:
+            raise ConfigError("start_part is encoder, but no run is given whose encoder it is: set start_from")
+        if self.start_part == "encoder" and self.environment.obs == "state":
+            raise ConfigError("start_part=encoder carries over an encoder of images, but with obs=state there are none")
         check_number("checkpoint_interval", self.checkpoint_interval, least=0)
         if check_count("eval_interval", self.eval_interval, least=0) % self.log_interval:
             raise ConfigError(

@@ -1,4 +1,4 @@
-"""Training that begins with the policy of another run."""
+"""Training that begins with the policy, or with the encoder, of another run."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,24 +16,27 @@ from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.run_dir import RunDir
 
 _IMAGES = ("image_size", "frame_stack", "grayscale")
-_STATE = "state"
+_STATE, _ENCODER = "state", "encoder"
+# Parameters in which a policy's encoder may be, and "target", a slow copy of it; a critic's own encoder is elsewhere.
+_WITH_ENCODER = ("network", "policy", "target")
 
 
 def starting_policy(config: TrainConfig, agent: Agent) -> Callable[[AgentState], AgentState]:
-    """What gives an agent's fresh state the policy of `config.start_from`; its critic stays fresh.
+    """What gives an agent's fresh state the policy or encoder of `config.start_from`; all else stays fresh.
 
-    Task, engine, distractors and action repeat may be others than that run's.
+    Task, engine, distractors and action repeat may be others than that run's; of an encoder, the algorithm too.
 
     Args:
       config: all settings.
       agent: the agent that they describe.
 
     Raises:
-      ConfigError: there is no such run or checkpoint, or its policy is another network or reads something else.
+      ConfigError: there is no such run or checkpoint, or what it has is another network or reads something else.
     """
     if not config.start_from:
         return lambda state: state
-    wanted = _actor(jax.eval_shape(agent.init, jax.random.key(0)).params, config.algorithm)
+    part = _encoder if config.start_part == _ENCODER else _actor
+    wanted = part(jax.eval_shape(agent.init, jax.random.key(0)).params, config.algorithm)
     run = RunDir.open(Path(config.start_from))
     theirs, what = run.load_config(), f"start_from {run.path}"
     for name in ("obs", *(_IMAGES if config.environment.obs == "pixels" else ())):
@@ -44,15 +47,19 @@ def starting_policy(config: TrainConfig, agent: Agent) -> Callable[[AgentState],
     # A checkpoint has the states of its own environments; one that was given from Python cannot be built again.
     env = agent.env if theirs.environment.facts else theirs.environment.build()
     kept = kept_state(make_agent(theirs, env), run, config.start_updates or None)
-    given = _actor(kept.params, theirs.algorithm)
-    if _shapes(given) != _shapes(wanted) or theirs.network.distribution != config.network.distribution:
-        raise ConfigError(f"{what}: its policy is another network than this run's: give both the same [network]")
-    actor = jax.tree.map(np.asarray, given)
+    given = part(kept.params, theirs.algorithm)
+    same = config.start_part == _ENCODER or theirs.network.distribution == config.network.distribution
+    if _shapes(given) != _shapes(wanted) or not same:
+        raise ConfigError(
+            f"{what}: its {config.start_part} is another network than this run's: give both the same [network]"
+        )
+    given = jax.tree.map(np.asarray, given)
     reads_states = config.environment.obs == _STATE  # a critic's states may be another task's
     states = {_STATE: jax.tree.map(np.asarray, kept.statistics[_STATE])} if reads_states else {}
 
     def begin(state: AgentState) -> AgentState:
-        return replace(state, params=_with_actor(state.params, actor), statistics=state.statistics | states)
+        with_it = _with_encoder if config.start_part == _ENCODER else _with_actor
+        return replace(state, params=with_it(state.params, given), statistics=state.statistics | states)
 
     return begin
 
@@ -60,9 +67,28 @@ def starting_policy(config: TrainConfig, agent: Agent) -> Callable[[AgentState],
 def _actor(params: PyTree, algorithm: str) -> PyTree:
     """The policy's own parameters in those of an actor and critic."""
     network = params.get("network", params)
-    if "policy" not in network or "encoder" not in network:
-        raise ConfigError(f"start_from carries over the policy of ppo, distill, apg and es, not of {algorithm}")
+    if "policy" not in network or _ENCODER not in network:
+        raise ConfigError(
+            f"start_from carries over the policy of ppo, distill, apg and es, not of {algorithm}: start_part=encoder "
+            "carries over the encoder of every algorithm"
+        )
     return actor_params(network)
+
+
+def _encoder(params: PyTree, algorithm: str) -> PyTree:
+    """The parameters of the encoder that the policy reads."""
+    for network in (params, *(params[name] for name in _WITH_ENCODER if name in params)):
+        if _ENCODER in network:
+            return network[_ENCODER]
+    raise ConfigError(f"start_part=encoder: the networks of {algorithm} have no encoder")
+
+
+def _with_encoder(params: PyTree, encoder: PyTree) -> PyTree:
+    """The parameters with another encoder of the policy."""
+    return {
+        name: encoder if name == _ENCODER else _with_encoder(part, encoder) if name in _WITH_ENCODER else part
+        for name, part in params.items()
+    }
 
 
 def _with_actor(params: PyTree, actor: PyTree) -> PyTree:
