@@ -60,6 +60,22 @@ _APG_TINY = f"{_APG_SHORT} --image-size 24 --grayscale --frame-stack 3 {_CHEETAH
 _SHORT = "--num-steps 204800 --eval-interval 50"
 _EVAL = "--eval-episodes 128"
 _VIDEO = "--distractors pixelbrax/video --eval-distractors pixelbrax/video@test"
+_WIDE = "--patch-features 32 --conv-features 64 64 --features 256"  # the network of walker2d-cpu and ant-cpu
+# 500,000 frames of the suite, each action held for two, as in DrQ-v2.
+_SUITE = f"--preset suite-cpu {_EVAL}"
+
+
+def _transfer(task: str) -> tuple[Run, ...]:
+    """Students of a task under videos, from scratch and from HalfCheetah's encoders, with the teachers of `tasks`."""
+    student = f"--preset {task}-cpu --num-steps 204800 --eval-interval 50 {_VIDEO} {_EVAL}"
+    student += f" --teacher {{runs}}/{task}-s{{seed}}-teacher"
+    runs = [Run(f"{task}-scratch", student), Run(f"{task}-random-frozen", f"{student} --freeze-encoder")]
+    for encoder in ("plain", "video"):
+        started = f"{student} --start-from {{runs}}/encoder-{encoder}-s{{seed}} --start-part encoder"
+        runs += [Run(f"{task}-{encoder}-tuned", started)]
+        runs += [Run(f"{task}-{encoder}-frozen", f"{started} --freeze-encoder")]
+    return tuple(runs)
+
 
 EXPERIMENTS: dict[str, tuple[Run, ...]] = {
     # `make demo`: a teacher, which is trained first, and its student.
@@ -87,6 +103,21 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
                 f"--preset {task}-cpu {_VIDEO} {_EVAL} --teacher {{runs}}/{task}-s{{seed}}-teacher",
             ),
         )
+    ),
+    # An encoder of HalfCheetah on Walker2d and Ant, under videos that it learnt with or without.
+    "transfer": (
+        Run("encoder-plain", f"--preset demo {_WIDE} {_EVAL}"),
+        Run(
+            "encoder-video",
+            f"--preset demo {_WIDE} {_VIDEO} {_EVAL} --teacher {{runs}}/encoder-plain-s{{seed}}-teacher",
+        ),
+        *_transfer("walker2d"),
+        *_transfer("ant"),
+    ),
+    # The DeepMind Control Suite's tasks with its own physics.
+    "suite": tuple(
+        Run(task, f"{_SUITE} --env dmc/{task}")
+        for task in ("cartpole_swingup", "reacher_easy", "finger_spin", "walker_walk", "cheetah_run")
     ),
     "es": (Run("pendulum-es", "--preset es-cpu"),),
     # Off the policy beside PPO, at equal numbers of actions.
