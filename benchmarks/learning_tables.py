@@ -135,13 +135,18 @@ def distillation() -> str:
     return table(heading, rows) + "\n\n" + source(first, "cpu-distillation.json", *further)
 
 
+def _best_controls() -> dict[str, float]:
+    """What the best of the policies that see nothing returns, by task."""
+    best: dict[str, float] = {}
+    for control in read("cpu-controls.json")["rows"]:
+        best[control["env"]] = max(control["mean"], best.get(control["env"], -np.inf))
+    return best
+
+
 def tasks() -> str:
     """Students of Walker2d, Ant and Humanoid beside their teachers, and beside what needs no eyes."""
     data = read("cpu-tasks.json")["rows"]
-    found = {row["run"]: row for row in data}
-    blind: dict[str, float] = {}
-    for control in read("cpu-controls.json")["rows"]:
-        blind[control["env"]] = max(control["mean"], blind.get(control["env"], -np.inf))
+    found, blind = {row["run"]: row for row in data}, _best_controls()
     students = [row for row in data if "teacher" in row["evaluations"].get("trained", {})]
     rows = []
     for key, runs in by_setting(students):
@@ -162,6 +167,22 @@ def tasks() -> str:
     heading += ["under held-out distractors", "minutes, teacher + student"]
     first, *further = (row["provenance"] for row in data)
     return table(heading, rows) + "\n\n" + source(first, "cpu-tasks.json", *further)
+
+
+def tasks_summary() -> str:
+    """Students of Walker2d, Ant and Humanoid: seeds, their teachers and what needs no eyes."""
+    data, blind = read("cpu-tasks.json")["rows"], _best_controls()
+    seconds = {row["run"]: row["training_seconds"] for row in data}
+    rows = []
+    for key, runs in by_setting([row for row in data if "teacher" in row["evaluations"].get("trained", {})]):
+        trained = [run["evaluations"]["trained"] for run in runs]
+        each = ", ".join(f"{result['mean_return']:,.0f}" for result in trained)
+        teachers = ", ".join(f"{result['teacher']['mean_return']:,.0f}" for result in trained)
+        minutes = [(seconds[f"{key[1]}-s{run['seed']}-teacher"] + run["training_seconds"]) / 60 for run in runs]
+        spent = f"{min(minutes):.0f} to {max(minutes):.0f}"
+        rows.append([key[1], key[2], key[3], each, teachers, f"{blind[key[1]]:,.0f}", spent])
+    heading = ["task", "observation", "distractors", "students', seed by seed", "their teachers'"]
+    return table([*heading, "best policy without eyes", "minutes, teacher and student"], rows)
 
 
 def suite() -> str:

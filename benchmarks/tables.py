@@ -11,7 +11,16 @@ import sys
 from collections.abc import Callable
 
 import task_tables
-from learning_tables import at_equal_steps, controls, demo, distillation, learning, learning_summary, tasks
+from learning_tables import (
+    at_equal_steps,
+    controls,
+    demo,
+    distillation,
+    learning,
+    learning_summary,
+    tasks,
+    tasks_summary,
+)
 from markdown_tables import RESULTS, ROOT, compiler, read, source, table
 
 
@@ -255,7 +264,7 @@ def rollouts() -> str:
 DOCUMENTS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {
         "learning-summary": learning_summary,
-        "distillation": distillation,
+        "tasks-summary": tasks_summary,
         "sac": functools.partial(at_equal_steps, "cpu-sac.json"),
         "speed-summary": speed_summary,
     },
