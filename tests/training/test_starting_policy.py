@@ -82,8 +82,12 @@ def test_several_seeds_begin_with_the_same_policy(before):
     ("settings", "said"),
     [
         ({"environment": replace(_ENVIRONMENT, obs="pixels", image_size=16)}, "obs=state, and this run pixels"),
-        ({"network": replace(_NETWORK, features=16)}, "another network"),
-        ({"network": replace(_NETWORK, distribution="clipped-normal")}, "another network"),
+        ({"network": replace(_NETWORK, features=16)}, "its policy is another network.* it has features=32 and not 16"),
+        (
+            {"network": replace(_NETWORK, distribution="clipped-normal")},
+            "distribution=tanh-normal and not clipped-normal",
+        ),
+        ({"environment": replace(_ENVIRONMENT, task="probe/wide_sides")}, "another number of actions"),
         ({"algorithm": "ppg"}, "not of ppg"),
         ({"algorithm": "sac", "network": NetworkConfig()}, "not of sac"),
         ({"start_updates": 7}, "no checkpoint of update 7: there is"),
@@ -193,7 +197,7 @@ def test_a_frozen_encoder_stays_and_other_networks_learn(seeing, name, learns):
     [
         ({"environment": _ENVIRONMENT, "network": _NETWORK}, "with obs=state there are none"),
         ({"environment": _ENVIRONMENT, "start_part": "policy"}, "freeze_encoder"),
-        ({"network": replace(_NETWORK, features=16)}, "its encoder is another network"),
+        ({"network": replace(_NETWORK, features=16)}, "its encoder is another network.* features=32 and not 16"),
         ({"environment": replace(_IMAGES, image_size=24)}, "image_size=16, and this run 24"),
         ({"start_from": "", "start_updates": 0}, "set start_from"),
     ],

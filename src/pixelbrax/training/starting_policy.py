@@ -16,6 +16,7 @@ from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.run_dir import RunDir
 
 _IMAGES = ("image_size", "frame_stack", "grayscale")
+_NETWORK = ("encoder", "features", "patch_size", "patch_features", "conv_features", "state_layers", "distribution")
 _STATE, _ENCODER = "state", "encoder"
 # Parameters in which a policy's encoder may be, and "target", a slow copy of it; a critic's own encoder is elsewhere.
 _WITH_ENCODER = ("network", "policy", "target")
@@ -50,9 +51,10 @@ def starting_policy(config: TrainConfig, agent: Agent) -> Callable[[AgentState],
     given = part(kept.params, theirs.algorithm)
     same = config.start_part == _ENCODER or theirs.network.distribution == config.network.distribution
     if _shapes(given) != _shapes(wanted) or not same:
-        raise ConfigError(
-            f"{what}: its {config.start_part} is another network than this run's: give both the same [network]"
-        )
+        settings = ((name, getattr(theirs.network, name), getattr(config.network, name)) for name in _NETWORK)
+        apart = [f"{name}={there} and not {here}" for name, there, here in settings if there != here]
+        reason = ", ".join(apart) or "another number of actions, or of what is observed"
+        raise ConfigError(f"{what}: its {config.start_part} is another network than this run's: it has {reason}")
     given = jax.tree.map(np.asarray, given)
     reads_states = config.environment.obs == _STATE  # a critic's states may be another task's
     states = {_STATE: jax.tree.map(np.asarray, kept.statistics[_STATE])} if reads_states else {}
