@@ -4,22 +4,25 @@ Usage: python benchmarks/experiments.py EXPERIMENT [--runs DIR] [--only PATTERN]
 
 A run that is there already is resumed if it was interrupted, and kept if it is complete: after a break, give the same
 command again. A run whose row the file has, of the same options, is not trained again, so that an experiment can be
-shared among days and machines; --again trains it all the same. Seconds count only on a machine with nothing beside it.
+shared among days and machines; --again trains it all the same, and so does another run that begins with it and does not
+find it. Seconds count only on a machine with nothing beside it.
 """
 
 import argparse
 import fnmatch
 import json
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from learning import summarize
 
-from pixelbrax.training import RunDir
+from pixelbrax.training import RunDir, load_preset
 from pixelbrax.training.files import as_json
 
 RESULTS = Path(__file__).parent / "results"
@@ -184,15 +187,28 @@ def _each(experiment: str, pattern: str) -> Iterator[tuple[str, str]]:
                 yield name, f"{run.options} --seed {seed}".replace("{seed}", str(seed))
 
 
+def _options_of(name: str) -> str:
+    """Options of a run of any experiment, or of the teacher that is trained beside one."""
+    known = dict(pair for experiment in EXPERIMENTS for pair in _each(experiment, "*"))
+    if name in known:
+        return known[name]
+    student = known[name.removesuffix("-teacher")]
+    preset, seed = re.search(r"--preset (\S+).* --seed (\d+)", student).groups()  # pyright: ignore[reportOptionalMemberAccess]
+    agent: Any = load_preset(preset).agent
+    return f"--preset {agent.teacher} {_EVAL} --seed {seed}"
+
+
 def _complete(folder: Path) -> bool:
     """Whether a run has been trained to its end."""
     return (folder / "evaluation.json").exists() and "trained" in RunDir.open(folder).read_evaluations()
 
 
 def _train(folder: Path, options: str, runs: Path) -> None:
-    """Trains a run to its end, from where it stands."""
+    """Trains a run to its end, from where it stands, and before it the runs that it begins with."""
     if _complete(folder):
         return
+    for name in re.findall(r"\{runs\}/(\S+)", options):
+        _train(runs / name, _options_of(name), runs)
     command = [sys.executable, "-m", "pixelbrax", "train"]
     teacher = runs / f"{folder.name}-teacher"  # where a preset is the teacher
     if folder.exists():

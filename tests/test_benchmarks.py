@@ -163,3 +163,33 @@ def test_an_experiment_goes_on_from_the_rows_that_it_has(tmp_path, monkeypatch):
     monkeypatch.setattr(experiments, "EXPERIMENTS", {"tiny": (experiments.Run("a", "--y", (1,)),)})
     assert run() == ["a-s1", "a-s1-teacher"]  # of other options; what the experiment no longer names is gone
     assert trained == ["--y --seed 1"]
+
+
+def test_a_run_trains_what_it_begins_with(tmp_path, monkeypatch):
+    """Where another machine has trained those runs, only their rows are here."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import experiments  # pyright: ignore[reportMissingImports]
+
+    trained = []
+    runs = (
+        experiments.Run("a", "--preset demo", (1,)),
+        experiments.Run("b", "--x --teacher {runs}/a-s{seed}-teacher", (1,)),
+        experiments.Run("c", "--start-from {runs}/b-s{seed}", (1,)),
+    )
+    monkeypatch.setattr(experiments, "EXPERIMENTS", {"first": runs[:1], "second": runs[1:]})
+    monkeypatch.setattr(experiments, "_complete", lambda folder: folder.exists())
+
+    def train(command, check):
+        assert check
+        name = command[command.index("--name") + 1]
+        trained.append((name, command[command.index("train") + 1 : command.index("--runs")]))
+        (tmp_path / name).mkdir()
+
+    monkeypatch.setattr(experiments.subprocess, "run", train)
+    experiments._train(tmp_path / "c-s1", experiments._options_of("c-s1"), tmp_path)
+    assert [name for name, _ in trained] == ["a-s1-teacher", "b-s1", "c-s1"]
+    teacher, student, last = (options for _, options in trained)
+    assert teacher[:2] == ["--preset", "halfcheetah-state-cpu"]
+    assert teacher[-2:] == student[-2:] == ["--seed", "1"]
+    assert student[:3] == ["--x", "--teacher", str(tmp_path / "a-s1-teacher")]
+    assert last[:2] == ["--start-from", str(tmp_path / "b-s1")]
