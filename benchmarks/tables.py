@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 
 import task_tables
+import transfer_tables
 from learning_tables import (
     at_equal_steps,
     controls,
@@ -269,7 +270,7 @@ DOCUMENTS: dict[str, dict[str, Callable[[], str]]] = {
         "speed-summary": speed_summary,
     },
     "docs/adapters.md": {"adapters": adapters, "rollouts": rollouts},
-    "docs/results.md": TABLES,
+    "docs/results.md": TABLES | transfer_tables.TABLES,
     "docs/tasks.md": task_tables.TABLES,
 }
 

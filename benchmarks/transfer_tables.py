@@ -67,4 +67,4 @@ def _interval(values: list[float]) -> str:
     return f"{center.value:,.0f}{spread}"
 
 
-TABLES = {"transfer": transfer, "gaps": gaps}
+TABLES = {"transfer": transfer}
