@@ -1,10 +1,9 @@
-"""The tables of what carries over: encoders to other tasks, policies to looks that they did not train under."""
+"""The table of what an encoder carries over to other tasks."""
 
 import numpy as np
-from learning_tables import by_setting
 from markdown_tables import read, source, table
 
-from pixelbrax.training import Center, over_runs
+from pixelbrax.training import over_runs
 
 _TASKS = ("walker2d", "ant")
 # Names of the runs, in the order of the rows, and what their encoders are.
@@ -41,28 +40,9 @@ def transfer() -> str:
     return table(heading, rows) + "\n\n" + source(first, "cpu-transfer.json", *further)
 
 
-def gaps() -> str:
-    """Returns under the videos of training and under held-out ones, in the same episodes."""
-    data = read("cpu-learning.json")["rows"]
-    data = [row for row in data if "held_out" in row["evaluations"].get("trained", {})]
-    rows = []
-    for key, runs in by_setting(data):
-        trained = [run["evaluations"]["trained"] for run in runs]
-        pairs = [(np.array(x["returns"]), np.array(x["held_out"]["returns"])) for x in trained]
-        inside, outside = (_interval([pair[side].mean() for pair in pairs]) for side in (0, 1))
-        apart = [a - b for a, b in pairs]
-        each = ", ".join(f"{x.mean():,.0f} ± {x.std(ddof=1) / len(x) ** 0.5:,.0f}" for x in apart)
-        together = _interval([x.mean() for x in apart])
-        rows.append([key[0], key[1], f"{len(runs)}", inside, outside, each, together])
-    heading = ["algorithm", "task", "seeds", "training videos", "held-out videos", "gap, seed by seed"]
-    first, *further = (row["provenance"] for row in data)
-    lines = table([*heading, "mean gap (95 % over seeds)"], rows)
-    return lines + "\n\n" + source(first, "cpu-learning.json", *further)
-
-
 def _interval(values: list[float]) -> str:
     """The mean over seeds with its interval."""
-    center: Center = over_runs(np.array(values))
+    center = over_runs(np.array(values))
     spread = f" ({center.low:,.0f} to {center.high:,.0f})" if len(values) > 1 else ""
     return f"{center.value:,.0f}{spread}"
 
