@@ -192,6 +192,24 @@ def test_a_frozen_encoder_stays_and_other_networks_learn(seeing, name, learns):
             assert not np.array_equal(leaf, before[path]), path
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("num_agents", [1, 2])
+def test_on_two_devices_every_agent_keeps_the_encoder(seeing, num_agents, tmp_path):
+    """Half of the environments on each, or an agent on each; and what a resumed run goes on with has it too."""
+    frozen = replace(_with_its_encoder(seeing[0], "ppo", frozen=True), num_devices=2)
+    configs = [replace(frozen, seed=seed) for seed in range(num_agents)]
+    runs = [RunDir.create(tmp_path / f"{config.seed}", config) for config in configs]
+    trainer = Trainer(configs)
+    begun = trainer.init()
+    fresh = [jax.tree.map(np.asarray, trainer.one(begun, k).params) for k in range(num_agents)]
+    last, _ = trainer.train(runs, begun)
+    for state in (last, trainer.restore(runs)):
+        for k in range(num_agents):
+            learnt = trainer.one(state, k).params
+            assert _equal(learnt["encoder"], seeing[1])
+            assert not _equal(learnt["policy"], fresh[k]["policy"])
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
