@@ -64,7 +64,7 @@ _SHORT = "--num-steps 204800 --eval-interval 50"
 _EVAL = "--eval-episodes 128"
 _VIDEO = "--distractors pixelbrax/video --eval-distractors pixelbrax/video@test"
 _WIDE = "--patch-features 32 --conv-features 64 64 --features 256"  # the network of walker2d-cpu and ant-cpu
-# 500,000 frames of the suite, each action held for two, as in DrQ-v2.
+# 500,000 frames of the suite, its teacher's among them, each action held for two, as in DrQ-v2.
 _SUITE = f"--preset suite-cpu {_EVAL}"
 
 
@@ -195,7 +195,8 @@ def _options_of(name: str) -> str:
     student = known[name.removesuffix("-teacher")]
     preset, seed = re.search(r"--preset (\S+).* --seed (\d+)", student).groups()  # pyright: ignore[reportOptionalMemberAccess]
     agent: Any = load_preset(preset).agent
-    return f"--preset {agent.teacher} {_EVAL} --seed {seed}"
+    task = re.search(r"--env \S+", student)
+    return f"--preset {agent.teacher} {task.group() if task else ''} {_EVAL} --seed {seed}"
 
 
 def _complete(folder: Path) -> bool:

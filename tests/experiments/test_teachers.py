@@ -36,6 +36,15 @@ def preset(monkeypatch):
     """A preset "tiny-state"."""
     monkeypatch.setattr(teachers, "preset_names", lambda: ("tiny-state",))
     monkeypatch.setattr(teachers, "load_preset", lambda name: _TEACHER)
+    monkeypatch.setattr(teachers, "is_of_any_task", lambda name: False)
+
+
+def test_a_preset_without_a_task_teaches_the_students(monkeypatch):
+    other = replace(_STUDENT, environment=replace(_STATES, task="probe/wide_sides"))
+    monkeypatch.setattr(teachers, "is_of_any_task", lambda name: True)
+    teacher = teachers.teacher_to_train([other], 1)
+    assert teacher is not None
+    assert teacher.environment.task == "probe/wide_sides"
 
 
 def test_the_teacher_is_trained_first(tmp_path):

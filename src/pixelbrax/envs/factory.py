@@ -59,6 +59,8 @@ def make(
         task = get_task(source)
         if of_models := [name for name in chosen if name in _MJCF_SETTINGS]:
             raise ConfigError(f"{of_models[0]} is a setting of MJCF models: {source!r} has its own")
+        if physics == "suite" and not task.name.startswith("dmc/"):
+            raise ConfigError(f"physics='suite' is for tasks of the DeepMind Control Suite, dmc/NAME, not {source!r}")
         chosen = task.env_settings | chosen
         if "distractors" in chosen:
             chosen["distractors"] = resolve(chosen["distractors"], task.name)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pixelbrax.algorithms import algorithm_of
 from pixelbrax.errors import ConfigError
-from pixelbrax.training import TrainConfig, build, check_teacher, load_preset, preset_names
+from pixelbrax.training import TrainConfig, build, check_teacher, is_of_any_task, load_preset, preset_names
 
 _STUDENTS = ("seed", "num_devices", "loggers", "checkpoint_interval", "eval_episodes", "initial_eval")
 
@@ -15,7 +15,8 @@ _STUDENTS = ("seed", "num_devices", "loggers", "checkpoint_interval", "eval_epis
 def teacher_to_train(configs: Iterable[TrainConfig], processes: int, env: Any = None) -> TrainConfig | None:
     """Settings by which to train the teacher of the students with these settings, or None if there is a run already.
 
-    It has the seed of the first student, and its number of episodes in an evaluation.
+    It has the seed of the first student, and its number of episodes in an evaluation. Where the preset leaves the task
+    out, it has the student's.
 
     Args:
       configs: the students' settings; `teacher` is the same in all.
@@ -40,7 +41,8 @@ def teacher_to_train(configs: Iterable[TrainConfig], processes: int, env: Any = 
         raise ConfigError(f"{what}: leave out teacher_updates, which counts a run's")
     preset = load_preset(name)
     teacher = replace(preset, **{key: getattr(student, key) for key in _STUDENTS})
-    teacher = replace(teacher, environment=teacher.environment.resolved())
+    task = student.environment.task if is_of_any_task(name) else preset.environment.task
+    teacher = replace(teacher, environment=replace(preset.environment, task=task).resolved())
     student_env, _ = build(student)
     check_teacher(student, student_env, teacher, name)
     build(teacher)

@@ -3,7 +3,7 @@
 from pixelbrax.training.acting_hooks import ActingHook, Interval
 from pixelbrax.training.assembly import build, check_memory, check_teacher, resolved
 from pixelbrax.training.clock import process_start
-from pixelbrax.training.config import TrainConfig, check_types, load_config, load_preset, preset_names
+from pixelbrax.training.config import TrainConfig, check_types, is_of_any_task, load_config, load_preset, preset_names
 from pixelbrax.training.env_config import EnvConfig, camera_of
 from pixelbrax.training.evaluation import MAX_EPISODES, Evaluation, Evaluator, Policy
 from pixelbrax.training.files import replace_text, writing
@@ -75,6 +75,7 @@ __all__ = [
     "interruptible",
     "interval",
     "iqm",
+    "is_of_any_task",
     "joined",
     "last_stop",
     "load_config",

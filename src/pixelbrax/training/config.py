@@ -138,6 +138,12 @@ def load_preset(name: str) -> TrainConfig:
     return _parse((_PRESETS / f"{name}.toml").read_text(), f"preset {name}")
 
 
+def is_of_any_task(preset: str) -> bool:
+    """Whether a preset leaves the task to whoever uses it."""
+    text = (_PRESETS / f"{preset}.toml").read_text()
+    return "task" not in tomllib.loads(text).get("environment", {})
+
+
 def load_config(file: Path) -> TrainConfig:
     """Settings from a TOML file such as a run's config.toml.
 
