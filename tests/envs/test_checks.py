@@ -202,8 +202,10 @@ MESH = """
 """
 
 
-def test_meshes_are_refused_or_left_out(monkeypatch):
-    monkeypatch.setattr(ProbePhysics, "mj_model", mujoco.MjModel.from_xml_string(MESH))
+def test_what_is_not_rendered_is_refused_or_left_out(monkeypatch):
+    model = mujoco.MjModel.from_xml_string(MESH)
+    model.geom_type[1] = mujoco.mjtGeom.mjGEOM_SDF
+    monkeypatch.setattr(ProbePhysics, "mj_model", model)
     with pytest.raises(UnsupportedGeomError, match="pass skip_unsupported=True"):
         probe_env(image_size=8)
     assert issubclass(UnsupportedGeomError, ConfigError)

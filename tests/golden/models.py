@@ -45,6 +45,20 @@ _RED = _solids("0.7 0.3 0.3 1")
 _GRAY = _solids()
 _WITH_MATERIAL = _solids(material=True)
 _WHITE = _solids("0.8 0.8 0.8 1")
+
+
+def _block() -> str:
+    """A cube whose sides share no corners, so that they are flat, with a skewed picture on each."""
+    axes, vertices, faces = np.eye(3), [], []
+    for k in range(6):
+        out, right, up = np.roll(axes, k, axis=0) if k < 3 else -np.roll(axes[::-1], k, axis=0)
+        faces += [np.array(corners) + len(vertices) for corners in ((0, 1, 2), (0, 2, 3))]
+        vertices += [0.2 * (out + x * right + y * up) for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+    flat, order = (" ".join(f"{x:g}" for x in np.ravel(each)) for each in (vertices, faces))
+    return f'<mesh name="block" vertex="{flat}" face="{order}" texcoord="{"0 0 1 .1 1.3 1 -.2 .8 " * 6}"/>'
+
+
+_HILLS = " ".join(f"{np.sin(0.5 * i) * np.cos(0.4 * j) + 0.05 * i:.3f}" for i in range(24) for j in range(32))
 _XML = {
     "solids": f"<worldbody>{_LAMP}{_FLOOR}{_ORANGE}</worldbody>",
     "headlight": f"<worldbody>{_FLOOR}{_GREEN}</worldbody>",
@@ -95,6 +109,27 @@ _XML = {
         <light pos="-1 0 1.5" dir=".3 0 -1" cutoff="35" exponent="5" diffuse="1 .4 .4" specular="0 0 0"/>
         <light pos="1 0 1.5" dir="-.3 0 -1" cutoff="60" exponent="2" diffuse=".4 .4 1" attenuation=".5 .3 .2"/>
         {_FLOOR}{_WHITE}</worldbody>""",
+    # Smooth and flat, with texture coordinates of their own and without, and one that shades itself.
+    "meshes": f"""
+        <asset><texture name="t" type="2d" builtin="checker" rgb1=".9 .6 .3" rgb2=".2 .3 .6" width="64" height="64"/>
+        <texture name="c" type="cube" builtin="gradient" rgb1=".9 .6 .3" rgb2=".1 .2 .6" width="64" height="384"/>
+        <material name="m" texture="t" texrepeat="3 2"/><material name="g" texture="c"/>
+        <material name="u" texture="t" texrepeat="6 9" texuniform="true"/>
+        <material name="p" texture="t" texrepeat="1 2"/>
+        <mesh name="torus" builtin="supertorus" params="24 .4 1 1" scale=".35 .35 .35"/>
+        <mesh name="cone" builtin="cone" params="32 .3" scale=".25 .25 .3"/>
+        <mesh name="ball" builtin="sphere" params="3" scale=".2 .25 .2"/>
+        {_block()}</asset>
+        <worldbody>{_LAMP}{_FLOOR}
+        <geom type="mesh" mesh="torus" pos="0 -.1 .6" euler="30 60 0" rgba=".8 .5 .2 1"/>
+        <geom type="mesh" mesh="cone" pos="-.7 .3 .3" euler="10 20 30" material="g"/>
+        <geom type="mesh" mesh="ball" pos="-.6 -.5 .4" euler="60 20 30" material="m"/>
+        <geom type="mesh" mesh="block" pos=".6 .4 .5" euler="10 20 30" material="p"/>
+        <geom type="mesh" mesh="ball" pos=".6 -.5 .4" euler="0 20 30" material="u"/></worldbody>""",
+    "terrain": f"""
+        <asset><hfield name="h" nrow="24" ncol="32" size="1.2 1 .5 .1" elevation="{_HILLS}"/></asset>
+        <worldbody>{_LAMP}{_FLOOR}<geom type="hfield" hfield="h" pos="0 0 .15" euler="0 0 20" rgba=".4 .6 .4 1"/>
+        <geom type="sphere" size=".2" pos="0 -.1 1" rgba=".8 .5 .2 1"/></worldbody>""",
 }
 _TASKS = {
     "halfcheetah": View((0.0, 0.0, 0.4), 2.5, 90.0, -10.0),

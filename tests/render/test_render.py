@@ -314,7 +314,8 @@ def test_a_geom_that_is_not_supported_is_named_or_skipped():
         </mujoco>
         """
     )
-    with pytest.raises(UnsupportedGeomError, match=r"geom 0 .*crate.* of type mesh"):
+    model.geom_type[0] = mujoco.mjtGeom.mjGEOM_SDF
+    with pytest.raises(UnsupportedGeomError, match=r"geom 0 .*crate.* of type sdf"):
         Scene.from_mujoco(model)
     scene = Scene.from_mujoco(model, skip_unsupported=True)
     frame = _render(scene, GeomPose.from_mujoco(data), look_at(jnp.array([0.0, -3.0, 0.0]), jnp.zeros(3), 40.0))

@@ -82,7 +82,7 @@ class PixelEnv(CompilesOnce):
       autoreset: "next_step", "same_step" or "disabled".
       sky: colors straight down and straight up, 0..1, for a model without a skybox; by default black.
       infinite_planes: render planes without the bounds that the model gives them, for bodies that run far.
-      skip_unsupported: leave out geoms that cannot be rendered, such as meshes, instead of refusing the model.
+      skip_unsupported: leave out geoms that cannot be rendered (signed distance fields) instead of refusing the model.
       randomization_fn: (model, keys) -> (model, in_axes), as in Brax's and Playground's domain randomization: the
         engine's model (`physics.model`) for a batch of keys, with a leading axis where in_axes has 0. Parameters are
         resampled every episode and affect both dynamics and rendering: sizes, positions and colors of geoms, materials,

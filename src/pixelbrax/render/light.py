@@ -11,10 +11,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from pixelbrax.render.camera import Camera
+from pixelbrax.render.mesh.cast import LightRays
 from pixelbrax.render.rays import Pixels, Scalar, Triple, dot, subtract
 from pixelbrax.render.scene import LightKind, Scene
 from pixelbrax.render.shadow import in_shadow
-from pixelbrax.render.shot import Hit, Shot
+from pixelbrax.render.shot import Hit, Shot, is_sky
 from pixelbrax.render.tolerances import (
     MIN_COSINE,
     MIN_LOG,
@@ -70,9 +71,13 @@ def model_light(shot: Shot, hit: Hit, index: int) -> Illumination:
     if kind == LightKind.DIRECTIONAL:
         toward = unit = (-direction[0], -direction[1], -direction[2])
         reach = jnp.inf
+        rays = [LightRays((direction[0], direction[1], direction[2]), None)]
     else:
         position = _to_camera(camera, scene.light_pos[index] - camera.pos)
-        toward = subtract((position[0], position[1], position[2]), hit.point)
+        origin = (position[0], position[1], position[2])
+        toward = subtract(origin, hit.point)
+        both_ways = (1.0, -1.0) if kind == LightKind.POINT else (1.0,)
+        rays = [LightRays((s * direction[0], s * direction[1], s * direction[2]), origin) for s in both_ways]
         squared_distance = dot(toward, toward)
         inverse = jax.lax.rsqrt(jnp.maximum(squared_distance, MIN_SQUARED_DISTANCE))
         unit = (toward[0] * inverse, toward[1] * inverse, toward[2] * inverse)
@@ -87,7 +92,8 @@ def model_light(shot: Shot, hit: Hit, index: int) -> Illumination:
         specular = ambient * _highlight(shot, hit, unit, cosine)
     lit = None
     if shot.shadows and scene.light_castshadow[index]:
-        lit = (cosine > 0) & ~in_shadow(shot, hit, toward, reach)
+        facing = cosine > 0
+        lit = facing & ~in_shadow(shot, hit, toward, reach, rays, facing & ~is_sky(hit.geom_index))
     return Illumination(
         ambient=ambient,
         diffuse=ambient * jnp.maximum(cosine, 0.0),

@@ -98,14 +98,14 @@ def _texels(shot: Shot, hit: Hit, texture: int, members: Sequence[int]) -> Vecto
     across = hit.depth * rays.spacing / jnp.maximum(cosine, MIN_FOOTPRINT_COSINE)  # meters of surface per pixel
     height, width = scene.texture_shape[texture][1][0]
     if scene.geom_pattern[scene.visible[members[0]]] == Pattern.IMAGE:
-        point = image_point(shot, hit.geom_index, local, members)
+        point = image_point(shot, hit, local, members)
         repeat_u, repeat_v = (pick(scene.texture_scale, k) for k in range(2))
         start_u, start_v = (pick(scene.texture_offset, k) for k in range(2))
         texels_u = jnp.abs(repeat_u) * width / jnp.maximum(point.length_u, MIN_TEXTURED_SIZE)
         texels_v = jnp.abs(repeat_v) * height / jnp.maximum(point.length_v, MIN_TEXTURED_SIZE)
         footprint = across * jnp.maximum(texels_u, texels_v)
         return sample_image(scene, texture, start_u + repeat_u * point.u, start_v + repeat_v * point.v, footprint)
-    unit = unit_point(shot, hit.geom_index, local, members)
+    unit = unit_point(shot, hit, local, members)
     x, y, z = (u * pick(scene.texture_scale, k) for k, u in enumerate(unit))
     longest = jnp.maximum(jnp.maximum(local.size[0], local.size[1]), MIN_TEXTURED_SIZE)
     return sample_cube(scene, texture, (x, y, z), across * width / (2 * longest))

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int32, UInt32
 
+from pixelbrax.render.mesh.cast import cast_at_meshes
 from pixelbrax.render.rays import Pixels, Rays
 from pixelbrax.render.scene import Scene
 from pixelbrax.render.shapes import SHAPES, Geom, Shape
@@ -17,8 +18,8 @@ from pixelbrax.xla import map_rows
 _INF_BITS = 0x7F800000  # float32 infinity
 
 
-def nearest_hit(shot: Shot, rays: Rays) -> UInt32[Array, " pixel"]:
-    """For each pixel a key that `read_key` turns into the nearest geom and its depth.
+def nearest_hit(shot: Shot, rays: Rays) -> tuple[UInt32[Array, " pixel"], Int32[Array, " pixel"] | None]:
+    """For each pixel a key that `read_key` turns into the nearest geom and its depth; and `Hit.triangle`.
 
     Positive floats sort like the integers that share their bits. So each pixel carries a single uint32 key, the depth
     with its lowest bits replaced by the geom's index, and takes the minimum: a linear, branch-free chain. Misses (NaN,
@@ -27,16 +28,23 @@ def nearest_hit(shot: Shot, rays: Rays) -> UInt32[Array, " pixel"]:
     """
     index_mask = _index_mask(shot.scene)
 
-    def key(shape: Shape, geom: Geom, n: Array, rays: Rays) -> Array:
-        depth_bits = jax.lax.bitcast_convert_type(shape.depth(rays, geom), jnp.uint32)
+    def key_of(depth: Pixels, n: Array) -> Array:
+        depth_bits = jax.lax.bitcast_convert_type(depth, jnp.uint32)
         return (depth_bits & ~index_mask) | (n + 1).astype(jnp.uint32)
 
+    def key(shape: Shape, geom: Geom, n: Array, rays: Rays) -> Array:
+        return key_of(shape.depth(rays, geom), n)
+
     nothing = jnp.full(rays.x.shape, _INF_BITS, jnp.uint32)  # index 0
-    return functools.reduce(jnp.minimum, map_geoms(shot, key, rays), nothing)
+    nearest = functools.reduce(jnp.minimum, map_geoms(shot, key, rays), nothing)
+    if not shot.mesh_indices():
+        return nearest, None
+    meshes = cast_at_meshes(shot, rays)
+    return jnp.minimum(nearest, key_of(meshes.depth, meshes.geom_index)), meshes.triangle
 
 
 def map_geoms(shot: Shot, function: Callable[..., Array], *pixels: Any) -> list[Array]:
-    """(pixel,) values of a function for every visible geom.
+    """(pixel,) values of a function for every visible geom that has a shape.
 
     Args:
       shot: what is rendered.

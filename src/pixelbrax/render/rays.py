@@ -6,7 +6,7 @@ XLA's CPU compiler (seen with JAX 0.10.2) from vectorizing it.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
@@ -25,15 +25,19 @@ Matrix = Float[Array, "3 3 *geoms"]
 Basis = tuple[Triple, Triple, Triple]  # orthonormal
 
 
-class Rays(NamedTuple):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Rays:
     """Ray directions (x, y, -1) of all pixels, row by row from the top left.
 
     Attributes:
+      shape: samples, height and width of the image; the rays are in this order.
       x, y: (pixel,) slopes to the right and up.
       squared_norm: (pixel,) x^2 + y^2 + 1.
       spacing: () difference in x or y between neighboring pixels.
     """
 
+    shape: tuple[int, int, int] = field(metadata={"static": True})
     x: Pixels
     y: Pixels
     squared_norm: Pixels
@@ -62,7 +66,7 @@ def pixel_rays(height: int, width: int, fovy: Scalar, samples: int = 1) -> Rays:
     down = (sample // k).astype(jnp.float32) * (1 / k) + 0.5 / k
     x = ((pixel % width).astype(jnp.float32) + (right - width / 2)) * scale
     y = ((pixel // width).astype(jnp.float32) + (down - height / 2)) * -scale
-    return Rays(x, y, x * x + y * y + 1.0, scale / k)
+    return Rays((samples, height, width), x, y, x * x + y * y + 1.0, scale / k)
 
 
 def dot(a: Vector | Triple, b: Vector | Triple) -> Array:

@@ -12,6 +12,8 @@ import numpy as np
 from jaxtyping import Array
 
 from pixelbrax.errors import ConfigError
+from pixelbrax.render.mesh.read_mesh import MeshReader, has_texture_coordinates
+from pixelbrax.render.mesh.triangles import MESH_TYPES
 from pixelbrax.render.read_lights import read_lights
 from pixelbrax.render.read_textures import SurfacePattern, TextureReader
 from pixelbrax.render.scene import Scene
@@ -37,37 +39,37 @@ class _Geoms(NamedTuple):
     rgba: np.ndarray
     material: np.ndarray
     group: np.ndarray
+    data: np.ndarray  # the id of its mesh or height field, or -1
     names: list[str]
 
     @classmethod
     def of(cls, model: mujoco.MjModel, sites: bool) -> "_Geoms":
         names = [f"geom {i} ({model.geom(i).name or 'unnamed'!r})" for i in range(model.ngeom)]
         arrays = [model.geom_type, model.geom_size, model.geom_rgba, model.geom_matid, model.geom_group]
+        arrays.append(model.geom_dataid)
         if not sites:
-            kind, size, rgba, material, group = arrays
-            return cls(kind, size, rgba, material, group, names)
+            return cls(*arrays, names=names)
         names += [f"site {i} ({model.site(i).name or 'unnamed'!r})" for i in range(model.nsite)]
-        others = (model.site_type, model.site_size, model.site_rgba, model.site_matid, model.site_group)
-        kind, size, rgba, material, group = (np.concatenate(pair) for pair in zip(arrays, others, strict=True))
-        return cls(kind, size, rgba, material, group, names)
+        others = [model.site_type, model.site_size, model.site_rgba, model.site_matid, model.site_group]
+        others.append(np.full(model.nsite, -1))
+        return cls(*(np.concatenate(pair) for pair in zip(arrays, others, strict=True)), names=names)
 
 
 def read_scene(model: mujoco.MjModel, skip_unsupported: bool, sites: bool) -> Scene:
     """See `Scene.from_mujoco`."""
     geoms = _Geoms.of(model, sites)
     visible = _visible(model, geoms, skip_unsupported)
-    textures = TextureReader(model)
+    textures, meshes = TextureReader(model), MeshReader(model)
     n = len(geoms.kind)
-    patterns = [
-        textures.pattern(SHAPES[geoms.kind[i]], geoms.size[i], geoms.material[i]) if i in visible else SurfacePattern()
-        for i in range(n)
-    ]
+    patterns = [_pattern(model, geoms, i, textures) if i in visible else SurfacePattern() for i in range(n)]
+    is_mesh = [i in visible and geoms.kind[i] in MESH_TYPES for i in range(n)]
     sky_rgb, sky_texture = textures.sky()
     return Scene(
         geom_type=tuple(int(t) for t in geoms.kind),
         visible=visible,
         geom_pattern=tuple(p.kind for p in patterns),
         geom_texture=tuple(p.texture for p in patterns),
+        geom_mesh=tuple(meshes.position(int(geoms.kind[i]), geoms.data[i]) if is_mesh[i] else -1 for i in range(n)),
         texture_shape=tuple(shape for shape, _ in textures.stored),
         sky_texture=sky_texture,
         geom_size=_leaf(geoms.size, n, 3),
@@ -80,6 +82,7 @@ def read_scene(model: mujoco.MjModel, skip_unsupported: bool, sites: bool) -> Sc
         texture_offset=_leaf([p.offset for p in patterns], n, 2),
         sky_rgb=_leaf(sky_rgb, 2, 3),
         textures=tuple(_leaf(texels, -1, 3) for _, texels in textures.stored),
+        meshes=tuple(meshes.stored),
         **read_lights(model),
     )
 
@@ -93,15 +96,24 @@ def _visible(model: mujoco.MjModel, geoms: _Geoms, skip_unsupported: bool) -> tu
     for i, kind in enumerate(geoms.kind):
         if geoms.group[i] >= VISIBLE_GROUPS or _rgba(model, geoms, i)[3] == 0:
             continue
-        if kind in SHAPES:
+        if kind in SHAPES or kind in MESH_TYPES:
             visible.append(i)
         elif not skip_unsupported:
             raise UnsupportedGeomError(
                 f"cannot render {geoms.names[i]} of type {mujoco.mjtGeom(kind).name.removeprefix('mjGEOM_').lower()}: "
-                f"supported are {', '.join(shape.name for shape in SHAPES.values())}; replace it, hide it (group 3 or "
-                "alpha 0), or pass skip_unsupported=True to render the rest"
+                f"supported are {', '.join(shape.name for shape in SHAPES.values())}, mesh and hfield; replace it, "
+                "hide it (group 3 or alpha 0), or pass skip_unsupported=True to render the rest"
             )
     return tuple(visible)
+
+
+def _pattern(model: mujoco.MjModel, geoms: _Geoms, i: int, textures: TextureReader) -> SurfacePattern:
+    """How a geom's surface is colored."""
+    shape, size, material = SHAPES.get(int(geoms.kind[i])), geoms.size[i], geoms.material[i]
+    if shape is not None:
+        return textures.pattern(shape, size, material)
+    own = geoms.kind[i] == mujoco.mjtGeom.mjGEOM_MESH and has_texture_coordinates(model, geoms.data[i])
+    return textures.mesh_pattern(size, material, own)
 
 
 def _rgba(model: mujoco.MjModel, geoms: _Geoms, i: int) -> np.ndarray:

@@ -51,22 +51,50 @@ class TextureReader:
 
     def pattern(self, shape: Shape, size: np.ndarray, material: int) -> SurfacePattern:
         """How the surface of a geom with this shape, size and material (-1: none) is colored."""
-        model = self._model
-        texture = -1 if material < 0 else model.mat_texid[material, mujoco.mjtTextureRole.mjTEXROLE_RGB]
-        if texture < 0:
-            return SurfacePattern()
-        faces = self._faces(texture)
-        if (plain := _single_color(faces)) is not None:
-            return SurfacePattern(cells=np.stack([plain, plain]))
         half_sizes = np.array(shape.half_sizes(size))
-        if model.tex_type[texture] != mujoco.mjtTexture.mjTEXTURE_2D:
-            scale = half_sizes if model.mat_texuniform[material] else np.ones(3)
-            return SurfacePattern(Pattern.CUBE, self._store(texture), scale=scale)
-        scale, offset = _image_placement(model, shape, half_sizes[:2], material)
-        cells = _checker(faces[0])
+        texture = self._texture(material)
+        if isinstance(texture, SurfacePattern):
+            return texture
+        if self._is_cube(texture):
+            return self._cube(texture, half_sizes, material)
+        scale, offset = _image_placement(self._model, shape, half_sizes[:2], material)
+        cells = _checker(self._faces(texture)[0])
         if cells is not None and shape is PLANE:
             return SurfacePattern(Pattern.CHECKER, -1, cells, scale, offset)
         return SurfacePattern(Pattern.IMAGE, self._store(texture), scale=scale, offset=offset)
+
+    def mesh_pattern(self, size: np.ndarray, material: int, own_coordinates: bool) -> SurfacePattern:
+        """The same of a mesh or height field, with or without texture coordinates of its own.
+
+        Without them a 2D texture is projected along the z axis; texrepeat times over the geom's size, or over 2 meters
+        if texuniform.
+        """
+        texture = self._texture(material)
+        if isinstance(texture, SurfacePattern):
+            return texture
+        if self._is_cube(texture):
+            return self._cube(texture, size, material)
+        scale, offset = self._model.mat_texrepeat[material], np.zeros(2)
+        if not own_coordinates:
+            scale, offset = 0.5 * scale, np.full(2, 0.5)
+            if not self._model.mat_texuniform[material]:
+                scale = scale / np.where(size[:2] > 0, size[:2], 1.0)
+        return SurfacePattern(Pattern.IMAGE, self._store(texture), scale=np.append(scale, 0.0), offset=offset)
+
+    def _texture(self, material: int) -> int | SurfacePattern:
+        """A material's texture, or the pattern if there is none or if it has but one color."""
+        texture = -1 if material < 0 else self._model.mat_texid[material, mujoco.mjtTextureRole.mjTEXROLE_RGB]
+        if texture < 0:
+            return SurfacePattern()
+        plain = _single_color(self._faces(texture))
+        return int(texture) if plain is None else SurfacePattern(cells=np.stack([plain, plain]))
+
+    def _is_cube(self, texture: int) -> bool:
+        return self._model.tex_type[texture] != mujoco.mjtTexture.mjTEXTURE_2D
+
+    def _cube(self, texture: int, half_sizes: np.ndarray, material: int) -> SurfacePattern:
+        scale = half_sizes if self._model.mat_texuniform[material] else np.ones(3)
+        return SurfacePattern(Pattern.CUBE, self._store(texture), scale=scale)
 
     def sky(self) -> tuple[np.ndarray, int]:
         """(2, 3) colors straight down and up, and the position of the sky's texture (-1: a gradient)."""

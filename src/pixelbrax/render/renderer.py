@@ -118,6 +118,8 @@ def render(
             f"the pose has {pose.xpos.shape[-2]} geoms, but the scene has {len(scene.geom_type)}: read both from one "
             "model, and both with or without sites"
         )
+    if soft is not None and any(scene.geom_mesh[i] >= 0 for i in scene.visible):
+        raise ConfigError("soft silhouettes of meshes and height fields are not rendered: pass soft=None")
     computed: dict[Output, None] = {"packed" if output == "rgb" else output: None for output in outputs}
     settings = _Settings(height, width, tuple(computed), shadows, samples, soft, analyze(scene))
     flat = _flat_renderer(settings)(scene, pose, camera)
@@ -155,15 +157,15 @@ def _trace(
 
     def cast(samples: int) -> tuple[Hit, Pixels, Array]:
         rays = pixel_rays(settings.height, settings.width, camera.fovy, samples)
-        key = nearest_hit(shot, rays)
+        key, triangle = nearest_hit(shot, rays)
         if unrolled:
             key = materialize_if(always, key)
         else:  # two kernels that share nothing but the key: rays are cheaper to recompute than to read
-            key, fovy = jax.lax.optimization_barrier((key, camera.fovy))
+            key, triangle, fovy = jax.lax.optimization_barrier((key, triangle, camera.fovy))
             rays = pixel_rays(settings.height, settings.width, fovy, samples)
         geom_index, depth = read_key(scene, key)
         refined = differentiable or "normals" in settings.outputs  # normals of thin limbs need the dropped digits
-        hit = hit_surface(shot, rays, geom_index, depth, refined)
+        hit = hit_surface(shot, rays, geom_index, depth, refined, triangle)
         if differentiable:
             depth = jnp.where(is_sky(geom_index), jnp.inf, hit.depth)
         return hit, depth, key

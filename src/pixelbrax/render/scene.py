@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pixelbrax.render.camera import rotation_matrices
+from pixelbrax.render.mesh.triangles import Mesh
 from pixelbrax.render.shapes import PLANE
 from pixelbrax.xla import take_rows
 
@@ -114,6 +115,7 @@ class Scene:
       visible: ids of the visible geoms, ascending.
       geom_pattern: how each geom's surface is colored.
       geom_texture: each geom's position in `textures`, or -1; only patterns IMAGE and CUBE have one.
+      geom_mesh: each geom's position in `meshes`, or -1; only meshes and height fields have one.
       light_kind: where each light's rays come from.
       light_castshadow: whether each light casts shadows, in images rendered with shadows.
       texture_shape: (faces, ((height, width), ...)) of each texture, with one pair for each of its mip levels.
@@ -124,8 +126,9 @@ class Scene:
       geom_specular: (ngeom,) strength of the highlight, 0..1.
       geom_shininess: (ngeom,) sharpness of the highlight, 0..1; the exponent is 128 times this.
       pattern_rgb: (ngeom, 2, 3) factors on the lit color: one per kind of CHECKER cell; else the same twice.
-      texture_scale: (ngeom, 3) repeats of CHECKER and IMAGE to the right and down: on planes per meter, elsewhere per
-        face or once around; of CUBE the factors on its coordinates in units of its half-sizes.
+      texture_scale: (ngeom, 3) repeats of CHECKER and IMAGE to the right and down: on planes and meshes per meter, or
+        per unit of a mesh's own texture coordinates; elsewhere per face or once around. Of CUBE the factors on its
+        coordinates in units of its half-sizes, of a mesh in meters.
       texture_offset: (ngeom, 2) of CHECKER and IMAGE: coordinates in the texture, in repeats to the right and down, of
         a plane's center or a face's corner.
       light_pos: (nlight, 3) meters, world frame.
@@ -138,12 +141,14 @@ class Scene:
       ambient: (3,) light without a source.
       sky_rgb: (2, 3) colors of the sky straight down and straight up.
       textures: each (texels, 3): all faces and rows of level 0, then those of level 1, and so on.
+      meshes: the triangles of meshes and height fields, in their geoms' frames.
     """
 
     geom_type: tuple[int, ...] = field(metadata=_STATIC)
     visible: tuple[int, ...] = field(metadata=_STATIC)
     geom_pattern: tuple[Pattern, ...] = field(metadata=_STATIC)
     geom_texture: tuple[int, ...] = field(metadata=_STATIC)
+    geom_mesh: tuple[int, ...] = field(metadata=_STATIC)
     light_kind: tuple[LightKind, ...] = field(metadata=_STATIC)
     light_castshadow: tuple[bool, ...] = field(metadata=_STATIC)
     texture_shape: tuple[tuple[int, tuple[tuple[int, int], ...]], ...] = field(metadata=_STATIC)
@@ -170,6 +175,7 @@ class Scene:
     ambient: Float[Array, "*batch 3"]
     sky_rgb: Float[Array, "*batch 2 3"]
     textures: tuple[Float[Array, "*batch texel 3"], ...]
+    meshes: tuple[Mesh, ...]
 
     @classmethod
     def from_mujoco(cls, model: mujoco.MjModel, *, skip_unsupported: bool = False, sites: bool = False) -> "Scene":
@@ -180,8 +186,8 @@ class Scene:
 
         Args:
           model: the model.
-          skip_unsupported: leave out geoms that the renderer does not support (meshes, height fields, signed distance
-            fields) instead of raising an error.
+          skip_unsupported: leave out geoms that the renderer does not support (signed distance fields) instead of
+            raising an error.
           sites: render the sites too, as MuJoCo's viewer does; they count as geoms, after those of the model. Poses
             must then contain them as well.
 

@@ -54,6 +54,8 @@ class Hit(NamedTuple):
       depth: (ray,) meters; 0 where a ray hits nothing.
       point: three arrays (ray,), meters.
       normal: three arrays (ray,), unit, outward.
+      triangle: (ray,) number of the triangle that a ray hits, counted over the scene's meshes, where it hits a mesh;
+        None if there are none.
     """
 
     rays: Rays
@@ -61,6 +63,7 @@ class Hit(NamedTuple):
     depth: Pixels
     point: Vector
     normal: Vector
+    triangle: Int32[Array, " ray"] | None = None
 
 
 @dataclass(frozen=True)
@@ -106,10 +109,19 @@ class Shot:
             return [among]
         return among.members if isinstance(among, OneOf) else range(len(self.scene.visible))
 
+    def mesh_indices(self, among: GeomIndex | None = None) -> list[int]:
+        """The same of those that consist of triangles."""
+        return [n for n in self.candidates(among) if self.scene.geom_mesh[self.scene.visible[n]] >= 0]
+
     def alike(self) -> dict[tuple[int, bool], list[int]]:
-        """Positions of the visible geoms by what programs know of them: their type, and whether they are bounded."""
+        """Positions of the visible geoms that have a shape, by what programs know of them.
+
+        That is the type, and whether they are bounded.
+        """
         groups: dict[tuple[int, bool], list[int]] = {}
         for n, geom_id in enumerate(self.scene.visible):
+            if self.scene.geom_mesh[geom_id] >= 0:
+                continue
             groups.setdefault((self.scene.geom_type[geom_id], self.facts.bounded[n]), []).append(n)
         return groups
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
+from pixelbrax.render.mesh.surface import shading_normal, triangle_plane
 from pixelbrax.render.rays import Pixels, Rays, Vector, choose, dot, subtract
 from pixelbrax.render.shapes import (
     SHAPES,
@@ -25,8 +26,10 @@ _FRAMED = [(shape, shape.surface) for shape in SHAPES.values() if isinstance(sha
 _SEPARATE = [(shape, shape.surface) for shape in SHAPES.values() if isinstance(shape.surface, SeparateSurface)]
 
 
-def hit_surface(shot: Shot, rays: Rays, geom_index: GeomIndex, depth: Pixels, refined: bool) -> Hit:
-    """The surface at the nearest hits.
+def hit_surface(
+    shot: Shot, rays: Rays, geom_index: GeomIndex, depth: Pixels, refined: bool, triangle: Array | None = None
+) -> Hit:
+    """The surface at the nearest hits; `triangle` as in `Hit`.
 
     If `refined`, depth gets its derivatives (and the digits that `nearest_hit` drops) from one Newton step on the
     geom's implicit function F, whose gradient is the unit normal n: t - F(t d) / (n . d). F is
@@ -35,18 +38,18 @@ def hit_surface(shot: Shot, rays: Rays, geom_index: GeomIndex, depth: Pixels, re
     """
     depth = jnp.where(is_sky(geom_index), 0.0, jax.lax.stop_gradient(depth))
     if refined:
-        value, normal = _implicit(shot, rays, geom_index, rays.at(depth))
+        value, normal = _implicit(shot, rays, geom_index, rays.at(depth), triangle)
         slope = jax.lax.stop_gradient(rays.dot(normal))
         slope = jnp.where(jnp.abs(slope) < MIN_SLOPE, MIN_SLOPE, slope)
         depth = jnp.where(is_sky(geom_index), 0.0, depth - value / slope)
-    return surface_at(shot, rays, geom_index, depth)
+    return surface_at(shot, rays, geom_index, depth, triangle)
 
 
-def surface_at(shot: Shot, rays: Rays, geom_index: GeomIndex, depth: Pixels) -> Hit:
-    """The surface of each pixel's geom at a known depth."""
+def surface_at(shot: Shot, rays: Rays, geom_index: GeomIndex, depth: Pixels, triangle: Array | None = None) -> Hit:
+    """The surface of each pixel's geom at a known depth; `triangle` as in `Hit`."""
     point = rays.at(depth)
-    _, normal = _implicit(shot, rays, geom_index, point)
-    return Hit(rays, geom_index, depth, point, normal)
+    _, normal = _implicit(shot, rays, geom_index, point, triangle, shaded=True)
+    return Hit(rays, geom_index, depth, point, normal, triangle)
 
 
 def local_point(
@@ -60,8 +63,13 @@ def local_point(
     return LocalPoint((dot(offset, axes[0]), dot(offset, axes[1]), dot(offset, axes[2])), size), axes
 
 
-def _implicit(shot: Shot, rays: Rays, geom_index: GeomIndex, point: Vector) -> tuple[Pixels, Vector]:
-    """The implicit function of each pixel's geom, 0 on its surface, and its gradient there, the unit outward normal."""
+def _implicit(
+    shot: Shot, rays: Rays, geom_index: GeomIndex, point: Vector, triangle: Array | None, shaded: bool = False
+) -> tuple[Pixels, Vector]:
+    """The implicit function of each pixel's geom, 0 on its surface, and its gradient there, the unit outward normal.
+
+    If `shaded`, normals of meshes are those between their corners' instead.
+    """
     value, normal = jnp.zeros_like(point[0]), point
     if members := _indices(shot, _ROUND, geom_index):
         value, normal = _round_implicit(shot, geom_index, point, members)
@@ -74,6 +82,10 @@ def _implicit(shot: Shot, rays: Rays, geom_index: GeomIndex, point: Vector) -> t
             chosen = is_one_of(geom_index, [n])
             other_value, other_normal = surface.implicit(point, shot.geom(n))
             value, normal = jnp.where(chosen, other_value, value), choose(chosen, other_normal, normal)
+    if triangle is not None and (members := shot.mesh_indices(geom_index)):
+        chosen = is_one_of(geom_index, members)
+        other_value, other_normal = _mesh_implicit(shot, geom_index, point, triangle, members, shaded)
+        value, normal = jnp.where(chosen, other_value, value), choose(chosen, other_normal, normal)
     return value, normal
 
 
@@ -117,8 +129,24 @@ def _framed_implicit(
             chosen = is_one_of(geom_index, own)
             other_value, other_normal = surface.implicit(local)
             value, normal = jnp.where(chosen, other_value, value), choose(chosen, other_normal, normal)
-    x, y, z = (normal[0] * axes[0][k] + normal[1] * axes[1][k] + normal[2] * axes[2][k] for k in range(3))
-    return value, (x, y, z)
+    return value, _turned_out(normal, axes)
+
+
+def _mesh_implicit(
+    shot: Shot, geom_index: GeomIndex, point: Vector, triangle: Array, members: Sequence[int], shaded: bool
+) -> tuple[Pixels, Vector]:
+    """Height above the triangle's plane."""
+    local, axes = local_point(shot, geom_index, point, members)
+    value, normal = triangle_plane(shot.scene, triangle, local.point)
+    if shaded:
+        normal = shading_normal(shot.scene, triangle, local.point)
+    return value, _turned_out(normal, axes)
+
+
+def _turned_out(vector: Vector, axes: Sequence[Vector]) -> Vector:
+    """A vector of the frame with these axes, in the camera's frame."""
+    x, y, z = (vector[0] * axes[0][k] + vector[1] * axes[1][k] + vector[2] * axes[2][k] for k in range(3))
+    return x, y, z
 
 
 def _camera_inside(shot: Shot, shapes: Sequence[tuple[Shape, Callable[..., Array]]]) -> Bool[Array, " n"]:

@@ -19,6 +19,8 @@ MIN_SQUARED_GRADIENT = 1e-30
 
 # Shadows: squared length, across a capsule's or cylinder's axis, of the vector to the light.
 MIN_SQUARED_ACROSS = 1e-12
+# A triangle shades what is farther behind it than this.
+SHADOW_BIAS = 1e-3
 
 # Light.
 MIN_SQUARED_DISTANCE = 1e-12

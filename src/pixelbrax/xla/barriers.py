@@ -27,8 +27,9 @@ def materialize_if(always: Bool[Array, ""], value: Array) -> Array:
     return jax.lax.cond(always, lambda x: x, jnp.zeros_like, value)
 
 
+@jax.custom_jvp
 def materialized(image: Num[Array, "*shape"]) -> Num[Array, "*shape"]:
-    """An image, written to memory before anything reads it; also under `jax.vmap`.
+    """An image, written to memory before anything reads it; also under `jax.vmap`, and with derivatives.
 
     XLA behavior: the code that makes an image is fused with each of its readers, and runs once for every byte of a
     stack of frames or every tap of a filter, ten times or more. On accelerators a barrier prevents that, on CPUs a
@@ -50,6 +51,11 @@ def materialized(image: Num[Array, "*shape"]) -> Num[Array, "*shape"]:
         return materialized(image), in_batched[0]  # `vmap` would turn the conditional into a selection
 
     return batching(image)
+
+
+@materialized.defjvp
+def _materialized_jvp(primals: tuple[Array], tangents: tuple[Any]) -> tuple[Array, Any]:
+    return materialized(*primals), tangents[0]
 
 
 def computed_once(values: Any) -> Any:

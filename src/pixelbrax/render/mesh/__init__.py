@@ -1,0 +1,1 @@
+"""Meshes and height fields: triangles, rays that meet them, and their surfaces."""
