@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Int32, Shaped
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.render.mesh.triangles import CLUSTER_SIZE
+from pixelbrax.render.mesh.triangles import CLUSTER_SIZE, Mesh
 from pixelbrax.render.mesh.walk import Nearest, Placed, from_origin, in_parallel, nearest
 from pixelbrax.render.rays import Pixels, Rays, Triple, Vector, basis_toward, dot, subtract
 from pixelbrax.render.shot import Hit, Shot
@@ -125,7 +125,6 @@ def _placed(
     shot: Shot, instances: _Instances, axes: Sequence[Triple] | None = None, origin: Vector | None = None
 ) -> Placed:
     """The triangles, seen from an origin along axes to the right, up and back; by default as the camera sees them."""
-    meshes = jax.lax.stop_gradient(shot.scene.meshes)
     center, mat = jax.lax.stop_gradient((shot.geoms.center, shot.geoms.mat))
     center = center if origin is None else center - jnp.stack(origin)
     if axes is not None:  # written out, as products of small matrices are not exact on accelerators
@@ -133,10 +132,6 @@ def _placed(
         mat = jnp.stack([dot(mat.swapaxes(0, 1), axis) for axis in axes], axis=1)
     along = np.array([1.0, 1.0, -1.0], np.float32)  # the depth grows along -z
     center, mat = center * along, mat * along[:, None]
-
-    def of_clusters(leaves: list[Array]) -> Shaped[Array, "corner component cluster triangle"]:
-        rows = jnp.concatenate(leaves).reshape(-1, CLUSTER_SIZE, *leaves[0].shape[1:])[instances.cluster]
-        return jnp.moveaxis(rows, (2, 3), (0, 1))
 
     def turned(vectors: Array, components: Sequence[int]) -> Array:
         """Vectors (corner, component, cluster, ...) of the geoms' frames, in that of the rays."""
@@ -148,19 +143,32 @@ def _placed(
         place = center[instances.owner][:, components].T
         return turned(vectors, components) + are_points * place.reshape(*place.shape, *[1] * (vectors.ndim - 3))
 
-    corners = of_clusters([mesh.corners for mesh in meshes])
-    following = jnp.roll(corners, -1, axis=0)
-    sides = following - corners
-    start = jnp.where(of_clusters([mesh.swapped[..., None] for mesh in meshes]), following, corners)
-    lowest, highest = corners.min((0, 3)), corners.max((0, 3))
-    box = [[(lowest, highest)[n >> i & 1][i] for i in range(3)] for n in range(8)]
+    start, side, box = _tables(shot.scene.meshes, instances)
     around = [0, 1, 2, 0, 1]
     return Placed(
-        moved(jnp.concatenate([start, sides[:1]]), around, np.array([1.0, 1, 1, 0], np.float32).reshape(4, 1, 1, 1)),
-        turned(jnp.concatenate([sides, -sides[2:]]), around),
-        moved(jnp.stack([jnp.stack(corner) for corner in box]), [0, 1, 2]),
+        moved(start, around, np.array([1.0, 1, 1, 0], np.float32).reshape(4, 1, 1, 1)),
+        turned(side, around),
+        moved(box, [0, 1, 2]),
         _seen_from_outside(shot, origin)[instances.owner],
     )
+
+
+def _tables(meshes: Sequence[Mesh], instances: _Instances) -> tuple[Array, Array, Array]:
+    """`start`, `side` and `box` of `Placed`, in the frames of the geoms and with three components."""
+
+    def of_clusters(leaves: list[Array]) -> Shaped[Array, "corner component cluster triangle"]:
+        rows = jnp.concatenate(leaves).reshape(-1, CLUSTER_SIZE, *leaves[0].shape[1:])[instances.cluster]
+        return jnp.moveaxis(rows, (2, 3), (0, 1))
+
+    corners = jax.lax.stop_gradient(of_clusters([mesh.corners for mesh in meshes]))
+    following = jnp.roll(corners, -1, axis=0)
+    side = following - corners
+    start = jnp.where(of_clusters([mesh.swapped[..., None] for mesh in meshes]), following, corners)
+    # Behind a barrier XLA does not compute it when it compiles, for which it takes seconds where meshes are large.
+    later = jax.lax.optimization_barrier(corners)
+    ends = later.min((0, 3)), later.max((0, 3))
+    box = [jnp.stack([ends[n >> i & 1][i] for i in range(3)]) for n in range(8)]
+    return jnp.concatenate([start, side[:1]]), jnp.concatenate([side, -side[2:]]), jnp.stack(box)
 
 
 def _seen_from_outside(shot: Shot, origin: Vector | None) -> Bool[Array, " n"]:
