@@ -13,7 +13,7 @@ def _finished(machine: str) -> list[dict]:
     return [row for row in read(f"{machine}-learning.json")["rows"] if "trained" in row["evaluations"]]
 
 
-def _by_setting(finished: list[dict]) -> list[tuple[tuple[str, ...], list[dict]]]:
+def by_setting(finished: list[dict]) -> list[tuple[tuple[str, ...], list[dict]]]:
     """Runs that differ in their seed only, by (algorithm, task, observation, distractors, steps, engine)."""
     groups: dict[tuple[str, ...], list[dict]] = {}
     for row in finished:
@@ -57,7 +57,7 @@ def _below(runs: list[dict], level: float) -> str:
 def learning(machine: str = "cpu") -> str:
     """Returns after training, the seeds of one setting in a row."""
     finished = _finished(machine)
-    settings = _by_setting(finished)
+    settings = by_setting(finished)
     best = {task: max(_mean_return(runs) for key, runs in settings if key[1] == task) for (_, task, *_), _ in settings}
     rows = []
     for key, runs in settings:
@@ -121,7 +121,7 @@ def distillation() -> str:
     """Students beside their teachers, in the same episodes."""
     finished = [row for row in read("cpu-distillation.json")["rows"] if "teacher" in row["evaluations"]["trained"]]
     rows = []
-    for key, runs in _by_setting(finished):
+    for key, runs in by_setting(finished):
         trained = [run["evaluations"]["trained"] for run in runs]
         teacher = sum(result["teacher"]["mean_return"] for result in trained) / len(trained)
         each = ", ".join(f"{result['mean_return']:,.0f} ± {result['standard_error']:,.0f}" for result in trained)
@@ -149,7 +149,7 @@ def tasks() -> str:
     found, blind = {row["run"]: row for row in data}, _best_controls()
     students = [row for row in data if "teacher" in row["evaluations"].get("trained", {})]
     rows = []
-    for key, runs in _by_setting(students):
+    for key, runs in by_setting(students):
         trained = [run["evaluations"]["trained"] for run in runs]
         each = ", ".join(f"{result['mean_return']:,.0f} ± {result['standard_error']:,.0f}" for result in trained)
         teachers = [result["teacher"]["mean_return"] for result in trained]
@@ -174,7 +174,7 @@ def tasks_summary() -> str:
     data, blind = read("cpu-tasks.json")["rows"], _best_controls()
     seconds = {row["run"]: row["training_seconds"] for row in data}
     rows = []
-    for key, runs in _by_setting([row for row in data if "teacher" in row["evaluations"].get("trained", {})]):
+    for key, runs in by_setting([row for row in data if "teacher" in row["evaluations"].get("trained", {})]):
         trained = [run["evaluations"]["trained"] for run in runs]
         each = ", ".join(f"{result['mean_return']:,.0f}" for result in trained)
         teachers = ", ".join(f"{result['teacher']['mean_return']:,.0f}" for result in trained)
@@ -185,6 +185,26 @@ def tasks_summary() -> str:
     return table([*heading, "best policy without eyes", "minutes, teacher and student"], rows)
 
 
+def suite() -> str:
+    """Teachers and students on tasks of the DeepMind Control Suite, beside published returns after as many frames."""
+    data, published = read("cpu-suite.json")["rows"], read("suite-references.json")
+    known = {(row["algorithm"], row["task"], row["frames"]): row["mean_return"] for row in published["rows"]}
+    peers = list(dict.fromkeys(row["algorithm"] for row in published["rows"]))
+    rows = []
+    for task in dict.fromkeys(row["env"] for row in data):
+        runs = [row for row in data if row["env"] == task and "trained" in row["evaluations"]]
+        for teachers, frames in ((True, 250_000), (False, 500_000)):
+            group = [run for run in runs if run["run"].endswith("-teacher") == teachers]
+            trained = [run["evaluations"]["trained"] for run in group]
+            each = ", ".join(f"{result['mean_return']:,.0f} ± {result['standard_error']:,.0f}" for result in trained)
+            others = [f"{known[peer, task, frames]:,.0f}" for peer in peers]
+            role = f"{'teacher' if teachers else 'student'}, {group[0]['observation']}"
+            rows.append([f"`{task}`", role, f"{frames:,}", each, *others, _minutes(group)])
+    heading = ["task", "ours is a", "frames in all", "ours, seed by seed", *peers, "minutes of ours"]
+    first, *further = (row["provenance"] for row in data)
+    return table(heading, rows) + "\n\n" + source(first, "cpu-suite.json", *further)
+
+
 def at_equal_steps(file: str) -> str:
     """Returns of several algorithms after the same numbers of actions, the seeds of one setting in a row."""
     rows = []
@@ -192,7 +212,7 @@ def at_equal_steps(file: str) -> str:
     on_the_way = (x["steps"] for row in data for x in row["evaluations"].values() if 0 < x["steps"] < row["steps"])
     half = next(on_the_way, None)
     engines = len({row["backend"] for row in data}) > 1
-    for key, runs in _by_setting([row for row in data if "trained" in row["evaluations"]]):
+    for key, runs in by_setting([row for row in data if "trained" in row["evaluations"]]):
 
         def each(steps: int | None, runs: list[dict] = runs) -> str:
             results = [result for run in runs for name, result in run["evaluations"].items() if name != "best"]
@@ -215,7 +235,7 @@ def learning_summary() -> str:
     finished = _finished("cpu")
     rows = [
         [key[0], key[1], key[2], key[3], key[4], f"{len(runs)}", f"{_mean_return(runs):,.0f}", _minutes(runs)]
-        for key, runs in _by_setting(finished)
+        for key, runs in by_setting(finished)
     ]
     heading = ["algorithm", "task", "observation", "distractors", "actions", "seeds", "mean return", "minutes"]
     return table(heading, rows)

@@ -19,6 +19,7 @@ from learning_tables import (
     distillation,
     learning,
     learning_summary,
+    suite,
     tasks,
     tasks_summary,
 )
@@ -208,6 +209,7 @@ def programs() -> str:
 
 TABLES = {
     "demo": demo,
+    "suite": suite,
     "tasks": tasks,
     "learning": learning,
     "controls": controls,

@@ -1,6 +1,7 @@
-"""The table of what an encoder carries over to other tasks."""
+"""The tables of what carries over: encoders to other tasks, policies to looks that they did not train under."""
 
 import numpy as np
+from learning_tables import by_setting
 from markdown_tables import read, source, table
 
 from pixelbrax.training import over_runs
@@ -40,6 +41,25 @@ def transfer() -> str:
     return table(heading, rows) + "\n\n" + source(first, "cpu-transfer.json", *further)
 
 
+def gaps() -> str:
+    """Returns under the videos of training and under held-out ones, in the same episodes."""
+    data = read("cpu-learning.json")["rows"]
+    data = [row for row in data if "held_out" in row["evaluations"].get("trained", {})]
+    rows = []
+    for key, runs in by_setting(data):
+        trained = [run["evaluations"]["trained"] for run in runs]
+        pairs = [(np.array(x["returns"]), np.array(x["held_out"]["returns"])) for x in trained]
+        inside, outside = (_interval([pair[side].mean() for pair in pairs]) for side in (0, 1))
+        apart = [a - b for a, b in pairs]
+        each = ", ".join(f"{x.mean():,.0f} ± {x.std(ddof=1) / len(x) ** 0.5:,.0f}" for x in apart)
+        together = _interval([x.mean() for x in apart])
+        rows.append([key[0], key[1], f"{len(runs)}", inside, outside, each, together])
+    heading = ["algorithm", "task", "seeds", "training videos", "held-out videos", "gap, seed by seed"]
+    first, *further = (row["provenance"] for row in data)
+    lines = table([*heading, "mean gap (95 % over seeds)"], rows)
+    return lines + "\n\n" + source(first, "cpu-learning.json", *further)
+
+
 def _interval(values: list[float]) -> str:
     """The mean over seeds with its interval."""
     center = over_runs(np.array(values))
@@ -47,4 +67,4 @@ def _interval(values: list[float]) -> str:
     return f"{center.value:,.0f}{spread}"
 
 
-TABLES = {"transfer": transfer}
+TABLES = {"transfer": transfer, "gaps": gaps}
