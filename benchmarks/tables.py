@@ -54,6 +54,17 @@ def generalization() -> str:
     return table(heading, rows) + "\n\n" + source(data["provenance"], "cpu-generalization.json")
 
 
+def meshes() -> str:
+    """Frames per second of scenes of meshes beside HalfCheetah's capsules."""
+    data = read("cpu-meshes.json")
+    rows = [
+        [row["scene"], f"{row['triangles']:,}", f"{row['frames_per_second']:,}", f"{row['of_the_first']:.2f}"]
+        for row in data["rows"]
+    ]
+    heading = ["scene", "triangles", "frames/s", "of the first"]
+    return table(heading, rows) + "\n\n" + source(data["provenance"], "cpu-meshes.json")
+
+
 def _together(pattern: str) -> tuple[list[dict], str]:
     """The rows of several files of one machine, and their provenance line."""
     files = sorted(RESULTS.glob(pattern))
@@ -209,6 +220,7 @@ def programs() -> str:
 
 TABLES = {
     "demo": demo,
+    "meshes": meshes,
     "suite": suite,
     "tasks": tasks,
     "learning": learning,
