@@ -8,7 +8,6 @@ import mujoco
 import numpy as np
 import pytest
 
-from pixelbrax import make
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import checked_action
@@ -76,11 +75,6 @@ def test_numbers_of_numpy_lists_and_single_outputs_are_as_good():
     same = probe_env(image_size=[np.int64(8), np.int32(16)], outputs="depth", samples=np.int64(1), shadows=np.bool_(0))
     assert same.observation_spec == plain
     assert probe_env(image_size=np.int64(8)).observation_spec == probe_env(image_size=8).observation_spec
-
-
-def test_the_suites_physics_is_of_the_suites_tasks():
-    with pytest.raises(ConfigError, match=r"physics='suite' is for .* dmc/NAME, not 'halfcheetah'"):
-        make("halfcheetah", physics="suite")
 
 
 def test_what_is_no_physics_is_refused():
