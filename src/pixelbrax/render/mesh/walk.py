@@ -22,6 +22,7 @@ from pixelbrax.xla import materialize_if, materialized
 _WORD = 32  # bits
 _SLACK = 1e-5  # by which bounds are widened, for rounding
 _FAR = 1e6  # beyond all rays, meters or slope
+_EDGE_ON = 1e-30  # the inverse of less, times a slope, may overflow
 
 
 class Placed(NamedTuple):
@@ -148,8 +149,9 @@ def _normal(placed: Placed) -> Float[Array, "3 cluster triangle"]:
 
 
 def _inverse(x: Array) -> Array:
-    """The inverse, or 0 of 0: a triangle seen edge-on is not hit."""
-    return jnp.where(x == 0, 0.0, 1.0 / jnp.where(x == 0, 1.0, x))
+    """The inverse, or 0 of (nearly) 0: a triangle seen edge-on is not hit."""
+    edge_on = jnp.abs(x) < _EDGE_ON
+    return jnp.where(edge_on, 0.0, 1.0 / jnp.where(edge_on, 1.0, x))
 
 
 def _turned_away(placed: Placed, front: Bool[Array, "cluster triangle"]) -> Bool[Array, " cluster"]:
