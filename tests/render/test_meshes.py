@@ -11,7 +11,7 @@ import pytest
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.render import GeomPose, Scene, look_at, render, renderer
-from pixelbrax.render.mesh.triangles import CLUSTER_SIZE
+from pixelbrax.render.mesh.triangles import CLUSTER_SIZE, make_mesh
 from tests.render import oracle
 
 HEIGHT, WIDTH = 37, 53  # no whole tiles
@@ -219,6 +219,20 @@ def test_clusters_are_neighbors():
     assert (area > 0).sum() == count
     extent = np.ptp(corners.reshape(-1, 3 * CLUSTER_SIZE, 3), axis=1).max(1)
     assert extent.max() < 0.7 * np.ptp(corners.reshape(-1, 3), axis=0).max()
+
+
+def test_only_a_closed_surface_whose_front_is_outside_hides_its_back():
+    model = _model(0)
+    first, last = model.mesh_vertadr[1], model.mesh_vertadr[1] + model.mesh_vertnum[1]
+    rows = slice(model.mesh_faceadr[1], model.mesh_faceadr[1] + model.mesh_facenum[1])
+    vertices, faces = model.mesh_vert[first:last], model.mesh_face[rows]
+    assert make_mesh(vertices, faces, None, None).closed
+    assert not make_mesh(vertices, faces[:-1], None, None).closed, "a hole"
+    assert not make_mesh(vertices, faces[:, ::-1], None, None).closed, "inside out"
+    beside = np.concatenate([vertices, 0.5 * vertices + 1.0])
+    both = np.concatenate([faces, faces[:, ::-1] + len(vertices)])
+    assert not make_mesh(beside, both, None, None).closed, "a small one beside it, inside out"
+    assert all(mesh.closed for mesh in Scene.from_mujoco(model).meshes), "height fields, too"
 
 
 def test_soft_silhouettes_are_refused():

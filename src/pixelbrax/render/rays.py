@@ -74,6 +74,11 @@ def dot(a: Vector | Triple, b: Vector | Triple) -> Array:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
+def cross(a: Vector | Triple, b: Vector | Triple) -> Vector:
+    """Vector product, component by component."""
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
 def subtract(a: Vector, b: Vector | Triple) -> Vector:
     """Difference, component by component."""
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
@@ -107,8 +112,7 @@ def basis_around(center: Triple, mat: Matrix) -> tuple[Scalar, Scalar, Basis]:
     axis = mat[:, 2]
     height = dot(center, axis)
     distance, p = _length_and_direction(tuple(center[k] - height * axis[k] for k in range(3)), mat[:, 0])
-    q = (axis[1] * p[2] - axis[2] * p[1], axis[2] * p[0] - axis[0] * p[2], axis[0] * p[1] - axis[1] * p[0])
-    return height, distance, (p, q, axis)
+    return height, distance, (p, cross(axis, p), axis)
 
 
 def _length_and_direction(vector: Triple, otherwise: Triple) -> tuple[Scalar, tuple[Scalar, Scalar, Scalar]]:

@@ -41,7 +41,8 @@ class Frame:
       color: (height, width, 3) float32, 0..1: the colors before they are rounded to `rgb`, for derivatives.
       depth: (height, width) float32, meters along the viewing axis; inf where there is nothing.
       segmentation: (height, width) int32, MuJoCo geom id; -1 where there is nothing.
-      normals: (height, width, 3) float32, unit, outward, world frame; 0 where there is nothing.
+      normals: (height, width, 3) float32, unit, outward, world frame; 0 where there is nothing. On smooth meshes they
+        are those that are shaded, between the normals of a triangle's corners.
     """
 
     rgb: UInt8[Array, "*batch height width 3"] = _ABSENT

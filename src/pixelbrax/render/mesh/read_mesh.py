@@ -66,10 +66,10 @@ def read_height_field(model: mujoco.MjModel, field: int) -> Mesh:
     edges = (number[0, :], number[:, -1], number[-1, ::-1], number[::-1, 0])  # counterclockwise
     sides = [_quads(edge[:-1] + rows * columns, edge[1:] + rows * columns, edge[1:], edge[:-1]) for edge in edges]
     # The bottom is a fan around its middle, so that it shares its sides with the sides.
-    middle = 2 * rows * columns
-    fan = [np.stack([edge[1:], edge[:-1], np.full(len(edge) - 1, middle) - rows * columns], axis=1) for edge in edges]
+    lower = [edge + rows * columns for edge in edges]
+    fan = [np.stack([edge[1:], edge[:-1], np.full(len(edge) - 1, 2 * rows * columns)], axis=1) for edge in lower]
     vertices = np.concatenate([above, below, [[0.0, 0.0, -bottom]]])
-    return make_mesh(vertices, np.concatenate([*surface, *sides, *(each + rows * columns for each in fan)]), None, None)
+    return make_mesh(vertices, np.concatenate([*surface, *sides, *fan]), None, None)
 
 
 def _quads(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:

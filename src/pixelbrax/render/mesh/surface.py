@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int32
 
-from pixelbrax.render.rays import Pixels, Vector, dot, subtract
+from pixelbrax.render.rays import Pixels, Vector, cross, dot, subtract
 from pixelbrax.render.scene import Scene
 from pixelbrax.render.shapes import ImagePoint
 from pixelbrax.render.tolerances import MIN_SQUARED_GRADIENT
@@ -37,8 +37,8 @@ class _Shares(NamedTuple):
 
 def triangle_plane(scene: Scene, triangle: _Triangles, point: Vector) -> tuple[Pixels, Vector]:
     """Height of points above the planes of their triangles, meters, and those planes' unit outward normals."""
-    a, b, c = (_components(_joined([mesh.corners[:, k] for mesh in scene.meshes])) for k in range(3))
-    normal, _ = _unit(_cross(subtract(b, a), subtract(c, a)))
+    a, b, c = (_components(jnp.concatenate([mesh.corners[:, k] for mesh in scene.meshes])) for k in range(3))
+    normal, _ = _unit(cross(subtract(b, a), subtract(c, a)))
     planes = _rows(jnp.stack([*normal, dot(normal, a)], axis=1), triangle)
     x, y, z = _components(planes)
     return dot((x, y, z), point) - planes[:, 3], (x, y, z)
@@ -48,7 +48,7 @@ def shading_normal(scene: Scene, triangle: _Triangles, point: Vector) -> Vector:
     """Unit outward normals, between those of the corners."""
     if not any(mesh.smooth for mesh in scene.meshes):
         return triangle_plane(scene, triangle, point)[1]
-    normals = _rows(_joined([mesh.normals for mesh in scene.meshes]), triangle)
+    normals = _rows(jnp.concatenate([mesh.normals for mesh in scene.meshes]), triangle)
     shares = _shares(scene, triangle, point)
     x, y, z = (shares.between(normals[:, :, i]) for i in range(3))
     return _unit((x, y, z))[0]
@@ -56,7 +56,7 @@ def shading_normal(scene: Scene, triangle: _Triangles, point: Vector) -> Vector:
 
 def mesh_image_point(scene: Scene, triangle: _Triangles, point: Vector) -> ImagePoint:
     """Where points are in a 2D texture."""
-    uv = _rows(_joined([mesh.uv for mesh in scene.meshes]), triangle)
+    uv = _rows(jnp.concatenate([mesh.uv for mesh in scene.meshes]), triangle)
     shares = _shares(scene, triangle, point)
     one, other = uv[:, 1] - uv[:, 0], uv[:, 2] - uv[:, 0]
     area = jnp.abs(one[:, 0] * other[:, 1] - one[:, 1] * other[:, 0])
@@ -65,11 +65,11 @@ def mesh_image_point(scene: Scene, triangle: _Triangles, point: Vector) -> Image
 
 
 def _shares(scene: Scene, triangle: _Triangles, point: Vector) -> _Shares:
-    corners = _rows(_joined([mesh.corners for mesh in scene.meshes]), triangle)
+    corners = _rows(jnp.concatenate([mesh.corners for mesh in scene.meshes]), triangle)
     a, b, c = (_components(corners[:, k]) for k in range(3))
     one, other, offset = subtract(b, a), subtract(c, a), subtract(point, a)
-    normal, area = _unit(_cross(one, other))
-    return _Shares(dot(_cross(offset, other), normal) / area, dot(_cross(one, offset), normal) / area, area)
+    normal, area = _unit(cross(one, other))
+    return _Shares(dot(cross(offset, other), normal) / area, dot(cross(one, offset), normal) / area, area)
 
 
 def _rows(table: Float[Array, "triangle *shape"], triangle: _Triangles) -> Float[Array, "ray *shape"]:
@@ -77,16 +77,8 @@ def _rows(table: Float[Array, "triangle *shape"], triangle: _Triangles) -> Float
     return materialized(table[triangle])
 
 
-def _joined(leaves: list[Array]) -> Array:
-    return jnp.concatenate(leaves)
-
-
 def _components(vectors: Float[Array, "n k"]) -> Vector:
     return vectors[:, 0], vectors[:, 1], vectors[:, 2]
-
-
-def _cross(a: Vector, b: Vector) -> Vector:
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
 def _unit(vector: Vector) -> tuple[Vector, Pixels]:

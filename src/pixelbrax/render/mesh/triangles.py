@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 from jaxtyping import Array, Bool, Float
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 CLUSTER_SIZE = 16
 """Triangles of a cluster."""
@@ -24,11 +26,11 @@ _NORMAL_SHARE = 0.12
 class Mesh:
     """Triangles in their geom's frame; each `CLUSTER_SIZE` in a row are neighbors, and are traced together.
 
-    The last ones may be degenerate: no ray hits them. Corners may be moved, as those of a randomized height field are:
-    images stay right, and the clusters are as good as before while neighbors stay neighbors.
+    The last ones may be degenerate: no ray hits them. Corners may be moved, as those of a randomized height field are,
+    but not mirrored: images stay right, and the clusters are as good as before while neighbors stay neighbors.
 
     Attributes:
-      closed: whether each side belongs to two triangles of the same orientation: from outside no back is seen.
+      closed: whether the surface is closed and its front is outside: from outside no back is seen.
       smooth: whether normals at corners differ from those of the triangles.
       swapped: (triangle, 3) whether each side is traced from its second corner to its first. The two triangles at a
         side trace it from the same corner, so that no ray passes between them.
@@ -59,7 +61,7 @@ def make_mesh(vertices: np.ndarray, faces: np.ndarray, normals: np.ndarray | Non
       normals: (triangle, 3, 3) at the corners; None: those of the triangles.
       uv: (triangle, 3, 2) texture coordinates to the right and down; None: x and -y in meters.
     """
-    vertices, faces = _joined(np.asarray(vertices, np.float32), np.asarray(faces))
+    vertices, faces = _joined(np.asarray(vertices, np.float32) + 0.0, np.asarray(faces))  # -0 is 0
     corners = vertices[faces].astype(np.float64)
     flat = flat_normals(corners)
     extent = np.ptp(corners.reshape(-1, 3), axis=0).max()
@@ -74,7 +76,7 @@ def make_mesh(vertices: np.ndarray, faces: np.ndarray, normals: np.ndarray | Non
         return jnp.asarray(np.concatenate([x[order], *[last] * missing]).astype(kind))
 
     return Mesh(
-        closed=_is_closed(faces),
+        closed=_is_closed(faces) and _is_outward(corners, faces),
         smooth=not np.allclose(given, flat[:, None], atol=1e-3),
         swapped=leaf(faces > np.roll(faces, -1, axis=1), bool),
         corners=leaf(corners, np.float32),
@@ -101,6 +103,15 @@ def _is_closed(faces: np.ndarray) -> bool:
     sides = np.stack([faces, np.roll(faces, -1, axis=1)], axis=-1).reshape(-1, 2)
     forward, counts = np.unique(sides, axis=0, return_counts=True)
     return bool((counts == 1).all() and np.array_equal(forward, np.unique(sides[:, ::-1], axis=0)))
+
+
+def _is_outward(corners: np.ndarray, faces: np.ndarray) -> bool:
+    """Whether each connected part of a closed mesh encloses a positive volume; a part inside out shows its back."""
+    sides = np.concatenate([faces[:, :2], faces[:, 1:]])
+    graph = coo_array((np.ones(len(sides)), sides.T), shape=(faces.max() + 1,) * 2)
+    part = connected_components(graph, directed=False)[1][faces[:, 0]]
+    volumes = np.sum(corners[:, 0] * np.cross(corners[:, 1], corners[:, 2]), axis=1)
+    return bool((np.bincount(part, volumes)[np.unique(part)] > 0).all())
 
 
 def _clusters(feature: np.ndarray, members: np.ndarray) -> list[np.ndarray]:

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, UInt32
 
 from pixelbrax.render.mesh.triangles import CLUSTER_SIZE
+from pixelbrax.render.rays import dot
 from pixelbrax.xla import materialize_if, materialized
 
 _WORD = 32  # bits
@@ -72,7 +73,7 @@ class Nearest(NamedTuple):
 
 def from_origin(placed: Placed) -> Clusters:
     """For rays from the origin along (x, y, 1); their nearness is the inverse depth, 1/m."""
-    volume = materialized(_dot(placed.start[0], _normal(placed)))  # else computed for each of twelve rows
+    volume = materialized(dot(placed.start[0, :3], _normal(placed)))  # else computed for each of twelve rows
     products = _cross(placed.start.swapaxes(0, 1), placed.side.swapaxes(0, 1)).swapaxes(0, 1)
     last = np.arange(4).reshape(4, 1, 1, 1) == 3
     rows = products * jnp.where(last, _inverse(volume), jnp.where(volume < 0, -1.0, 1.0))
@@ -94,7 +95,7 @@ def in_parallel(placed: Placed, reach: Float[Array, ""]) -> Clusters:
     offset = along[:, 1] * start[:, 0] - along[:, 0] * start[:, 1]
     planes = jnp.stack([-along[:, 1], along[:, 0], offset], axis=1)
     inverse = _inverse(normal[2])
-    through = jnp.where(inverse == 0, 0.0, reach - _dot(start[0], normal) * inverse)
+    through = jnp.where(inverse == 0, 0.0, reach - dot(start[0, :3], normal) * inverse)
     nearness = jnp.stack([normal[0] * inverse, normal[1] * inverse, through])
     low, high = _bounds(placed.box[:, :2])
     low = jnp.where(_turned_away(placed, normal[2] > 0), jnp.inf, low)
@@ -137,10 +138,6 @@ def _cross(a: Array, b: Array) -> Array:
     Remove when: `pixelbrax bench render` on a CPU is no slower for a model of meshes with a plain product.
     """
     return a[1:4] * b[2:5] - a[2:5] * b[1:4]
-
-
-def _dot(a: Array, b: Array) -> Array:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def _normal(placed: Placed) -> Float[Array, "3 cluster triangle"]:
