@@ -2,7 +2,7 @@
 
 Needs OpenGL: on a machine without a display `apt-get install libosmesa6` and MUJOCO_GL=osmesa, or MUJOCO_GL=egl.
 
-Usage: MUJOCO_GL=osmesa python -m tests.golden.make [--sheet FILE]
+Usage: MUJOCO_GL=osmesa python -m tests.golden.make [--sheet FILE] [--only NAME ...]
 """
 
 import argparse
@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from pixelbrax.render import GeomPose, Scene, orbit, render
-from tests.golden.models import HEIGHT, NAMES, WIDTH, bodies, load, picture
+from tests.golden.models import FOGGY, HEIGHT, NAMES, REFLECTING, WIDTH, bodies, load, picture
 
 
 def ours(name: str, shadows: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -23,8 +23,8 @@ def ours(name: str, shadows: bool) -> tuple[np.ndarray, np.ndarray]:
     model, data, view = load(name)
     camera = orbit(jnp.array(view.lookat), view.distance, view.azimuth, view.elevation, model.vis.global_.fovy)
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
-    image = jax.jit(lambda: render(scene, pose, camera, HEIGHT, WIDTH, ("rgb", "segmentation"), shadows=shadows))
-    frame = image()
+    effects = {"shadows": shadows, "reflections": name in REFLECTING, "fog": name in FOGGY}
+    frame = jax.jit(lambda: render(scene, pose, camera, HEIGHT, WIDTH, ("rgb", "segmentation"), **effects))()
     return np.asarray(frame.rgb), bodies(model, np.asarray(frame.segmentation))
 
 
@@ -38,7 +38,8 @@ def mujocos(name: str, shadows: bool) -> np.ndarray:
         renderer.update_scene(data, camera)
         flags = renderer.scene.flags
         flags[mujoco.mjtRndFlag.mjRND_SHADOW] = shadows
-        flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
+        flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = name in REFLECTING
+        flags[mujoco.mjtRndFlag.mjRND_FOG] = name in FOGGY
         return renderer.render().copy()
 
 
@@ -46,9 +47,10 @@ def main() -> None:
     """Writes the pictures, and the sheet: a row a scene; MuJoCo's, ours, difference x 4, without and with shadows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sheet", type=Path)
-    sheet = parser.parse_args().sheet
-    rows = []
-    for name in NAMES:
+    parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="the scenes; by default all")
+    args = parser.parse_args()
+    sheet, rows = args.sheet, []
+    for name in args.only:
         row = []
         for shadows in (False, True):
             theirs = mujocos(name, shadows)

@@ -130,6 +130,42 @@ _XML = {
         <asset><hfield name="h" nrow="24" ncol="32" size="1.2 1 .5 .1" elevation="{_HILLS}"/></asset>
         <worldbody>{_LAMP}{_FLOOR}<geom type="hfield" hfield="h" pos="0 0 .15" euler="0 0 20" rgba=".4 .6 .4 1"/>
         <geom type="sphere" size=".2" pos="0 -.1 1" rgba=".8 .5 .2 1"/></worldbody>""",
+    # One behind the other, of every kind, in front of a solid one and of the floor.
+    "glass": f"""
+        <asset><texture name="t" type="2d" builtin="checker" rgb1=".9 .6 .3" rgb2=".2 .3 .6" width="64" height="64"/>
+        <material name="m" texture="t" texrepeat="3 2" rgba="1 1 1 .6"/>
+        <mesh name="ball" builtin="sphere" params="3" scale=".2 .25 .2"/></asset>
+        <worldbody>{_LAMP}{_FLOOR}
+        <geom type="box" size=".1 .8 .3" pos="-.3 .9 .3" rgba=".7 .3 .3 1"/>
+        <geom type="sphere" size=".3" pos="0 0 .5" rgba=".2 .5 .8 .4"/>
+        <geom type="capsule" size=".12 .5" pos=".1 -.5 .5" euler="0 80 20" rgba=".3 .8 .3 .5"/>
+        <geom type="ellipsoid" size=".4 .1 .2" pos="-.5 -.2 .8" euler="10 20 30" material="m"/>
+        <geom type="cylinder" size=".2 .25" pos=".6 .3 .4" rgba=".8 .8 .2 .7"/>
+        <geom type="box" size=".2 .2 .2" pos=".5 -.3 .9" euler="10 20 30" rgba=".8 .4 .8 .3"/>
+        <geom type="mesh" mesh="ball" pos="-.7 -.5 .3" rgba=".3 .9 .9 .5"/>
+        <geom type="plane" size=".5 .3 .1" pos="0 -.9 .3" euler="90 0 0" rgba=".9 .9 .9 .3"/></worldbody>""",
+    "mirror": f"""
+        <asset><texture name="t" type="2d" builtin="checker" rgb1=".5 .4 .4" rgb2=".2 .3 .4" width="128" height="128"/>
+        <material name="f" texture="t" texrepeat="6 6" reflectance=".5" specular=".3"/>
+        <material name="m" reflectance=".9" rgba=".8 .3 .3 1"/></asset>
+        <worldbody>{_LAMP}<geom type="plane" size="3 3 .1" material="f"/>{_WITH_MATERIAL}
+        <geom type="sphere" size=".2" pos="-.1 -.8 .2" rgba=".2 .5 .8 .4"/>
+        <geom type="box" size=".15 .15 .15" pos=".9 -.2 .1" rgba=".9 .8 .2 1"/></worldbody>""",
+    "table": f"""
+        <visual><headlight ambient=".2 .2 .2"/></visual>
+        <asset><material name="t" reflectance=".7" rgba=".2 .3 .3 1"/></asset>
+        <worldbody>{_LAMP}{_FLOOR}<geom type="box" size=".9 .7 .1" pos="0 0 .2" euler="0 5 30" material="t"/>
+        {_ORANGE}</worldbody>""",
+    "fog": f"""
+        <statistic extent="1"/><visual><map fogstart="2.2" fogend="5"/><rgba fog=".6 .7 .8 1"/></visual>
+        <asset>
+        <texture type="skybox" builtin="gradient" rgb1=".3 .5 .7" rgb2=".9 .7 .5" width="128" height="768"/></asset>
+        <worldbody>{_LAMP}{_FLOOR}{_ORANGE}</worldbody>""",
+    "haze": f"""
+        <statistic extent="1"/><visual><map zfar="14" haze=".4"/><rgba haze=".9 .5 .5 1"/></visual>
+        <asset>
+        <texture type="skybox" builtin="checker" rgb1=".3 .5 .7" rgb2=".9 .7 .5" width="64" height="384"/></asset>
+        <worldbody>{_LAMP}<geom type="plane" size="0 0 .1" rgba=".3 .5 .3 1"/>{_ORANGE}</worldbody>""",
 }
 _TASKS = {
     "halfcheetah": View((0.0, 0.0, 0.4), 2.5, 90.0, -10.0),
@@ -140,12 +176,17 @@ _ASSETS, _FILES = Path(brax.__file__).parent / "envs" / "assets", {"halfcheetah"
 NAMES = (*_XML, *_TASKS)
 
 
+_VIEWS = {"haze": View((0.0, 0.0, 0.6), 3.0, 100.0, -3.0)}
+# Scenes whose pictures have more than MuJoCo draws in the others.
+REFLECTING, FOGGY = {"mirror", "table"}, {"fog"}
+
+
 def load(name: str) -> tuple[mujoco.MjModel, mujoco.MjData, View]:
     """A scene in its initial configuration."""
     if name in _TASKS:
         model, view = _of_brax(name), _TASKS[name]
     else:
-        model, view = mujoco.MjModel.from_xml_string(f"<mujoco>{_XML[name]}</mujoco>"), View()
+        model, view = mujoco.MjModel.from_xml_string(f"<mujoco>{_XML[name]}</mujoco>"), _VIEWS.get(name, View())
     model.vis.quality.offsamples = 0  # one sample a pixel, as ours
     model.vis.quality.shadowsize = 4096
     model.vis.quality.numslices, model.vis.quality.numstacks = 96, 48  # round geoms, not facets

@@ -37,6 +37,8 @@ class Args:
     """Outputs, separated by commas: rgb, color, depth, segmentation, normals."""
     shadows: bool = False
     """Render shadows."""
+    reflections: bool = False
+    """Render reflections."""
     samples: int = 1
     """Rays per pixel: 1, 4, 9 or 16."""
     seconds: float = 3.0
@@ -102,7 +104,8 @@ def measure(env: PixelEnv, pose: GeomPose, camera: Camera, size: int, args: Args
     outputs: Any = tuple(args.outputs.split(","))
 
     def image(pose: GeomPose, camera: Camera) -> tuple[Array, ...]:
-        frame = render(env.scene, pose, camera, size, size, outputs, shadows=args.shadows, samples=args.samples)
+        quality: Any = {"shadows": args.shadows, "reflections": args.reflections, "samples": args.samples}
+        frame = render(env.scene, pose, camera, size, size, outputs, **quality)
         return tuple(getattr(frame, name) for name in outputs)
 
     num_envs = pose.xpos.shape[0]
@@ -119,6 +122,7 @@ def measure(env: PixelEnv, pose: GeomPose, camera: Camera, size: int, args: Args
         "num_envs": num_envs,
         "outputs": args.outputs,
         "shadows": args.shadows,
+        "reflections": args.reflections,
         "samples": args.samples,
         "frames_per_second": round(calls * num_envs),
         "compile_seconds": round(compile_seconds, 2),

@@ -23,10 +23,15 @@ def soft_image(env: PixelEnv, state: State, softness: float) -> Float[Array, "_ 
       state: one state; use `jax.vmap` for a batch.
       softness: width over which silhouettes fade, pixels.
 
+    Raises:
+      ConfigError: the environment renders reflections, which soft images do not have.
+
     Returns:
       Colors, or luma with `grayscale`, in [0, 1], in the order of axes of the environment's frames.
     """
     images, inputs = env.images, env.render_inputs(state)
+    if images.reflections:
+        raise ConfigError("frames with derivatives have no reflections: make the environment with reflections=False")
     quality: dict[str, Any] = {"shadows": images.shadows, "samples": images.samples, "soft": softness}
     image = render(*inputs, *images.shape, ("color",), **quality).color
     if images.grayscale:

@@ -51,6 +51,7 @@ class ImageSettings:
     channels_first: bool
     outputs: tuple[ImageOutput, ...]
     shadows: bool
+    reflections: bool
     samples: int
 
     @classmethod
@@ -62,6 +63,7 @@ class ImageSettings:
         channels_first: bool,
         outputs: ImageOutput | Iterable[ImageOutput],
         shadows: bool,
+        reflections: bool,
         samples: int,
     ) -> "ImageSettings":
         """The settings, checked.
@@ -78,6 +80,7 @@ class ImageSettings:
             check_flag("channels_first", channels_first),
             _outputs(outputs),
             check_flag("shadows", shadows),
+            check_flag("reflections", reflections),
             int(samples),
         )
 
@@ -247,9 +250,11 @@ class Observer:
         """An image of any size, with the distractors that change the scene and without those that change frames."""
         # Observed images have no gradient; stopped here, `jax.grad` through physics need not trace the renderer.
         scene, pose, seen_from = jax.lax.stop_gradient(self.render_inputs(snapshot, camera))
-        shadows = self._settings.shadows or self._distraction.composed.needs_shadows
-        samples = self._settings.samples
-        return render(scene, pose, seen_from, height, width, outputs, shadows=shadows, samples=samples)
+        settings, shadows = self._settings, self._settings.shadows
+        if not shadows and self._distraction.composed.needs_shadows:
+            shadows = "same_exposure"
+        quality: Any = {"reflections": settings.reflections, "samples": settings.samples}
+        return render(scene, pose, seen_from, height, width, outputs, shadows=shadows, **quality)
 
     def render_inputs(self, snapshot: Snapshot, camera: str) -> tuple[Scene, GeomPose, Camera]:
         """The renderer's arguments."""

@@ -78,6 +78,7 @@ class PixelEnv(CompilesOnce):
       outputs: the images that are observed, one or several of "pixels", "depth", "segmentation" and "mask"; with ()
         nothing is rendered, and only the engine's own observation vector is left.
       shadows: render shadows.
+      reflections: render the reflections in the floor, or in the first box, whose material reflects.
       samples: rays in each pixel: 1, 4, 9 or 16.
       autoreset: "next_step", "same_step" or "disabled".
       sky: colors straight down and straight up, 0..1, for a model without a skybox; by default black.
@@ -106,6 +107,7 @@ class PixelEnv(CompilesOnce):
         channels_first: bool = False,
         outputs: ImageOutput | Iterable[ImageOutput] = ("pixels",),
         shadows: bool = False,
+        reflections: bool = False,
         samples: int = 1,
         autoreset: Autoreset = "next_step",
         sky: tuple[Rgb, Rgb] | None = None,
@@ -128,7 +130,7 @@ class PixelEnv(CompilesOnce):
         self._episode_length = check_count("episode_length", episode_length, most=MAX_EPISODE_LENGTH)
         self.autoreset: Autoreset = check_choice("autoreset", autoreset, AUTORESETS)  # pyright: ignore
         self.images = ImageSettings.checked(
-            image_size, frame_stack, grayscale, channels_first, outputs, shadows, samples
+            image_size, frame_stack, grayscale, channels_first, outputs, shadows, reflections, samples
         )
         self.physics = physics
         self.randomization_fn = randomization_fn

@@ -25,6 +25,7 @@ class PixelSettings(TypedDict, total=False):
     channels_first: bool
     outputs: ImageOutput | Iterable[ImageOutput]
     shadows: bool
+    reflections: bool
     samples: int
     autoreset: Autoreset
     sky: tuple[Rgb, Rgb] | None

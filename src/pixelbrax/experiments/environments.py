@@ -87,6 +87,7 @@ def _facts_config(env: PixelEnv) -> EnvConfig:
         obs="pixels" if env.images.outputs else "state",
         grayscale=env.images.grayscale,
         shadows=env.images.shadows,
+        reflections=env.images.reflections,
         samples=env.images.samples,
         facts=tuple(f"{name}: {value}" for name, value in _facts(env).items()),
     )

@@ -46,10 +46,12 @@ class Illumination(NamedTuple):
 
 
 def headlight(shot: Shot, hit: Hit) -> Illumination:
-    """The light that shines along the camera's -z, without shadows."""
-    scene = shot.scene
-    to_light = (jnp.zeros(()), jnp.zeros(()), jnp.ones(()))
-    cosine = hit.normal[2]
+    """The light that shines along the camera's line of sight, without shadows."""
+    scene, to_light = shot.scene, shot.headlight
+    if to_light is None:
+        to_light, cosine = (jnp.zeros(()), jnp.zeros(()), jnp.ones(())), hit.normal[2]
+    else:
+        cosine = dot(hit.normal, to_light)
     specular = _highlight(shot, hit, to_light, cosine) if shot.facts.highlights[0] else None
     return Illumination(
         ambient=jnp.ones(()),

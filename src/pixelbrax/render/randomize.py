@@ -18,7 +18,7 @@ from pixelbrax.render.read_lights import active_lights
 from pixelbrax.render.scene import Scene
 from pixelbrax.render.shapes import PLANE
 
-_MATERIAL = ("emission", "specular", "shininess")
+_MATERIAL = ("emission", "specular", "shininess", "reflectance")
 _LIGHT = ("pos", "dir", "ambient", "diffuse", "specular", "attenuation", "cutoff", "exponent")
 
 
@@ -46,7 +46,8 @@ def _whole(array: Array, own: np.ndarray) -> Array:
 def randomize_scene(scene: Scene, model: mujoco.MjModel, arrays: Mapping[str, Array]) -> Scene:
     """The scene with other model parameters.
 
-    Planes keep their bounds; textures keep their placement when a geom's size changes.
+    Planes keep their bounds; textures keep their placement when a geom's size changes; geoms that `scene` has as opaque
+    remain so.
 
     Args:
       scene: read from `model`.
@@ -65,7 +66,9 @@ def randomize_scene(scene: Scene, model: mujoco.MjModel, arrays: Mapping[str, Ar
         if has_material.any():
             unnamed = has_material & jnp.all(rgba == DEFAULT_RGBA, axis=-1)
             rgba = jnp.where(unnamed[:, None], jnp.asarray(randomized.mat_rgba)[model.geom_matid], rgba)
-        changes["geom_rgb"] = scene.geom_rgb.at[:n].set(rgba[:, :3].astype(jnp.float32))
+        rgba = rgba.astype(jnp.float32)
+        changes["geom_rgb"] = scene.geom_rgb.at[:n].set(rgba[:, :3])
+        changes["geom_alpha"] = scene.geom_alpha.at[:n].set(rgba[:, 3])
     for name in _MATERIAL:
         if f"mat_{name}" in arrays:
             own = getattr(scene, f"geom_{name}")

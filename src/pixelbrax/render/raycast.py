@@ -1,7 +1,7 @@
 """Ray casting: the nearest geom at each pixel, and its depth."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -18,8 +18,16 @@ from pixelbrax.xla import map_rows
 _INF_BITS = 0x7F800000  # float32 infinity
 
 
-def nearest_hit(shot: Shot, rays: Rays) -> tuple[UInt32[Array, " pixel"], Int32[Array, " pixel"] | None]:
+def nearest_hit(
+    shot: Shot, rays: Rays, members: Sequence[int], beyond: Pixels | None = None
+) -> tuple[UInt32[Array, " pixel"], Int32[Array, " pixel"] | None]:
     """For each pixel a key that `read_key` turns into the nearest geom and its depth; and `Hit.triangle`.
+
+    Args:
+      shot: what is rendered.
+      rays: the rays.
+      members: positions of the geoms that are seen.
+      beyond: (pixel,) meters; what a ray meets no farther than this does not count, nor what it hides of the same geom.
 
     Positive floats sort like the integers that share their bits. So each pixel carries a single uint32 key, the depth
     with its lowest bits replaced by the geom's index, and takes the minimum: a linear, branch-free chain. Misses (NaN,
@@ -29,6 +37,8 @@ def nearest_hit(shot: Shot, rays: Rays) -> tuple[UInt32[Array, " pixel"], Int32[
     index_mask = _index_mask(shot.scene)
 
     def key_of(depth: Pixels, n: Array) -> Array:
+        if beyond is not None:
+            depth = jnp.where(depth > beyond, depth, jnp.inf)
         depth_bits = jax.lax.bitcast_convert_type(depth, jnp.uint32)
         return (depth_bits & ~index_mask) | (n + 1).astype(jnp.uint32)
 
@@ -36,23 +46,26 @@ def nearest_hit(shot: Shot, rays: Rays) -> tuple[UInt32[Array, " pixel"], Int32[
         return key_of(shape.depth(rays, geom), n)
 
     nothing = jnp.full(rays.x.shape, _INF_BITS, jnp.uint32)  # index 0
-    nearest = functools.reduce(jnp.minimum, map_geoms(shot, key, rays), nothing)
-    if not shot.mesh_indices():
+    nearest = functools.reduce(jnp.minimum, map_geoms(shot, key, rays, among=members), nothing)
+    if not (are_meshes := [n for n in shot.mesh_indices() if n in members]):
         return nearest, None
-    meshes = cast_at_meshes(shot, rays)
+    meshes = cast_at_meshes(shot, rays, are_meshes)
     return jnp.minimum(nearest, key_of(meshes.depth, meshes.geom_index)), meshes.triangle
 
 
-def map_geoms(shot: Shot, function: Callable[..., Array], *pixels: Any) -> list[Array]:
+def map_geoms(
+    shot: Shot, function: Callable[..., Array], *pixels: Any, among: Sequence[int] | None = None
+) -> list[Array]:
     """(pixel,) values of a function for every visible geom that has a shape.
 
     Args:
       shot: what is rendered.
       function: takes a shape, a geom (or several of that shape), its index (int32), and the pixels' arrays.
       *pixels: arrays (pixel,) or (), in any structure.
+      among: the positions of the geoms to consider, if not all.
     """
     values = []
-    for (geom_type, bounded), members in shot.alike().items():
+    for (geom_type, bounded), members in shot.alike(among).items():
 
         def one(center: Array, mat: Array, size: Array, n: Array, *pixels: Any) -> Array:
             return function(SHAPES[geom_type], Geom(center, mat, size, bounded), n, *pixels)  # noqa: B023

@@ -94,6 +94,11 @@ def choose(chosen: Array, one: Vector | Float[Array, "3"], other: Vector) -> Vec
     return tuple(jnp.where(chosen, a, b) for a, b in zip(one, other, strict=True))  # pyright: ignore[reportReturnType]
 
 
+def mixed(one: Vector, other: Vector | Float[Array, "3"], share: Pixels) -> Vector:
+    """Two vectors with a share of the other, component by component."""
+    return tuple(a + share * (b - a) for a, b in zip(one, other, strict=True))  # pyright: ignore[reportReturnType]
+
+
 def basis_toward(center: Triple, otherwise: Triple) -> tuple[Scalar, Basis]:
     """Distance of a point, and a basis whose first axis points at it, or along `otherwise` if the distance is 0."""
     distance, (x, y, z) = _length_and_direction(center, otherwise)

@@ -4,6 +4,7 @@ Conventions are those of MuJoCo's OpenGL renderer (documentation of MJCF's `geom
 applies only where the geom's is the default; colors are linear, without gamma correction.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -12,17 +13,22 @@ import numpy as np
 from jaxtyping import Array
 
 from pixelbrax.errors import ConfigError
+from pixelbrax.render.air import Air
 from pixelbrax.render.mesh.read_mesh import MeshReader, has_texture_coordinates
 from pixelbrax.render.mesh.triangles import MESH_TYPES
 from pixelbrax.render.read_lights import read_lights
 from pixelbrax.render.read_textures import SurfacePattern, TextureReader
 from pixelbrax.render.scene import Scene
-from pixelbrax.render.shapes import SHAPES
+from pixelbrax.render.shapes import BOX, PLANE, SHAPES
 
 # MuJoCo's viewer shows geom groups 0, 1 and 2 by default (mjvOption.geomgroup).
 VISIBLE_GROUPS = 3
 # The compiler's value for geoms without an rgba in MJCF; only to these does the material's color apply.
 DEFAULT_RGBA = np.array([0.5, 0.5, 0.5, 1.0], np.float32)
+# Geoms with a smaller alpha are blended (mjr_render).
+OPAQUE = 0.995
+# The sky's distance over that of the far clipping plane (mjr_render).
+_SKYBOX_SHARE = 0.7
 # What MuJoCo's viewer gives geoms that have no material (mjv_initGeom).
 _DEFAULT_SPECULAR, _DEFAULT_SHININESS = 0.5, 0.5
 
@@ -64,16 +70,24 @@ def read_scene(model: mujoco.MjModel, skip_unsupported: bool, sites: bool) -> Sc
     patterns = [_pattern(model, geoms, i, textures) if i in visible else SurfacePattern() for i in range(n)]
     is_mesh = [i in visible and geoms.kind[i] in MESH_TYPES for i in range(n)]
     sky_rgb, sky_texture = textures.sky()
+    alpha = np.array([_rgba(model, geoms, i)[3] for i in range(n)])
+    transparent = tuple(i for i in visible if alpha[i] < OPAQUE)
+    reflectance = [_material(model, geoms, i, "reflectance", 0.0) for i in range(n)]
     return Scene(
         geom_type=tuple(int(t) for t in geoms.kind),
         visible=visible,
+        transparent=transparent,
+        mirror=_first(i for i in visible if i not in transparent and _can_reflect(geoms, i) and reflectance[i] > 0),
         geom_pattern=tuple(p.kind for p in patterns),
         geom_texture=tuple(p.texture for p in patterns),
         geom_mesh=tuple(meshes.position(int(geoms.kind[i]), geoms.data[i]) if is_mesh[i] else -1 for i in range(n)),
         texture_shape=tuple(shape for shape, _ in textures.stored),
         sky_texture=sky_texture,
+        haze_plane=_first(i for i in visible if textures.skybox >= 0 and _is_infinite_plane(geoms, i)),
         geom_size=_leaf(geoms.size, n, 3),
         geom_rgb=_leaf([_rgba(model, geoms, i)[:3] for i in range(n)], n, 3),
+        geom_alpha=_leaf(alpha, n),
+        geom_reflectance=_leaf(reflectance, n),
         geom_emission=_leaf([_material(model, geoms, i, "emission", 0.0) for i in range(n)], n),
         geom_specular=_leaf([_material(model, geoms, i, "specular", _DEFAULT_SPECULAR) for i in range(n)], n),
         geom_shininess=_leaf([_material(model, geoms, i, "shininess", _DEFAULT_SHININESS) for i in range(n)], n),
@@ -81,6 +95,7 @@ def read_scene(model: mujoco.MjModel, skip_unsupported: bool, sites: bool) -> Sc
         texture_scale=_leaf([p.scale for p in patterns], n, 3),
         texture_offset=_leaf([p.offset for p in patterns], n, 2),
         sky_rgb=_leaf(sky_rgb, 2, 3),
+        air=_air(model),
         textures=tuple(_leaf(texels, -1, 3) for _, texels in textures.stored),
         meshes=tuple(meshes.stored),
         **read_lights(model),
@@ -105,6 +120,29 @@ def _visible(model: mujoco.MjModel, geoms: _Geoms, skip_unsupported: bool) -> tu
                 "hide it (group 3 or alpha 0), or pass skip_unsupported=True to render the rest"
             )
     return tuple(visible)
+
+
+def _first(ids: Iterable[int]) -> int:
+    return next(iter(ids), -1)
+
+
+def _can_reflect(geoms: _Geoms, i: int) -> bool:
+    return geoms.kind[i] in (PLANE.geom_type, BOX.geom_type)
+
+
+def _is_infinite_plane(geoms: _Geoms, i: int) -> bool:
+    return geoms.kind[i] == PLANE.geom_type and not geoms.size[i, :2].any()
+
+
+def _air(model: mujoco.MjModel) -> Air:
+    visual, extent = model.vis, model.stat.extent
+    return Air(
+        haze_rgb=_leaf(visual.rgba.haze[:3], 3),
+        haze_width=_leaf(visual.map.haze),
+        haze_distance=_leaf(_SKYBOX_SHARE * visual.map.zfar * extent),
+        fog_rgb=_leaf(visual.rgba.fog[:3], 3),
+        fog_range=_leaf([visual.map.fogstart * extent, visual.map.fogend * extent], 2),
+    )
 
 
 def _pattern(model: mujoco.MjModel, geoms: _Geoms, i: int, textures: TextureReader) -> SurfacePattern:

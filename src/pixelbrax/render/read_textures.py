@@ -96,12 +96,17 @@ class TextureReader:
         scale = half_sizes if self._model.mat_texuniform[material] else np.ones(3)
         return SurfacePattern(Pattern.CUBE, self._store(texture), scale=scale)
 
+    @property
+    def skybox(self) -> int:
+        """MuJoCo's id of the sky's texture, or -1."""
+        skyboxes = np.flatnonzero(self._model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX)
+        return int(skyboxes[0]) if len(skyboxes) else -1
+
     def sky(self) -> tuple[np.ndarray, int]:
         """(2, 3) colors straight down and up, and the position of the sky's texture (-1: a gradient)."""
-        skyboxes = np.flatnonzero(self._model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX)
-        if not len(skyboxes):
+        if self.skybox < 0:
             return np.zeros((2, 3)), -1  # black, as in MuJoCo
-        faces = self._faces(skyboxes[0])
+        faces = self._faces(self.skybox)
         middle = faces.shape[1] // 2
         ends = np.stack([faces[i % len(faces), middle, middle] for i in (3, 2)])  # faces: right, left, up, down, ...
         grid = np.linspace(-1, 1, faces.shape[1])
@@ -111,7 +116,7 @@ class TextureReader:
         unlike = np.abs(faces[0] - side).max(-1) > _SAME_GRADIENT
         if len(faces) == 6 and unlike.mean() <= _MARKED_SHARE:  # a few texels off are marks
             return ends, -1
-        return np.zeros((2, 3)), self._store(skyboxes[0])
+        return np.zeros((2, 3)), self._store(self.skybox)
 
     def _faces(self, texture: int) -> np.ndarray:
         """(faces, height, width, 3), 0..1; one face, or a cube's six."""

@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Float
 
+from pixelbrax.render.air import Air
 from pixelbrax.render.camera import rotation_matrices
 from pixelbrax.render.mesh.triangles import Mesh
 from pixelbrax.render.shapes import PLANE
@@ -113,6 +114,8 @@ class Scene:
     Attributes:
       geom_type: `mujoco.mjtGeom` of each geom.
       visible: ids of the visible geoms, ascending.
+      transparent: ids of those of them that show what is behind, by their alpha; the others are opaque.
+      mirror: id of the plane or box whose front reflects, in images rendered with reflections; or -1.
       geom_pattern: how each geom's surface is colored.
       geom_texture: each geom's position in `textures`, or -1; only patterns IMAGE and CUBE have one.
       geom_mesh: each geom's position in `meshes`, or -1; only meshes and height fields have one.
@@ -120,8 +123,11 @@ class Scene:
       light_castshadow: whether each light casts shadows, in images rendered with shadows.
       texture_shape: (faces, ((height, width), ...)) of each texture, with one pair for each of its mip levels.
       sky_texture: position in `textures` of the sky's cube texture, or -1 for the gradient `sky_rgb`.
+      haze_plane: id of the infinite plane that haze hangs above, or -1.
       geom_size: (ngeom, 3) meters, as in MuJoCo; a plane whose half-sizes are 0 is infinite.
       geom_rgb: (ngeom, 3) color of the geom or its material; multiplied by the light.
+      geom_alpha: (ngeom,) opacity of the geoms in `transparent`, 0..1.
+      geom_reflectance: (ngeom,) share of light that the `mirror` reflects, 0..1.
       geom_emission: (ngeom,) light that the geom itself emits, in units of `geom_rgb`.
       geom_specular: (ngeom,) strength of the highlight, 0..1.
       geom_shininess: (ngeom,) sharpness of the highlight, 0..1; the exponent is 128 times this.
@@ -140,12 +146,15 @@ class Scene:
       headlight_ambient, headlight_diffuse, headlight_specular: (3,); it shines along the camera's line of sight.
       ambient: (3,) light without a source.
       sky_rgb: (2, 3) colors of the sky straight down and straight up.
+      air: haze and fog.
       textures: each (texels, 3): all faces and rows of level 0, then those of level 1, and so on.
       meshes: the triangles of meshes and height fields, in their geoms' frames.
     """
 
     geom_type: tuple[int, ...] = field(metadata=_STATIC)
     visible: tuple[int, ...] = field(metadata=_STATIC)
+    transparent: tuple[int, ...] = field(metadata=_STATIC)
+    mirror: int = field(metadata=_STATIC)
     geom_pattern: tuple[Pattern, ...] = field(metadata=_STATIC)
     geom_texture: tuple[int, ...] = field(metadata=_STATIC)
     geom_mesh: tuple[int, ...] = field(metadata=_STATIC)
@@ -153,8 +162,11 @@ class Scene:
     light_castshadow: tuple[bool, ...] = field(metadata=_STATIC)
     texture_shape: tuple[tuple[int, tuple[tuple[int, int], ...]], ...] = field(metadata=_STATIC)
     sky_texture: int = field(metadata=_STATIC)
+    haze_plane: int = field(metadata=_STATIC)
     geom_size: Float[Array, "*batch ngeom 3"]
     geom_rgb: Float[Array, "*batch ngeom 3"]
+    geom_alpha: Float[Array, "*batch ngeom"]
+    geom_reflectance: Float[Array, "*batch ngeom"]
     geom_emission: Float[Array, "*batch ngeom"]
     geom_specular: Float[Array, "*batch ngeom"]
     geom_shininess: Float[Array, "*batch ngeom"]
@@ -174,6 +186,7 @@ class Scene:
     headlight_specular: Float[Array, "*batch 3"]
     ambient: Float[Array, "*batch 3"]
     sky_rgb: Float[Array, "*batch 2 3"]
+    air: Air
     textures: tuple[Float[Array, "*batch texel 3"], ...]
     meshes: tuple[Mesh, ...]
 
@@ -181,8 +194,8 @@ class Scene:
     def from_mujoco(cls, model: mujoco.MjModel, *, skip_unsupported: bool = False, sites: bool = False) -> "Scene":
         """Reads a scene from a compiled MuJoCo model.
 
-        Geoms of groups 3 to 5 and geoms with alpha 0 are left out, as in MuJoCo's default viewer; transparent geoms are
-        rendered opaque. Lights are where the model's initial configuration (qpos0) puts them: see `with_lights`.
+        Geoms of groups 3 to 5 and geoms with alpha 0 are left out, as in MuJoCo's default viewer. Lights are where the
+        model's initial configuration (qpos0) puts them: see `with_lights`.
 
         Args:
           model: the model.

@@ -4,44 +4,69 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, UInt8, UInt32
 
+from pixelbrax.render.air import fog_share, haze_share
 from pixelbrax.render.light import Illumination, headlight, model_light
 from pixelbrax.render.pattern import pattern_color
-from pixelbrax.render.rays import Pixels, Vector
-from pixelbrax.render.shot import Hit, Shot, is_sky
+from pixelbrax.render.rays import Pixels, Vector, choose, mixed
+from pixelbrax.render.shot import Hit, Shot, is_one_of, is_sky
 from pixelbrax.render.sky import sky_color
 from pixelbrax.xla import computed_once
 
 
 def shade(shot: Shot, hit: Hit) -> Vector:
-    """Colors of all pixels, 0..1, three arrays (pixel,); linear in light and, like MuJoCo's, without gamma correction.
+    """Colors of all pixels, 0..1, three arrays (pixel,): of geoms, and of the sky where there is none."""
+    sky, color = sky_color(shot, hit.rays), surface_color(shot, hit)
+    if shot.scene.haze_plane >= 0:
+        color = _behind_haze(shot, hit, color, sky)
+    return choose(is_sky(hit.geom_index), sky, color)
+
+
+def surface_color(shot: Shot, hit: Hit) -> Vector:
+    """Colors of geoms, 0..1, three arrays (pixel,); linear in light and, like MuJoCo's, without gamma correction.
 
     A geom's color is multiplied by the light it reflects, the highlights are added, the sum is clipped to 1, and the
     texture multiplies the result. With shadows, as in MuJoCo, each light that casts them is clipped and textured
-    separately, and their sum is clipped again.
+    separately, and their sum is clipped again, unless the exposure is to remain the same. Fog is last.
     """
     scene, facts, geom_index = shot.scene, shot.facts, hit.geom_index
     lights = [headlight(shot, hit)]
     lights += [model_light(shot, hit, i) for i in range(len(scene.light_kind))]
     lights, surface_pattern = computed_once((lights, pattern_color(shot, hit)))
-    sky = sky_color(shot, hit.rays)
 
     def channel(k: int) -> Pixels:
         rgb = shot.select(geom_index, scene.visible_rows(scene.geom_rgb)[:, k], facts.rgb)
         glow = jnp.zeros_like(rgb)
         if facts.emits:
             glow = shot.select(geom_index, scene.visible_rows(scene.geom_emission), facts.emission)
-        together = rgb * (glow + scene.ambient[k] + sum(_matte(light, k) for light in lights if light.lit is None))
-        together += sum(_gloss(shot, hit, light, k) for light in lights if light.lit is None)
+        unshadowed = [light for light in lights if light.lit is None]
+        shadowed = [light for light in lights if light.lit is not None]
+        together = rgb * (glow + scene.ambient[k] + sum(_matte(light, k) for light in unshadowed))
+        together += sum(_gloss(shot, hit, light, k) for light in unshadowed)
+        if shot.same_exposure:
+            for light in shadowed:  # their ambient light is everywhere
+                direct = rgb * light.diffuse * light.diffuse_rgb[k] + _gloss(shot, hit, light, k)
+                together += rgb * light.ambient * light.ambient_rgb[k] + jnp.where(light.lit, direct, 0.0)
+            shadowed = []
         color = jnp.clip(together, 0.0, 1.0)
-        for light in lights:
-            if light.lit is not None:
-                alone = rgb * _matte(light, k) + _gloss(shot, hit, light, k)
-                color += jnp.where(light.lit, jnp.clip(alone, 0.0, 1.0), 0.0)
+        for light in shadowed:
+            alone = rgb * _matte(light, k) + _gloss(shot, hit, light, k)
+            color += jnp.where(light.lit, jnp.clip(alone, 0.0, 1.0), 0.0)
         if surface_pattern is not None:
             color = color * surface_pattern[k]
-        return jnp.where(is_sky(geom_index), sky[k], jnp.minimum(color, 1.0))
+        return jnp.minimum(color, 1.0)
 
-    return channel(0), channel(1), channel(2)
+    color = (channel(0), channel(1), channel(2))
+    return mixed(color, scene.air.fog_rgb, fog_share(scene.air, hit.depth)) if shot.fog else color
+
+
+def _behind_haze(shot: Shot, hit: Hit, color: Vector, sky: Vector) -> Vector:
+    """The geoms' colors, with haze in front of the infinite plane, which gives way to the sky behind the haze."""
+    n, air, rays = shot.scene.visible.index(shot.scene.haze_plane), shot.scene.air, hit.rays
+    normal = shot.geoms.mat[n, :, 2]
+    down, height = -rays.dot(normal), -jnp.sum(shot.geoms.center[n] * normal)
+    share, ended = haze_share(air, height, down, jnp.sqrt(jnp.maximum(rays.squared_norm - down * down, 0.0)))
+    hazy = mixed(choose(ended, sky, color), air.fog_rgb if shot.fog else air.haze_rgb, share)
+    return choose(is_one_of(hit.geom_index, [n]), hazy, color)
 
 
 def pack(color: Vector) -> UInt32[Array, " pixel"]:

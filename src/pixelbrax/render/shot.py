@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int32
 
 from pixelbrax.render.analysis import Labels, SceneFacts
 from pixelbrax.render.camera import Camera
-from pixelbrax.render.rays import Pixels, Rays, Vector
+from pixelbrax.render.rays import Pixels, Rays, Triple, Vector
 from pixelbrax.render.scene import GeomPose, Scene
 from pixelbrax.render.shapes import Geom, Shape
 from pixelbrax.xla import select_row
@@ -77,6 +77,10 @@ class Shot:
       camera: the camera.
       geoms: the visible geoms in the camera's frame.
       shadows: whether shadows are rendered.
+      same_exposure: whether what is not in shadow looks as it does without shadows.
+      fog: whether fog is rendered.
+      headlight: three (), the unit vector towards the headlight in the camera's frame; None: the camera has it.
+      always: a scalar that is true, for `pixelbrax.xla.materialize_if`.
       unrolled: whether the program is written geom by geom, as suits CPUs, or shape by shape, as suits accelerators:
         see `pixelbrax.xla.rows`.
     """
@@ -87,7 +91,21 @@ class Shot:
     camera: Camera
     geoms: CameraGeoms
     shadows: bool
+    same_exposure: bool
+    fog: bool
+    headlight: Triple | None
+    always: Bool[Array, ""]
     unrolled: bool
+
+    @property
+    def transparent(self) -> list[int]:
+        """Positions, among the visible geoms, of those that show what is behind them."""
+        return [n for n, geom_id in enumerate(self.scene.visible) if geom_id in self.scene.transparent]
+
+    @property
+    def opaque(self) -> list[int]:
+        """Positions of the other visible geoms."""
+        return [n for n, geom_id in enumerate(self.scene.visible) if geom_id not in self.scene.transparent]
 
     def geom(self, n: int) -> Geom:
         """One of the visible geoms."""
@@ -110,17 +128,20 @@ class Shot:
         return among.members if isinstance(among, OneOf) else range(len(self.scene.visible))
 
     def mesh_indices(self, among: GeomIndex | None = None) -> list[int]:
-        """The same of those that consist of triangles."""
+        """Positions that pixels may have, of geoms that consist of triangles."""
         return [n for n in self.candidates(among) if self.scene.geom_mesh[self.scene.visible[n]] >= 0]
 
-    def alike(self) -> dict[tuple[int, bool], list[int]]:
+    def alike(self, among: Sequence[int] | None = None) -> dict[tuple[int, bool], list[int]]:
         """Positions of the visible geoms that have a shape, by what programs know of them.
 
         That is the type, and whether they are bounded.
+
+        Args:
+          among: the positions to consider, if not all.
         """
         groups: dict[tuple[int, bool], list[int]] = {}
         for n, geom_id in enumerate(self.scene.visible):
-            if self.scene.geom_mesh[geom_id] >= 0:
+            if self.scene.geom_mesh[geom_id] >= 0 or (among is not None and n not in among):
                 continue
             groups.setdefault((self.scene.geom_type[geom_id], self.facts.bounded[n]), []).append(n)
         return groups
@@ -154,15 +175,25 @@ class Shot:
 
 
 def take_shot(
-    scene: Scene, facts: SceneFacts, pose: GeomPose, camera: Camera, *, shadows: bool, unrolled: bool
+    scene: Scene,
+    facts: SceneFacts,
+    pose: GeomPose,
+    camera: Camera,
+    always: Bool[Array, ""],
+    *,
+    shadows: bool = False,
+    same_exposure: bool = False,
+    fog: bool,
+    unrolled: bool,
+    headlight: Triple | None = None,
 ) -> Shot:
-    """A `Shot`, with the visible geoms transformed into the camera's frame."""
+    """A `Shot`, with the visible geoms transformed into the camera's frame; by default the camera has the headlight."""
     offset, turned = scene.visible_rows(pose.xpos) - camera.pos[None], scene.visible_rows(pose.xmat)
     # Written out: accelerators round matrix products, and pass small ones to a library.
     x, y, z = (offset[:, i, None] * camera.mat[i][None] for i in range(3))
     a, b, c = (turned[:, i, None, :] * camera.mat[i][None, :, None] for i in range(3))
     geoms = CameraGeoms(x + y + z, a + b + c, scene.visible_rows(scene.geom_size))
-    return Shot(scene, facts, pose, camera, geoms, shadows, unrolled)
+    return Shot(scene, facts, pose, camera, geoms, shadows, same_exposure, fog, headlight, always, unrolled)
 
 
 def is_one_of(geom_index: GeomIndex, members: Sequence[int]) -> Bool[Array, "*pixel"]:

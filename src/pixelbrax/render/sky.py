@@ -10,8 +10,11 @@ from pixelbrax.render.texture import sample_cube
 
 
 def sky_color(shot: Shot, rays: Rays) -> Vector:
-    """Color of the sky along every ray, 0..1."""
+    """Color of the sky along every ray, 0..1; all fog where that is rendered."""
     scene, mat = shot.scene, shot.camera.mat
+    if shot.fog:
+        red, green, blue = (jnp.broadcast_to(c, rays.x.shape) for c in scene.air.fog_rgb)
+        return red, green, blue
     if scene.sky_texture >= 0:
         direction = [rays.dot(mat[k]) for k in range(3)]  # in the world's frame
         # MuJoCo's skybox has its up face (+y of a cube map) towards the world's +z.

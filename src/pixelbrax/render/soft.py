@@ -12,8 +12,10 @@ pixel there, in meters. Geom i then has weight
     w_i = a_i * prod_{j != i} (1 - a_j * s_ij),    the sky    prod_j (1 - a_j),
 
 and the color is the mean of the geoms' own colors by these weights. As the softness goes to 0 every factor goes to 0 or
-1 and the sharp image remains. The coverage is that of Liu et al. 2019, "Soft Rasterizer" (arXiv 1904.01786), with
-distances instead of squared distances; the weights are those of alpha blending with a soft depth order.
+1 and the sharp image remains, but for pixels with several transparent geoms, whose order in depth counts here. A
+transparent geom's a_i is smaller by the factor of `blended_twice`. The coverage is that of Liu et al. 2019, "Soft
+Rasterizer" (arXiv 1904.01786), with distances instead of squared distances; the weights are those of alpha blending
+with a soft depth order.
 
 Distances to silhouettes are first order, h / |grad h| of a function h that is positive where a ray meets the geom. Each
 h (`Shape.silhouette`) is a polynomial of the ray's slopes, exact for straight outlines: boxes, planes and the sides of
@@ -21,6 +23,7 @@ capsules.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +36,7 @@ from pixelbrax.render.shot import CameraGeoms, OneOf, Shot
 from pixelbrax.render.sky import sky_color
 from pixelbrax.render.surface import surface_at
 from pixelbrax.render.tolerances import MIN_SOFT
+from pixelbrax.render.transparent import blended_twice
 from pixelbrax.xla import take_rows
 
 GeomsPixels = Float[Array, "geom pixel"]
@@ -46,7 +50,9 @@ def soft_color(shot: Shot, rays: Rays, softness: float) -> Vector:
     """
     if not shot.scene.visible:
         return sky_color(shot, rays)
-    found = [_layers(shot, rays, softness, *group) for group in shot.alike().items()]
+    found = [_layers(shot, rays, softness, *group) for group in shot.alike(shot.opaque).items()]
+    unshadowed = replace(shot, shadows=False)
+    found += [_layers(unshadowed, rays, softness, *group) for group in shot.alike(shot.transparent).items()]
     coverage, depth, colors = (jnp.concatenate(parts) for parts in zip(*found, strict=True))
     colors = jnp.concatenate([colors, jnp.stack(sky_color(shot, rays))[None]])
     weights = _weights(coverage, depth, rays.spacing * softness)
@@ -59,8 +65,11 @@ def _layers(
 ) -> tuple[GeomsPixels, GeomsPixels, Float[Array, "geom 3 pixel"]]:
     """Geoms of one kind: how far each covers each pixel, 0 to 1; its depth there, meters, 1 behind; its color."""
     geom_type, bounded = kind
+    opacity = jnp.ones(len(members))
+    if members[0] in shot.transparent:  # then all are
+        opacity = blended_twice(take_rows(shot.scene.visible_rows(shot.scene.geom_alpha), members))
 
-    def layer(row: tuple[Array, CameraGeoms]) -> tuple[Pixels, Pixels, Float[Array, "3 pixel"]]:
+    def layer(row: tuple[Array, CameraGeoms, Scalar]) -> tuple[Pixels, Pixels, Float[Array, "3 pixel"]]:
         silhouette = SHAPES[geom_type].silhouette(rays, Geom(*row[1], bounded))
         margin = jnp.full_like(rays.x, jnp.inf)
         for function in silhouette.margins:
@@ -68,9 +77,10 @@ def _layers(
         in_front = silhouette.depth > 0
         depth = jnp.where(in_front, silhouette.depth, 1.0)
         color = shade(shot, surface_at(shot, rays, OneOf(row[0], members), depth))
-        return jnp.where(in_front, jax.nn.sigmoid(margin / softness), 0.0), depth, jnp.stack(color)
+        coverage = jnp.where(in_front, jax.nn.sigmoid(margin / softness), 0.0)
+        return row[2] * coverage, depth, jnp.stack(color)
 
-    rows = jnp.array(members, jnp.int32), CameraGeoms(*(take_rows(leaf, members) for leaf in shot.geoms))
+    rows = jnp.array(members, jnp.int32), CameraGeoms(*(take_rows(leaf, members) for leaf in shot.geoms)), opacity
     return jax.lax.map(jax.checkpoint(layer), rows)
 
 

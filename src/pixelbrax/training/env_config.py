@@ -36,6 +36,8 @@ class EnvConfig:
     """Name or number of one of the model's cameras; by default the task's own view."""
     shadows: bool = False
     """Render shadows."""
+    reflections: bool = False
+    """Render the reflections in a floor whose material reflects."""
     samples: int = 1
     """Rays per pixel: 1, 4, 9 or 16."""
     distractors: tuple[str, ...] = ()

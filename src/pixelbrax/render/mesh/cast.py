@@ -58,9 +58,9 @@ class _Instances(NamedTuple):
         return jnp.asarray(self.owner * _MOST_CLUSTERS + self.cluster, jnp.int32)
 
 
-def cast_at_meshes(shot: Shot, rays: Rays) -> MeshHit:
-    """The nearest triangle of each ray, without derivatives."""
-    instances = _instances(shot)
+def cast_at_meshes(shot: Shot, rays: Rays, members: Sequence[int]) -> MeshHit:
+    """The nearest triangle of each ray, without derivatives, of the meshes at the positions `members`."""
+    instances = _instances(shot, members)
     clusters = from_origin(_placed(shot, instances))
     x, y = (_tiles(jax.lax.stop_gradient(each), rays.shape) for each in (rays.x, rays.y))
     return _found(nearest(clusters, instances.labels, x, y, unrolled=shot.unrolled), rays.shape)
@@ -87,7 +87,7 @@ def meshes_shade(shot: Shot, light: LightRays, hit: Hit, asked: Bool[Array, " ra
       hit: the points.
       asked: (ray,) the points that are asked for; at others the result is arbitrary.
     """
-    instances, shape = _instances(shot), hit.rays.shape
+    instances, shape = _instances(shot, shot.mesh_indices()), hit.rays.shape
     light, point = jax.lax.stop_gradient((light, hit.point))
     _, (forward, right, up) = basis_toward(light.axis, light.axis)
     place = point if light.origin is None else subtract(point, light.origin)
@@ -108,8 +108,7 @@ def meshes_shade(shot: Shot, light: LightRays, hit: Hit, asked: Bool[Array, " ra
     return asked & (found.nearness > nearness + bias) & ~itself
 
 
-def _instances(shot: Shot) -> _Instances:
-    members = shot.mesh_indices()
+def _instances(shot: Shot, members: Sequence[int]) -> _Instances:
     ids = [shot.scene.geom_mesh[shot.scene.visible[n]] for n in members]
     first = np.cumsum([0] + [mesh.num_clusters for mesh in shot.scene.meshes], dtype=np.int32)
     owner = np.repeat(np.array(members, np.int32), [first[k + 1] - first[k] for k in ids])

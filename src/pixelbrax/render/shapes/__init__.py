@@ -20,6 +20,9 @@ SHAPES: dict[int, Shape] = {shape.geom_type: shape for shape in (PLANE, SPHERE, 
 """Every shape by its `mujoco.mjtGeom`."""
 
 __all__ = [
+    "BOX",
+    "CAPSULE",
+    "ELLIPSOID",
     "PLANE",
     "SHAPES",
     "FramedSurface",
