@@ -5,10 +5,12 @@ Other subpackages import from here only; the modules behind it are private.
 
 from pixelbrax.render.camera import Camera, ModelCamera, check_camera, check_fovy, look_at, orbit
 from pixelbrax.render.light_motion import LightsAt, moving_lights
+from pixelbrax.render.paint import paint, paint_sky, repaint
 from pixelbrax.render.randomize import randomize_scene, randomized_model
 from pixelbrax.render.read import VISIBLE_GROUPS, UnsupportedGeomError
 from pixelbrax.render.renderer import OUTPUTS, SAMPLES, Frame, Output, render
-from pixelbrax.render.scene import GeomPose, LightKind, Pattern, Scene
+from pixelbrax.render.scatter import add_geoms, add_poses
+from pixelbrax.render.scene import GeomPose, LightKind, Pattern, Scene, SkyMapping
 from pixelbrax.render.shade import unpack
 
 __all__ = [
@@ -24,14 +26,20 @@ __all__ = [
     "Output",
     "Pattern",
     "Scene",
+    "SkyMapping",
     "UnsupportedGeomError",
+    "add_geoms",
+    "add_poses",
     "check_camera",
     "check_fovy",
     "look_at",
     "moving_lights",
     "orbit",
+    "paint",
+    "paint_sky",
     "randomize_scene",
     "randomized_model",
     "render",
+    "repaint",
     "unpack",
 ]

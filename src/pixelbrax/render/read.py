@@ -18,7 +18,7 @@ from pixelbrax.render.mesh.read_mesh import MeshReader, has_texture_coordinates
 from pixelbrax.render.mesh.triangles import MESH_TYPES
 from pixelbrax.render.read_lights import read_lights
 from pixelbrax.render.read_textures import SurfacePattern, TextureReader
-from pixelbrax.render.scene import Scene
+from pixelbrax.render.scene import Scene, SkyMapping
 from pixelbrax.render.shapes import BOX, PLANE, SHAPES
 
 # MuJoCo's viewer shows geom groups 0, 1 and 2 by default (mjvOption.geomgroup).
@@ -83,6 +83,7 @@ def read_scene(model: mujoco.MjModel, skip_unsupported: bool, sites: bool) -> Sc
         geom_mesh=tuple(meshes.position(int(geoms.kind[i]), geoms.data[i]) if is_mesh[i] else -1 for i in range(n)),
         texture_shape=tuple(shape for shape, _ in textures.stored),
         sky_texture=sky_texture,
+        sky_mapping=SkyMapping.CUBE,
         haze_plane=_first(i for i in visible if textures.skybox >= 0 and _is_infinite_plane(geoms, i)),
         geom_size=_leaf(geoms.size, n, 3),
         geom_rgb=_leaf([_rgba(model, geoms, i)[:3] for i in range(n)], n, 3),
@@ -95,8 +96,11 @@ def read_scene(model: mujoco.MjModel, skip_unsupported: bool, sites: bool) -> Sc
         texture_scale=_leaf([p.scale for p in patterns], n, 3),
         texture_offset=_leaf([p.offset for p in patterns], n, 2),
         sky_rgb=_leaf(sky_rgb, 2, 3),
+        sky_span=_leaf(np.ones(2), 2),
+        sky_heading=_leaf(0.0),
         air=_air(model),
         textures=tuple(_leaf(texels, -1, 3) for _, texels in textures.stored),
+        texture_frame=_leaf(np.zeros(len(textures.stored)), -1),
         meshes=tuple(meshes.stored),
         **read_lights(model),
     )

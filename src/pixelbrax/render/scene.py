@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, UInt32
 
 from pixelbrax.render.air import Air
 from pixelbrax.render.camera import rotation_matrices
@@ -30,6 +30,17 @@ class Pattern(IntEnum):
     """A 2D texture: laid on planes and each face of boxes, wound around the z axis of other shapes."""
     CUBE = 3
     """A cube texture around the geom's center."""
+
+
+class SkyMapping(IntEnum):
+    """Where on a sky's texture a ray looks."""
+
+    CUBE = 0
+    """A cube around the camera, as MuJoCo's skybox."""
+    SPHERE = 1
+    """By azimuth and elevation: a panorama, or repeats of a picture."""
+    PLANE = 2
+    """An upright plane, infinitely far away; what is behind the camera is its mirror image."""
 
 
 class LightKind(IntEnum):
@@ -109,7 +120,8 @@ def _joined(geom_xpos, geom_xmat, site_xpos, site_xmat, sites: bool) -> tuple[Ar
 class Scene:
     """Everything the renderer needs from a model, except poses. Types are static, every number is a leaf.
 
-    Arrays with the axis `ngeom` are indexed by MuJoCo's geom id; all leaves are float32. Colors are 0..1.
+    Arrays with the axis `ngeom` are indexed by MuJoCo's geom id; all leaves are float32, but for packed textures.
+    Colors are 0..1.
 
     Attributes:
       geom_type: `mujoco.mjtGeom` of each geom.
@@ -122,7 +134,8 @@ class Scene:
       light_kind: where each light's rays come from.
       light_castshadow: whether each light casts shadows, in images rendered with shadows.
       texture_shape: (faces, ((height, width), ...)) of each texture, with one pair for each of its mip levels.
-      sky_texture: position in `textures` of the sky's cube texture, or -1 for the gradient `sky_rgb`.
+      sky_texture: position in `textures` of the sky's texture, or -1 for the gradient `sky_rgb`.
+      sky_mapping: where on that texture a ray looks.
       haze_plane: id of the infinite plane that haze hangs above, or -1.
       geom_size: (ngeom, 3) meters, as in MuJoCo; a plane whose half-sizes are 0 is infinite.
       geom_rgb: (ngeom, 3) color of the geom or its material; multiplied by the light.
@@ -146,8 +159,13 @@ class Scene:
       headlight_ambient, headlight_diffuse, headlight_specular: (3,); it shines along the camera's line of sight.
       ambient: (3,) light without a source.
       sky_rgb: (2, 3) colors of the sky straight down and straight up.
+      sky_span: (2,) of SPHERE how many degrees a repeat of the sky's texture covers, to the right and up; of PLANE its
+        extent in units of its distance. CUBE has none.
+      sky_heading: () degrees about the z axis, from +x, of the middle of the texture of SPHERE and PLANE.
       air: haze and fog.
-      textures: each (texels, 3): all faces and rows of level 0, then those of level 1, and so on.
+      textures: each (texels, 3): all faces and rows of level 0, then those of level 1, and so on; or (texels,) uint32,
+        packed as R + G * 2**8 + B * 2**16. Of a clip all frames, one after another.
+      texture_frame: (ntexture,) which frame of a clip is shown, rounded down; counted on from the first after the last.
       meshes: the triangles of meshes and height fields, in their geoms' frames.
     """
 
@@ -162,6 +180,7 @@ class Scene:
     light_castshadow: tuple[bool, ...] = field(metadata=_STATIC)
     texture_shape: tuple[tuple[int, tuple[tuple[int, int], ...]], ...] = field(metadata=_STATIC)
     sky_texture: int = field(metadata=_STATIC)
+    sky_mapping: SkyMapping = field(metadata=_STATIC)
     haze_plane: int = field(metadata=_STATIC)
     geom_size: Float[Array, "*batch ngeom 3"]
     geom_rgb: Float[Array, "*batch ngeom 3"]
@@ -186,8 +205,11 @@ class Scene:
     headlight_specular: Float[Array, "*batch 3"]
     ambient: Float[Array, "*batch 3"]
     sky_rgb: Float[Array, "*batch 2 3"]
+    sky_span: Float[Array, "*batch 2"]
+    sky_heading: Float[Array, "*batch"]
     air: Air
-    textures: tuple[Float[Array, "*batch texel 3"], ...]
+    textures: tuple[Float[Array, "*batch texel 3"] | UInt32[Array, "*batch texel"], ...]
+    texture_frame: Float[Array, "*batch ntexture"]
     meshes: tuple[Mesh, ...]
 
     @classmethod

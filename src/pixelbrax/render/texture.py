@@ -1,16 +1,18 @@
 """Texture sampling: bilinear on the nearest mip level, as in OpenGL."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int32
 
-from pixelbrax.render.mip import TextureShape
+from pixelbrax.render.mip import TextureShape, texels_of
 from pixelbrax.render.rays import Pixels, Vector
 from pixelbrax.render.scene import Scene
 from pixelbrax.render.tolerances import MIN_CUBE_COMPONENT
 
 
-def sample_image(scene: Scene, texture: int, s: Pixels, t: Pixels, footprint: Pixels) -> Vector:
+def sample_image(scene: Scene, texture: int, s: Pixels, t: Pixels, footprint: Pixels, mirrored: bool = False) -> Vector:
     """Colors of a 2D texture that repeats in both directions.
 
     Args:
@@ -19,16 +21,13 @@ def sample_image(scene: Scene, texture: int, s: Pixels, t: Pixels, footprint: Pi
       s: (pixel,) coordinate to the right; a repeat has length 1.
       t: (pixel,) coordinate down; a repeat has length 1.
       footprint: (pixel,) texels of level 0 across a pixel.
+      mirrored: whether every second repeat is a mirror image, so that there are no seams.
     """
-    shape = scene.texture_shape[texture]
-    start, height, width = _level(shape, footprint)
-
-    def wrap(index: Int32[Array, " pixel"], count: Int32[Array, " pixel"]) -> Int32[Array, " pixel"]:
-        return jnp.mod(index, count)
-
-    zero = jnp.zeros_like(start)
-    s, t = s - jnp.floor(s), t - jnp.floor(t)
-    return _bilinear(scene.textures[texture], start, zero, s, t, height, width, wrap)
+    level = _level(scene.texture_shape[texture], footprint)
+    if mirrored:
+        s, t = (1.0 - jnp.abs(jnp.mod(x, 2.0) - 1.0) for x in (s, t))
+        return _bilinear(scene, texture, level, 0, s, t, _clamp)
+    return _bilinear(scene, texture, level, 0, s - jnp.floor(s), t - jnp.floor(t), _wrap)
 
 
 def sample_cube(scene: Scene, texture: int, direction: Vector, footprint: Pixels) -> Vector:
@@ -49,12 +48,8 @@ def sample_cube(scene: Scene, texture: int, direction: Vector, footprint: Pixels
     s = jnp.where(on_x, -sign * z, jnp.where(on_y, x, sign * x))
     t = jnp.where(~on_x & on_y, sign * z, -y)
     scale = 0.5 / jnp.maximum(jnp.abs(major), MIN_CUBE_COMPONENT)
-    start, height, width = _level(scene.texture_shape[texture], footprint)
-
-    def clamp(index: Int32[Array, " pixel"], count: Int32[Array, " pixel"]) -> Int32[Array, " pixel"]:
-        return jnp.clip(index, 0, count - 1)
-
-    return _bilinear(scene.textures[texture], start, face, s * scale + 0.5, t * scale + 0.5, height, width, clamp)
+    level = _level(scene.texture_shape[texture], footprint)
+    return _bilinear(scene, texture, level, face, s * scale + 0.5, t * scale + 0.5, _clamp)
 
 
 def _level(shape: TextureShape, footprint: Pixels) -> tuple[Array, Array, Array]:
@@ -69,21 +64,56 @@ def _level(shape: TextureShape, footprint: Pixels) -> tuple[Array, Array, Array]
     return result[0], result[1], result[2]
 
 
-def _bilinear(texels: Float[Array, "texel 3"], start, face, s, t, height, width, outside) -> Vector:
+def _wrap(index: Int32[Array, " pixel"], count: Int32[Array, " pixel"]) -> Int32[Array, " pixel"]:
+    return jnp.mod(index, count)
+
+
+def _clamp(index: Int32[Array, " pixel"], count: Int32[Array, " pixel"]) -> Int32[Array, " pixel"]:
+    return jnp.clip(index, 0, count - 1)
+
+
+def _bilinear(
+    scene: Scene,
+    texture: int,
+    level: tuple[Array, Array, Array],
+    face: Int32[Array, " pixel"] | int,
+    s: Pixels,
+    t: Pixels,
+    outside: Callable[[Array, Array], Array],
+) -> Vector:
     """Bilinear interpolation of the four texels around each point; `outside` maps indices beyond the edges."""
+    start, height, width = level
     x, y = s * width.astype(s.dtype) - 0.5, t * height.astype(t.dtype) - 0.5
     left, top = jnp.floor(x), jnp.floor(y)
     right_share, bottom_share = x - left, y - top
     column, row = left.astype(jnp.int32), top.astype(jnp.int32)
-    base = start + face * height * width
+    base = _first_texel(scene, texture) + start + face * height * width
+    texels = scene.textures[texture]
 
-    def texel(row, column) -> Float[Array, "pixel 3"]:
-        return texels[base + outside(row, height) * width + outside(column, width)]
+    def texel(row: Array, column: Array) -> Float[Array, "pixel 3"]:
+        return _unpacked(texels[base + outside(row, height) * width + outside(column, width)])
 
-    def across(row) -> Float[Array, "pixel 3"]:
+    def across(row: Array) -> Float[Array, "pixel 3"]:
         one, other = texel(row, column), texel(row, column + 1)
         return one + right_share[:, None] * (other - one)
 
     upper, lower = across(row), across(row + 1)
     color = upper + bottom_share[:, None] * (lower - upper)
     return color[:, 0], color[:, 1], color[:, 2]
+
+
+def _first_texel(scene: Scene, texture: int) -> Int32[Array, ""] | int:
+    """The first texel of the frame that a texture shows."""
+    size = texels_of(scene.texture_shape[texture])
+    frames = scene.textures[texture].shape[0] // size
+    if frames == 1:
+        return 0
+    return size * jnp.mod(scene.texture_frame[texture].astype(jnp.int32), frames)
+
+
+def _unpacked(texels: Array) -> Float[Array, "pixel 3"]:
+    """Colors 0..1, of float32 or packed texels."""
+    if texels.ndim == 2:
+        return texels
+    channels = [(texels >> (8 * k) & 255).astype(jnp.float32) for k in range(3)]
+    return jnp.stack(channels, axis=-1) * (1 / 255)

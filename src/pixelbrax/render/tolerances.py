@@ -45,6 +45,8 @@ MIN_FOOTPRINT_COSINE = 0.1
 MIN_SQUARED_LATITUDE = 1e-4
 # A point of a unit cylinder this close to an end is on that end.
 CYLINDER_END = 1e-5
+# A ray's component towards a sky's plane, of a direction whose component along the camera's line of sight is 1.
+MIN_SKY_DISTANCE = 1e-3
 # Largest component of a direction that is looked up in a cube texture.
 MIN_CUBE_COMPONENT = 1e-12
 

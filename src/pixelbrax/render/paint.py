@@ -1,0 +1,160 @@
+"""Images and clips on geoms and on the sky of a scene, one for all environments or one for each."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.render.mip import TextureShape, mip_chain
+from pixelbrax.render.scene import Pattern, Scene, SkyMapping
+from pixelbrax.render.shade import pack
+from pixelbrax.render.shapes import PLANE
+
+_CLIP = "(height, width, 3), or (frames, height, width, 3) for a clip"
+
+
+def paint(scene: Scene, geoms: Sequence[int], images: Any, size: Sequence[float] = (1.0, 1.0)) -> Scene:
+    """The scene with an image, or a clip, on some geoms in place of their textures.
+
+    Their colors and light multiply it, as with any texture: see `Scene.geom_rgb`. Call it once to give the scene a
+    place for an image; under `jax.vmap` or in a step, `repaint` it or set `texture_frame`.
+
+    Args:
+      scene: the scene.
+      geoms: their ids; meshes need texture coordinates.
+      images: (height, width, 3), or (frames, height, width, 3) for a clip: uint8, or floats 0..1, which have
+        derivatives.
+      size: width and height of the image, in meters on planes, centered; elsewhere in shares of a face, or of once
+        around. It repeats beyond.
+
+    Raises:
+      ConfigError: an argument is invalid.
+    """
+    if unknown := [i for i in geoms if not 0 <= i < len(scene.geom_type)]:
+        raise ConfigError(f"the scene has no geom {unknown[0]}: it has {len(scene.geom_type)}")
+    if len(size) != 2 or not all(0 < x < math.inf for x in size):
+        raise ConfigError(f"size is {size}: it must be a width and a height, each a positive number")
+    scene, texture = _with_texture(scene, _clip(images)[..., None, :, :, :])
+    is_chosen = jnp.array([i in geoms for i in range(len(scene.geom_type))])
+    scale = jnp.array([1 / size[0], 1 / size[1], 0.0], jnp.float32)
+    is_plane = jnp.array([kind == PLANE.geom_type for kind in scene.geom_type])
+
+    def chosen(values: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
+        return tuple(value if i in geoms else old for i, old in enumerate(values))
+
+    return replace(
+        scene,
+        geom_pattern=chosen(scene.geom_pattern, Pattern.IMAGE),
+        geom_texture=chosen(scene.geom_texture, texture),
+        pattern_rgb=jnp.where(is_chosen[:, None, None], 1.0, scene.pattern_rgb),
+        texture_scale=jnp.where(is_chosen[:, None], scale, scene.texture_scale),
+        texture_offset=jnp.where(is_chosen[:, None], 0.5 * is_plane[:, None], scene.texture_offset),
+    )
+
+
+def paint_sky(
+    scene: Scene,
+    images: Any,
+    mapping: SkyMapping = SkyMapping.SPHERE,
+    span: Sequence[float] = (360.0, 180.0),
+    heading: float = 90.0,
+) -> Scene:
+    """The scene with an image, or a clip, as its sky; a ray's direction says where it looks.
+
+    Args:
+      scene: the scene.
+      images: as for `paint`. Of CUBE a square picture is on all six sides, as an observer in its middle should see it;
+        or there is an axis of six faces, (6, size, size, 3) or (frames, 6, size, size, 3), as in a file of MuJoCo's
+        skybox: right, left, up, down, front, back, each as it is seen from outside.
+      mapping: how it is laid.
+      span: see `Scene.sky_span`. Beyond, mirror images follow.
+      heading: see `Scene.sky_heading`.
+
+    Raises:
+      ConfigError: an argument is invalid.
+    """
+    if len(span) != 2 or not all(0 < x < math.inf for x in span):
+        raise ConfigError(f"span is {span}: it must be two positive numbers")
+    faces = _faces(images) if mapping == SkyMapping.CUBE else _clip(images)[..., None, :, :, :]
+    scene, texture = _with_texture(scene, faces)
+    return replace(
+        scene,
+        sky_texture=texture,
+        sky_mapping=SkyMapping(mapping),
+        sky_span=jnp.array(span, jnp.float32),
+        sky_heading=jnp.float32(heading),
+    )
+
+
+def repaint(scene: Scene, texture: int, images: Any) -> Scene:
+    """The scene with other texels in one of its textures.
+
+    Args:
+      scene: the scene.
+      texture: position in `scene.textures`; `paint` and `paint_sky` append theirs.
+      images: of the same height and width as the texture's; with its dtype, and with an axis of faces if it has six.
+        The number of frames may differ.
+
+    Raises:
+      ConfigError: they do not fit.
+    """
+    faces, ((height, width), *_) = scene.texture_shape[texture]
+    images = _faces(images) if faces == 6 else _clip(images)[..., None, :, :, :]
+    if images.shape[-3:-1] != (height, width) or images.shape[-4] != faces:
+        raise ConfigError(
+            f"images of {images.shape[-3]}x{images.shape[-2]} do not fit texture {texture} of {height}x{width}"
+        )
+    _, texels = _texels(images)
+    if texels.ndim != scene.textures[texture].ndim:
+        raise ConfigError(f"images are {images.dtype}, but those of texture {texture} are not: pass the same kind")
+    textures = [*scene.textures[:texture], texels, *scene.textures[texture + 1 :]]
+    return replace(scene, textures=tuple(textures))
+
+
+def _clip(images: Any) -> Array:
+    images = jnp.asarray(images)
+    if images.ndim not in (3, 4) or images.shape[-1] != 3 or 0 in images.shape:
+        raise ConfigError(f"images have shape {images.shape}: it must be {_CLIP}")
+    return images
+
+
+def _faces(images: Any) -> Array:
+    """The six faces of a cube, of each frame; a single image is on all of them."""
+    images = jnp.asarray(images)
+    if images.ndim >= 4 and images.shape[-4] == 6:
+        if images.ndim <= 5 and images.shape[-1] == 3 and images.shape[-3] == images.shape[-2] > 0:
+            return images
+    elif images.ndim in (3, 4) and images.shape[-1] == 3 and images.shape[-3] == images.shape[-2] > 0:
+        return jnp.repeat(images[..., None, :, ::-1, :], 6, axis=-4)  # a cube's faces are seen mirrored from inside
+    raise ConfigError(
+        f"images of a cube have shape {images.shape}: it must be (6, size, size, 3), with an axis of frames before it "
+        "for a clip, or without that of faces for the same picture on all six"
+    )
+
+
+def _with_texture(scene: Scene, faces: Array) -> tuple[Scene, int]:
+    """The scene with one more texture, and its position."""
+    shape, texels = _texels(faces)
+    changed = replace(
+        scene,
+        texture_shape=(*scene.texture_shape, shape),
+        textures=(*scene.textures, texels),
+        texture_frame=jnp.append(scene.texture_frame, 0.0),
+    )
+    return changed, len(scene.textures)
+
+
+def _texels(faces: Array) -> tuple[TextureShape, Array]:
+    """The entries of `Scene.texture_shape` and `Scene.textures`."""
+    if jnp.issubdtype(faces.dtype, jnp.floating):
+        shape, texels = mip_chain(faces.astype(jnp.float32), jnp)
+        return shape, texels.reshape(-1, 3)
+    if faces.dtype != jnp.uint8:
+        raise ConfigError(f"images are {faces.dtype}: they must be uint8, or floats from 0 to 1")
+    shape, texels = mip_chain(faces.astype(jnp.float32) / 255, jnp)
+    flat = texels.reshape(-1, 3)
+    return shape, pack((flat[:, 0], flat[:, 1], flat[:, 2]))

@@ -1,0 +1,75 @@
+"""More geoms in a scene than its model has: obstacles, litter, a second body."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.render.scene import GeomPose, Pattern, Scene
+from pixelbrax.render.shapes import SHAPES
+
+_GLOSS = 0.5  # MuJoCo's specular and shininess of geoms without a material
+
+
+def add_geoms(scene: Scene, kinds: Sequence[str], size: Any, rgb: Any) -> Scene:
+    """The scene with more geoms, after those of the model.
+
+    Poses must then contain them as well: see `add_poses`. The program does not change with sizes, colors and poses; a
+    geom whose size is 0 is not seen, so that up to so many may be there.
+
+    Args:
+      scene: the scene.
+      kinds: the type of each, as in MJCF: sphere, capsule, ellipsoid, box or cylinder.
+      size: (more, 3) meters, as in MuJoCo.
+      rgb: (more, 3) 0..1.
+
+    Raises:
+      ConfigError: a type is not known, or shapes do not fit.
+    """
+    types = {shape.name: kind for kind, shape in SHAPES.items() if shape.name != "plane"}
+    if unknown := [kind for kind in kinds if kind not in types]:
+        raise ConfigError(f"no geom of type {unknown[0]!r} can be added: types are {', '.join(types)}")
+    more = len(kinds)
+    size, rgb = jnp.asarray(size, jnp.float32), jnp.asarray(rgb, jnp.float32)
+    for name, value in (("size", size), ("rgb", rgb)):
+        if value.shape != (more, 3):
+            raise ConfigError(f"{name} of {more} geoms has shape {value.shape}: it must be {(more, 3)}")
+    first = len(scene.geom_type)
+
+    def joined(old: Array, new: Array | float) -> Array:
+        return jnp.concatenate([old, jnp.broadcast_to(jnp.float32(new), (more, *old.shape[1:]))])
+
+    return replace(
+        scene,
+        geom_type=(*scene.geom_type, *(types[kind] for kind in kinds)),
+        visible=(*scene.visible, *range(first, first + more)),
+        geom_pattern=scene.geom_pattern + (Pattern.PLAIN,) * more,
+        geom_texture=scene.geom_texture + (-1,) * more,
+        geom_mesh=scene.geom_mesh + (-1,) * more,
+        geom_size=jnp.concatenate([scene.geom_size, size]),
+        geom_rgb=jnp.concatenate([scene.geom_rgb, rgb]),
+        geom_alpha=joined(scene.geom_alpha, 1.0),
+        geom_reflectance=joined(scene.geom_reflectance, 0.0),
+        geom_emission=joined(scene.geom_emission, 0.0),
+        geom_specular=joined(scene.geom_specular, _GLOSS),
+        geom_shininess=joined(scene.geom_shininess, _GLOSS),
+        pattern_rgb=joined(scene.pattern_rgb, 1.0),
+        texture_scale=joined(scene.texture_scale, 1.0),
+        texture_offset=joined(scene.texture_offset, 0.0),
+    )
+
+
+def add_poses(pose: GeomPose, xpos: Float[Array, "more 3"], xmat: Float[Array, "more 3 3"] | None = None) -> GeomPose:
+    """The poses with those of the geoms that `add_geoms` added.
+
+    Args:
+      pose: of the model's geoms.
+      xpos: (more, 3) meters, world frame.
+      xmat: (more, 3, 3) geom-to-world rotations; by default none is turned.
+    """
+    if xmat is None:
+        xmat = jnp.broadcast_to(jnp.eye(3, dtype=jnp.float32), (xpos.shape[0], 3, 3))
+    return GeomPose(jnp.concatenate([pose.xpos, xpos]), jnp.concatenate([pose.xmat, xmat]))
