@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from pixelbrax.render.tolerances import MIN_LENGTH
@@ -23,6 +24,10 @@ Scalar = Float[Array, "*geoms"]
 Triple = Float[Array, "3 *geoms"] | Sequence[Scalar]
 Matrix = Float[Array, "3 3 *geoms"]
 Basis = tuple[Triple, Triple, Triple]  # orthonormal
+
+
+_ARCTANGENT = (-0.3333314528, 0.1999355085, -0.1420889944, 0.1065626393, -0.0752896400, 0.0429096138)
+_ARCTANGENT += (-0.0161657367, 0.0028662257)
 
 
 @jax.tree_util.register_dataclass
@@ -97,6 +102,23 @@ def choose(chosen: Array, one: Vector | Float[Array, "3"], other: Vector) -> Vec
 def mixed(one: Vector, other: Vector | Float[Array, "3"], share: Pixels) -> Vector:
     """Two vectors with a share of the other, component by component."""
     return tuple(a + share * (b - a) for a, b in zip(one, other, strict=True))  # pyright: ignore[reportReturnType]
+
+
+def angle(y: Pixels, x: Pixels) -> Pixels:
+    """`arctan2` with an error below 3e-7 radians, 0 at the origin; CPUs compute it several times as fast.
+
+    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 4.4.49.
+    """
+    x = jnp.where((x == 0) & (y == 0), 1.0, x)  # there is no derivative at the origin
+    across, along = jnp.abs(y), jnp.abs(x)
+    slope = jnp.minimum(across, along) / jnp.maximum(jnp.maximum(across, along), MIN_LENGTH)
+    squared, series = slope * slope, jnp.zeros_like(slope)
+    for coefficient in _ARCTANGENT[::-1]:
+        series = (series + coefficient) * squared
+    turned = slope * (1.0 + series)
+    turned = jnp.where(across > along, np.float32(np.pi / 2) - turned, turned)
+    turned = jnp.where(x < 0, np.float32(np.pi) - turned, turned)
+    return jnp.where(y < 0, -turned, turned)
 
 
 def basis_toward(center: Triple, otherwise: Triple) -> tuple[Scalar, Basis]:

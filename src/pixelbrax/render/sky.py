@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from pixelbrax.render.gradient import gradient_share
-from pixelbrax.render.rays import Rays, Vector
+from pixelbrax.render.rays import Rays, Vector, angle
 from pixelbrax.render.scene import SkyMapping
 from pixelbrax.render.shot import Shot
 from pixelbrax.render.texture import sample_cube, sample_image
@@ -31,22 +31,22 @@ def _texels(shot: Shot, rays: Rays) -> Vector:
     scene, mat = shot.scene, shot.camera.mat
     x, y, z = (rays.dot(mat[k]) for k in range(3))  # in the world's frame
     height, width = scene.texture_shape[scene.sky_texture][1][0]
-    angle = rays.spacing * jax.lax.rsqrt(rays.squared_norm)  # about a pixel's
+    spread = rays.spacing * jax.lax.rsqrt(rays.squared_norm)  # about a pixel's
     if scene.sky_mapping == SkyMapping.CUBE:
         # MuJoCo's skybox has its up face (+y of a cube map) towards the world's +z.
-        return sample_cube(scene, scene.sky_texture, (x, z, -y), angle * width / 2)
+        return sample_cube(shot, scene.sky_texture, (x, z, -y), spread * width / 2)
     heading = jnp.deg2rad(scene.sky_heading)
     c, s = jnp.cos(heading), jnp.sin(heading)
     ahead, right = c * x + s * y, s * x - c * y
     if scene.sky_mapping == SkyMapping.SPHERE:
         span = jnp.deg2rad(scene.sky_span)
-        sideways = jnp.where((ahead == 0) & (right == 0), 0.0, jnp.arctan2(right, ahead))
-        up = jnp.arctan2(z, jnp.sqrt(jnp.maximum(ahead * ahead + right * right, MIN_LENGTH**2)))
+        sideways = angle(right, ahead)
+        up = angle(z, jnp.sqrt(jnp.maximum(ahead * ahead + right * right, MIN_LENGTH**2)))
     else:
         span = scene.sky_span
         distance = jnp.maximum(jnp.abs(ahead), MIN_SKY_DISTANCE)
         sideways, up = right / distance, z / distance
-        angle = rays.spacing / distance
-    footprint = angle * jnp.maximum(width / span[0], height / span[1])
+        spread = rays.spacing / distance
+    footprint = spread * jnp.maximum(width / span[0], height / span[1])
     u, v = 0.5 + sideways / span[0], 0.5 - up / span[1]
-    return sample_image(scene, scene.sky_texture, u, v, footprint, mirrored=True)
+    return sample_image(shot, scene.sky_texture, u, v, footprint, mirrored=True)

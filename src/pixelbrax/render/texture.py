@@ -1,41 +1,46 @@
 """Texture sampling: bilinear on the nearest mip level, as in OpenGL."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int32
+from jaxtyping import Array, Int32, UInt32
 
 from pixelbrax.render.mip import TextureShape, texels_of
 from pixelbrax.render.rays import Pixels, Vector
 from pixelbrax.render.scene import Scene
+from pixelbrax.render.shot import Shot
 from pixelbrax.render.tolerances import MIN_CUBE_COMPONENT
+from pixelbrax.xla import materialize_if
+
+Values = TypeVar("Values")
 
 
-def sample_image(scene: Scene, texture: int, s: Pixels, t: Pixels, footprint: Pixels, mirrored: bool = False) -> Vector:
+def sample_image(shot: Shot, texture: int, s: Pixels, t: Pixels, footprint: Pixels, mirrored: bool = False) -> Vector:
     """Colors of a 2D texture that repeats in both directions.
 
     Args:
-      scene: holds the texture.
-      texture: position in `scene.textures`.
+      shot: what is rendered.
+      texture: position in the scene's `textures`.
       s: (pixel,) coordinate to the right; a repeat has length 1.
       t: (pixel,) coordinate down; a repeat has length 1.
       footprint: (pixel,) texels of level 0 across a pixel.
       mirrored: whether every second repeat is a mirror image, so that there are no seams.
     """
-    level = _level(scene.texture_shape[texture], footprint)
+    level = _level(shot.scene.texture_shape[texture], footprint)
     if mirrored:
         s, t = (1.0 - jnp.abs(jnp.mod(x, 2.0) - 1.0) for x in (s, t))
-        return _bilinear(scene, texture, level, 0, s, t, _clamp)
-    return _bilinear(scene, texture, level, 0, s - jnp.floor(s), t - jnp.floor(t), _wrap)
+        return _bilinear(shot, texture, level, jnp.int32(0), s, t, _clamp)
+    return _bilinear(shot, texture, level, jnp.int32(0), s - jnp.floor(s), t - jnp.floor(t), _wrap)
 
 
-def sample_cube(scene: Scene, texture: int, direction: Vector, footprint: Pixels) -> Vector:
+def sample_cube(shot: Shot, texture: int, direction: Vector, footprint: Pixels) -> Vector:
     """Colors of a cube texture in given directions (OpenGL 2.1 specification, table 3.19).
 
     Args:
-      scene: holds the texture.
-      texture: position in `scene.textures`; its faces are +x, -x, +y, -y, +z, -z.
+      shot: what is rendered.
+      texture: position in the scene's `textures`; its faces are +x, -x, +y, -y, +z, -z.
       direction: three arrays (pixel,), of any length.
       footprint: (pixel,) texels of level 0 across a pixel.
     """
@@ -48,24 +53,26 @@ def sample_cube(scene: Scene, texture: int, direction: Vector, footprint: Pixels
     s = jnp.where(on_x, -sign * z, jnp.where(on_y, x, sign * x))
     t = jnp.where(~on_x & on_y, sign * z, -y)
     scale = 0.5 / jnp.maximum(jnp.abs(major), MIN_CUBE_COMPONENT)
-    level = _level(scene.texture_shape[texture], footprint)
-    return _bilinear(scene, texture, level, face, s * scale + 0.5, t * scale + 0.5, _clamp)
+    level = _level(shot.scene.texture_shape[texture], footprint)
+    return _bilinear(shot, texture, level, face, s * scale + 0.5, t * scale + 0.5, _clamp)
 
 
 def _level(shape: TextureShape, footprint: Pixels) -> tuple[Array, Array, Array]:
     """Start, height and width of each pixel's nearest mip level."""
     faces, levels = shape
-    lod = jnp.log2(jnp.maximum(jax.lax.stop_gradient(footprint), 1.0)) + 0.5
     start, (height, width) = 0, levels[0]
     result = [jnp.full(footprint.shape, v, jnp.int32) for v in (start, height, width)]
+    footprint = jax.lax.stop_gradient(footprint)
     for i, (height, width) in enumerate(levels[1:], start=1):
         start += faces * levels[i - 1][0] * levels[i - 1][1]
-        result = [jnp.where(lod >= i, v, r) for v, r in zip((start, height, width), result, strict=True)]
+        coarser = footprint >= 2.0 ** (i - 0.5)
+        result = [jnp.where(coarser, v, r) for v, r in zip((start, height, width), result, strict=True)]
     return result[0], result[1], result[2]
 
 
 def _wrap(index: Int32[Array, " pixel"], count: Int32[Array, " pixel"]) -> Int32[Array, " pixel"]:
-    return jnp.mod(index, count)
+    """Indices, at most one beyond the edges, from the other side."""
+    return jnp.where(index < 0, index + count, jnp.where(index >= count, index - count, index))
 
 
 def _clamp(index: Int32[Array, " pixel"], count: Int32[Array, " pixel"]) -> Int32[Array, " pixel"]:
@@ -73,33 +80,33 @@ def _clamp(index: Int32[Array, " pixel"], count: Int32[Array, " pixel"]) -> Int3
 
 
 def _bilinear(
-    scene: Scene,
+    shot: Shot,
     texture: int,
     level: tuple[Array, Array, Array],
-    face: Int32[Array, " pixel"] | int,
+    face: Int32[Array, "*#pixel"],
     s: Pixels,
     t: Pixels,
     outside: Callable[[Array, Array], Array],
 ) -> Vector:
     """Bilinear interpolation of the four texels around each point; `outside` maps indices beyond the edges."""
-    start, height, width = level
+    (start, height, width), face, s, t = _written(shot, (level, face, s, t))
     x, y = s * width.astype(s.dtype) - 0.5, t * height.astype(t.dtype) - 0.5
     left, top = jnp.floor(x), jnp.floor(y)
     right_share, bottom_share = x - left, y - top
     column, row = left.astype(jnp.int32), top.astype(jnp.int32)
-    base = _first_texel(scene, texture) + start + face * height * width
-    texels = scene.textures[texture]
+    base = _first_texel(shot.scene, texture) + start + face * height * width
+    rows = [base + outside(row + below, height) * width for below in (0, 1)]
+    columns = [outside(column + beside, width) for beside in (0, 1)]
+    upper_left, upper_right, lower_left, lower_right = _texels(
+        shot, texture, tuple(r + c for r in rows for c in columns)
+    )
 
-    def texel(row: Array, column: Array) -> Float[Array, "pixel 3"]:
-        return _unpacked(texels[base + outside(row, height) * width + outside(column, width)])
+    def mean(k: int) -> Pixels:
+        upper = upper_left[k] + right_share * (upper_right[k] - upper_left[k])
+        lower = lower_left[k] + right_share * (lower_right[k] - lower_left[k])
+        return upper + bottom_share * (lower - upper)
 
-    def across(row: Array) -> Float[Array, "pixel 3"]:
-        one, other = texel(row, column), texel(row, column + 1)
-        return one + right_share[:, None] * (other - one)
-
-    upper, lower = across(row), across(row + 1)
-    color = upper + bottom_share[:, None] * (lower - upper)
-    return color[:, 0], color[:, 1], color[:, 2]
+    return mean(0), mean(1), mean(2)
 
 
 def _first_texel(scene: Scene, texture: int) -> Int32[Array, ""] | int:
@@ -111,9 +118,28 @@ def _first_texel(scene: Scene, texture: int) -> Int32[Array, ""] | int:
     return size * jnp.mod(scene.texture_frame[texture].astype(jnp.int32), frames)
 
 
-def _unpacked(texels: Array) -> Float[Array, "pixel 3"]:
-    """Colors 0..1, of float32 or packed texels."""
+def _texels(shot: Shot, texture: int, indices: tuple[Int32[Array, " pixel"], ...]) -> list[Vector]:
+    """Colors 0..1 of some texels of each pixel."""
+    texels = shot.scene.textures[texture]
+    found = _written(shot, tuple(_take(texels, index) for index in _written(shot, indices)))
     if texels.ndim == 2:
-        return texels
-    channels = [(texels >> (8 * k) & 255).astype(jnp.float32) for k in range(3)]
-    return jnp.stack(channels, axis=-1) * (1 / 255)
+        return [(each[:, 0], each[:, 1], each[:, 2]) for each in found]
+    return [(_channel(each, 0), _channel(each, 1), _channel(each, 2)) for each in found]
+
+
+def _take(texels: Array, index: Array) -> Array:
+    """Rows by indices that are in bounds: no code for others."""
+    return texels.at[index.astype(jnp.uint32)].get(mode="promise_in_bounds")
+
+
+def _channel(packed: UInt32[Array, " pixel"], k: int) -> Pixels:
+    return (packed >> (8 * k) & 255).astype(jnp.float32) * (1 / 255)
+
+
+def _written(shot: Shot, values: Values) -> Values:
+    """The values, written to memory on CPUs.
+
+    XLA behavior: a fusion with a gather in it is not vectorized on CPUs, and runs once for each channel of each texel.
+    Remove when: `pixelbrax bench render` on a CPU is no slower without it for a task whose sky is a texture.
+    """
+    return materialize_if(shot.always, values) if shot.unrolled else values

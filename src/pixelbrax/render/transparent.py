@@ -18,6 +18,7 @@ from pixelbrax.render.shade import surface_color
 from pixelbrax.render.shapes import CAPSULE, ELLIPSOID, PLANE, Geom, Shape
 from pixelbrax.render.shot import Hit, OneOf, Shot, is_sky
 from pixelbrax.render.surface import hit_surface
+from pixelbrax.xla import materialize_if
 
 _FAR = 1e10  # meters: where MuJoCo's order has planes
 # By a geom's size, whose unused components are 0; of other types it is the size's norm.
@@ -44,23 +45,26 @@ def blend_transparent(shot: Shot, behind: Hit, color: Vector, refined: bool, bey
         return color
     shot, rays = replace(shot, shadows=False), behind.rays
     depth, triangle = _depths(shot, rays, members)
+    if shot.unrolled:
+        depth = materialize_if(shot.always, depth)
     seen = (depth > (0.0 if beyond is None else beyond)) & (depth < jnp.inf)
     seen &= is_sky(behind.geom_index) | (depth <= behind.depth)
     alpha = jnp.where(seen, shot.scene.visible_rows(shot.scene.geom_alpha)[jnp.array(members), None], 0.0)
-    order = _nearest_first(shot, members)
 
-    def layer(carry: tuple[Array, Array, Array], n: Int32[Array, ""]) -> tuple[tuple[Array, Array, Array], None]:
+    def layer(carry: tuple[Vector, Vector, Pixels], n: Int32[Array, ""]) -> tuple[tuple[Vector, Vector, Pixels], None]:
         picture, second, left = carry
         index = OneOf(jnp.array(members, jnp.int32)[n], members) if len(members) > 1 else members[0]
         at = jnp.where(seen[n], depth[n], 1.0)
         hit = hit_surface(shot, rays, index, at, refined, None if triangle is None else triangle[n])
-        own = alpha[n] * jnp.stack(surface_color(shot, hit))
-        return (own + (1.0 - alpha[n]) * picture, second + left * own, left * (1.0 - alpha[n])), None
+        own = tuple(alpha[n] * c for c in surface_color(shot, hit))
+        picture = tuple(o + (1.0 - alpha[n]) * p for o, p in zip(own, picture, strict=True))
+        second = tuple(s + left * o for o, s in zip(own, second, strict=True))
+        return (picture, second, left * (1.0 - alpha[n])), None  # pyright: ignore[reportReturnType]
 
-    first = jnp.stack(color)
-    carry = first, jnp.zeros_like(first), jnp.ones_like(first[0])
-    (picture, second, left), _ = jax.lax.scan(layer, carry, order)
-    red, green, blue = second + left * picture
+    zero = jnp.zeros_like(color[0])
+    carry = color, (zero, zero, zero), jnp.ones_like(color[0])
+    (picture, second, left), _ = jax.lax.scan(layer, carry, _nearest_first(shot, members), unroll=len(members) == 1)
+    red, green, blue = (s + left * p for s, p in zip(second, picture, strict=True))
     return red, green, blue
 
 

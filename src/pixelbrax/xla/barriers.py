@@ -5,15 +5,17 @@ columns `kernels` and `bytes_moved` of `benchmarks/cross_compile.py` what a GPU 
 the benchmark is no slower without it.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Num
 
+Values = TypeVar("Values")
 
-def materialize_if(always: Bool[Array, ""], value: Array) -> Array:
-    """The value, written to memory; code that reads it is not fused with code that computes it.
+
+def materialize_if(always: Bool[Array, ""], value: Values) -> Values:
+    """An array or a pytree of them, written to memory; code that reads it is not fused with code that computes it.
 
     XLA behavior: the CPU compiler fuses across an `optimization_barrier`, and a fusion recomputes its input for each of
     its results. It does not fuse across a conditional, so the value goes through one.
@@ -22,9 +24,9 @@ def materialize_if(always: Bool[Array, ""], value: Array) -> Array:
     Args:
       always: a scalar that is true whenever the program runs, such as the counter of a loop compared with 0. A constant
         has no effect: XLA removes a conditional whose predicate it knows.
-      value: the array.
+      value: the arrays.
     """
-    return jax.lax.cond(always, lambda x: x, jnp.zeros_like, value)
+    return jax.lax.cond(always, lambda x: x, lambda x: jax.tree.map(jnp.zeros_like, x), value)
 
 
 @jax.custom_jvp

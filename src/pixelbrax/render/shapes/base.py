@@ -14,7 +14,7 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from pixelbrax.render.rays import Matrix, PixelMask, Pixels, Rays, Triple, Vector
+from pixelbrax.render.rays import Matrix, PixelMask, Pixels, Rays, Triple, Vector, angle
 from pixelbrax.render.tolerances import MIN_SQUARED_LATITUDE, MIN_TEXTURED_SIZE
 
 
@@ -176,8 +176,7 @@ def slope_function(axis: Triple) -> Callable[[Pixels, Pixels], Pixels]:
 
 def angle_around(x: Pixels, y: Pixels) -> Pixels:
     """Angle around the z axis from the x axis, in turns, 0..1."""
-    # The angle is undefined on the axis.
-    around = jnp.arctan2(y, jnp.where((x == 0) & (y == 0), 1.0, x)) / (2 * np.pi)
+    around = angle(y, x) / (2 * np.pi)
     return around - jnp.floor(around)
 
 
