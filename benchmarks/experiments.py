@@ -204,6 +204,13 @@ def _complete(folder: Path) -> bool:
     return (folder / "evaluation.json").exists() and "trained" in RunDir.open(folder).read_evaluations()
 
 
+def _begun(folder: Path) -> bool:
+    """Whether a run can be resumed; one that was stopped before its first checkpoint is removed."""
+    if folder.exists() and not (folder / "checkpoint").exists():
+        shutil.rmtree(folder)
+    return folder.exists()
+
+
 def _train(folder: Path, options: str, runs: Path) -> None:
     """Trains a run to its end, from where it stands, and before it the runs that it begins with."""
     if _complete(folder):
@@ -212,11 +219,11 @@ def _train(folder: Path, options: str, runs: Path) -> None:
         _train(runs / name, _options_of(name), runs)
     command = [sys.executable, "-m", "pixelbrax", "train"]
     teacher = runs / f"{folder.name}-teacher"  # where a preset is the teacher
-    if folder.exists():
+    if _begun(folder):
         command += ["--resume", str(folder)]
     else:
         command += [*options.format(runs=runs).split(), "--runs", str(runs), "--name", folder.name]
-        if teacher.exists():  # interrupted in between
+        if _begun(teacher):  # interrupted in between
             _train(teacher, "", runs)
             command += ["--teacher", str(teacher)]
     print(" ".join(command[3:]), flush=True)

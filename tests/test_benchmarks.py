@@ -193,3 +193,22 @@ def test_a_run_trains_what_it_begins_with(tmp_path, monkeypatch):
     assert teacher[-2:] == student[-2:] == ["--seed", "1"]
     assert student[:3] == ["--x", "--teacher", str(tmp_path / "a-s1-teacher")]
     assert last[:2] == ["--start-from", str(tmp_path / "b-s1")]
+
+
+def test_a_run_stopped_before_its_first_checkpoint_begins_anew(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import experiments  # pyright: ignore[reportMissingImports]
+
+    commands = []
+    monkeypatch.setattr(experiments.subprocess, "run", lambda command, check: commands.append(command[3:]))
+    monkeypatch.setattr(experiments, "_complete", lambda folder: False)
+    for name in ("a-s1", "a-s1-teacher"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.toml").touch()
+    options = ["--preset", "demo", "--runs", str(tmp_path), "--name", "a-s1"]
+    experiments._train(tmp_path / "a-s1", "--preset demo", tmp_path)
+    assert commands == [["train", *options]]
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "a-s1" / "checkpoint").mkdir(parents=True)
+    experiments._train(tmp_path / "a-s1", "--preset demo", tmp_path)
+    assert commands[1] == ["train", "--resume", str(tmp_path / "a-s1")]

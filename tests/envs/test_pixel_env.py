@@ -235,7 +235,7 @@ def test_gradients_flow_through_physics(strict):
     ("settings", "message"),
     [
         ({"image_size": 7}, "image_size is 7: it must be at least 8"),
-        ({"image_size": (64, 513)}, "at most 512"),
+        ({"image_size": (64, 1025)}, "at most 1024"),
         ({"frame_stack": 0}, "frame_stack is 0"),
         ({"outputs": ("rgb",)}, "unknown output 'rgb': an environment gives pixels, depth, segmentation"),
         ({"outputs": (), "distractors": "kage/hue"}, "distractors change images, but outputs is empty"),

@@ -7,6 +7,7 @@ Usage: MUJOCO_GL=osmesa python -m tests.golden.make [--sheet FILE] [--only NAME 
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +24,7 @@ def ours(name: str, shadows: bool) -> tuple[np.ndarray, np.ndarray]:
     model, data, view = load(name)
     camera = orbit(jnp.array(view.lookat), view.distance, view.azimuth, view.elevation, model.vis.global_.fovy)
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
-    effects = {"shadows": shadows, "reflections": name in REFLECTING, "fog": name in FOGGY}
+    effects: dict[str, Any] = {"shadows": shadows, "reflections": name in REFLECTING, "fog": name in FOGGY}
     frame = jax.jit(lambda: render(scene, pose, camera, HEIGHT, WIDTH, ("rgb", "segmentation"), **effects))()
     return np.asarray(frame.rgb), bodies(model, np.asarray(frame.segmentation))
 

@@ -1,6 +1,7 @@
 """Transparency, reflections and fog: their laws, derivatives and programs. `tests/golden` has MuJoCo's pictures."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.render import Camera, GeomPose, Scene, look_at, render, renderer
 
 SIZE = 32
-EVERYTHING = {"shadows": True, "reflections": True, "fog": True}
+EVERYTHING: dict[str, Any] = {"shadows": True, "reflections": True, "fog": True}
 
 
 def _setup(geoms: str) -> tuple[Scene, GeomPose, Camera]:

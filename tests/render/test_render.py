@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pixelbrax
-from pixelbrax.render import Camera, GeomPose, Scene, UnsupportedGeomError, look_at, render, renderer
+from pixelbrax.render import Camera, GeomPose, Scene, UnsupportedGeomError, look_at, render, render_where, renderer
 from tests.compilations import compilations
 from tests.render import oracle
 
@@ -370,3 +370,40 @@ def test_bad_arguments_raise():
         render(scene, GeomPose(pose.xpos[:2], pose.xmat[:2]), camera, 8, 8)
     with pytest.raises(ValueError, match="0x8"):
         render(scene, pose, camera, 0, 8)
+    with pytest.raises(ValueError, match="shadows is 'soft': it must be one of False, True, 'same_exposure'"):
+        render(scene, pose, camera, 8, 8, shadows="soft")  # pyright: ignore[reportArgumentType]
+    for crop in ((0, 0, 9, 8), (-1, 0, 4, 4), (0, 0, 0, 8), (0, 0, 8), (0, 0.5, 4, 4)):
+        with pytest.raises(ValueError, match="crop is"):
+            render(scene, pose, camera, 8, 8, crop=crop)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("samples", [1, 4])
+def test_a_crop_is_that_part_of_the_image(samples):
+    model, data = _random_model(1)
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    camera = look_at(jnp.array([0.0, -3.0, 0.3]), jnp.zeros(3), 60.0)
+    outputs = ("rgb", "depth", "segmentation")
+    whole = render(scene, pose, camera, 30, 44, outputs, samples=samples)
+    part = render(scene, pose, camera, 30, 44, outputs, samples=samples, crop=(7, 12, 11, 24))
+    window = np.s_[7:18, 12:36]
+    assert part.rgb.shape == (11, 24, 3)
+    np.testing.assert_array_equal(part.segmentation, whole.segmentation[window])
+    np.testing.assert_allclose(part.depth, whole.depth[window], rtol=1e-5)
+    assert np.abs(part.rgb.astype(int) - whole.rgb[window].astype(int)).max() <= 1
+
+
+def test_only_the_needed_images_of_a_batch_are_rendered():
+    model, data = _load(_THREE)
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    cameras = jax.vmap(lambda x: look_at(jnp.stack([x, -3.0, 0.3]), jnp.zeros(3), 60.0))(jnp.linspace(-1.0, 1.0, 12))
+    needed = jnp.arange(12) % 5 == 0
+
+    def rendered(scene, needed, camera):
+        return render_where(needed, scene, pose, camera, 16, 24, outputs=("packed", "depth"))
+
+    frames = jax.jit(jax.vmap(rendered, in_axes=(None, 0, 0)))(scene, needed, cameras)
+    all_frames = jax.jit(jax.vmap(lambda camera: render(scene, pose, camera, 16, 24, ("packed", "depth"))))(cameras)
+    np.testing.assert_array_equal(frames.packed, jnp.where(needed[:, None, None], all_frames.packed, 0))
+    np.testing.assert_array_equal(frames.depth, jnp.where(needed[:, None, None], all_frames.depth, 0))
+    single = jax.jit(rendered)(scene, needed[1], jax.tree.map(lambda x: x[1], cameras))
+    assert not single.packed.any()

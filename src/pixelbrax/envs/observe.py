@@ -32,7 +32,7 @@ from pixelbrax.xla import materialized
 
 ImageOutput = Literal["pixels", "depth", "segmentation", "mask"]
 IMAGE_OUTPUTS: tuple[ImageOutput, ...] = ("pixels", "depth", "segmentation", "mask")
-MIN_IMAGE_SIZE, MAX_IMAGE_SIZE = 8, 512
+MIN_IMAGE_SIZE, MAX_IMAGE_SIZE = 8, 1024
 
 Images = dict[str, Array]
 """The images of one observation, by their keys."""

@@ -69,7 +69,7 @@ class PixelEnv(CompilesOnce):
       physics: the engine's environment.
       camera: the name or index of a camera of the model, a `CameraSpec`, a fixed `Camera`, or a dict of several by
         name; by default the model's first, or one that frames its bodies (see `default_camera`).
-      image_size: height and width of the observation in pixels, 8 to 512; one number for both.
+      image_size: height and width of the observation in pixels, 8 to 1,024; one number for both.
       frame_stack: number of successive frames in one observation of pixels.
       action_repeat: physics steps ("frames") an action lasts. Only the last is rendered; rewards are summed.
       episode_length: frames after which an episode is truncated.

@@ -8,7 +8,7 @@ from pixelbrax.render.light_motion import LightsAt, moving_lights
 from pixelbrax.render.paint import paint, paint_sky, repaint
 from pixelbrax.render.randomize import randomize_scene, randomized_model
 from pixelbrax.render.read import VISIBLE_GROUPS, UnsupportedGeomError
-from pixelbrax.render.renderer import OUTPUTS, SAMPLES, Frame, Output, render
+from pixelbrax.render.renderer import OUTPUTS, SAMPLES, Frame, Output, render, render_where
 from pixelbrax.render.scatter import add_geoms, add_poses
 from pixelbrax.render.scene import GeomPose, LightKind, Pattern, Scene, SkyMapping
 from pixelbrax.render.shade import unpack
@@ -40,6 +40,7 @@ __all__ = [
     "randomize_scene",
     "randomized_model",
     "render",
+    "render_where",
     "repaint",
     "unpack",
 ]

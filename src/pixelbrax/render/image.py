@@ -10,7 +10,7 @@ from pixelbrax.render.analysis import SceneFacts
 from pixelbrax.render.camera import Camera
 from pixelbrax.render.mirror import reflection
 from pixelbrax.render.raycast import read_key
-from pixelbrax.render.rays import Rays, Vector, dot, pixel_rays
+from pixelbrax.render.rays import Crop, Rays, Vector, dot, pixel_rays
 from pixelbrax.render.scene import GeomPose, Scene
 from pixelbrax.render.shade import pack, shade
 from pixelbrax.render.shot import GeomIndex, Hit, Shot, is_sky, position, take_shot
@@ -31,6 +31,7 @@ class RenderSettings(NamedTuple):
 
     height: int
     width: int
+    crop: Crop | None
     outputs: tuple[Output, ...]
     shadows: Shadows
     reflections: bool
@@ -38,6 +39,11 @@ class RenderSettings(NamedTuple):
     samples: int
     soft: float | None
     facts: SceneFacts
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of what is rendered."""
+        return (self.height, self.width) if self.crop is None else (self.crop.height, self.crop.width)
 
 
 def trace_image(
@@ -121,7 +127,7 @@ def _rays_of(settings: RenderSettings, samples: int) -> RaysOf:
     """The image's rays, by the field of view."""
 
     def rays(fovy: Array) -> Rays:
-        return pixel_rays(settings.height, settings.width, fovy, samples)
+        return pixel_rays(settings.height, settings.width, fovy, samples, settings.crop)
 
     return rays
 

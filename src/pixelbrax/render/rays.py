@@ -7,6 +7,7 @@ XLA's CPU compiler (seen with JAX 0.10.2) from vectorizing it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -57,21 +58,36 @@ class Rays:
         return depth * self.x, depth * self.y, -depth
 
 
-def pixel_rays(height: int, width: int, fovy: Scalar, samples: int = 1) -> Rays:
-    """Rays through the pixels' centers; pixels are square.
+class Crop(NamedTuple):
+    """A part of an image, in pixels.
+
+    Attributes:
+      top, left: its first row and column.
+      height, width: its size.
+    """
+
+    top: int
+    left: int
+    height: int
+    width: int
+
+
+def pixel_rays(height: int, width: int, fovy: Scalar, samples: int = 1, crop: Crop | None = None) -> Rays:
+    """Rays through the pixels' centers, of the whole image or of a part of it; pixels are square.
 
     With `samples` = k^2 there are k x k rays in each pixel, through the centers of its sub-squares. They are ordered by
     sample: the first ray of every pixel, then the second of every pixel, and so on.
     """
     k = round(samples**0.5)
-    index = jax.lax.iota(jnp.int32, samples * height * width)
-    pixel, sample = index % (height * width), index // (height * width)
+    part = Crop(0, 0, height, width) if crop is None else crop
+    index = jax.lax.iota(jnp.int32, samples * part.height * part.width)
+    pixel, sample = index % (part.height * part.width), index // (part.height * part.width)
     scale = jnp.tan(jnp.deg2rad(fovy) / 2) * (2 / height)
     right = (sample % k).astype(jnp.float32) * (1 / k) + 0.5 / k
     down = (sample // k).astype(jnp.float32) * (1 / k) + 0.5 / k
-    x = ((pixel % width).astype(jnp.float32) + (right - width / 2)) * scale
-    y = ((pixel // width).astype(jnp.float32) + (down - height / 2)) * -scale
-    return Rays((samples, height, width), x, y, x * x + y * y + 1.0, scale / k)
+    x = ((pixel % part.width).astype(jnp.float32) + (right + (part.left - width / 2))) * scale
+    y = ((pixel // part.width).astype(jnp.float32) + (down + (part.top - height / 2))) * -scale
+    return Rays((samples, part.height, part.width), x, y, x * x + y * y + 1.0, scale / k)
 
 
 def dot(a: Vector | Triple, b: Vector | Triple) -> Array:

@@ -2,21 +2,22 @@
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int32, UInt8, UInt32
+from jaxtyping import Array, Bool, Float, Int32, UInt8, UInt32
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.render.analysis import analyze
 from pixelbrax.render.camera import Camera, check_camera
 from pixelbrax.render.image import OUTPUTS, SHADOWS, Output, RenderSettings, Shadows, trace_image, unpack_key
+from pixelbrax.render.rays import Crop
 from pixelbrax.render.scene import GeomPose, Scene
 from pixelbrax.render.shade import unpack
-from pixelbrax.xla import chunk_size, in_float32, map_in_chunks
+from pixelbrax.xla import call_where, chunk_size, in_float32, map_in_chunks
 
 SAMPLES = (1, 4, 9, 16)
 
@@ -55,6 +56,7 @@ def render(
     width: int,
     outputs: tuple[Output, ...] = ("rgb",),
     *,
+    crop: Sequence[int] | None = None,
     shadows: Shadows = False,
     reflections: bool = False,
     fog: bool = False,
@@ -78,6 +80,8 @@ def render(
       height: image height in pixels.
       width: image width in pixels; pixels are square.
       outputs: which fields of the frame to compute.
+      crop: render only this part of the image, which costs as much as an image of its size: its top row, left column,
+        height and width, in pixels. It is the same part of the whole image, to rounding.
       shadows: whether to render the shadows of lights that cast them; their edges are hard, without a derivative. With
         True, as in MuJoCo, such lights are clipped one by one, and textures under several of them are brighter than
         without shadows. With "same_exposure" all that is not in shadow looks as it does without, and shadows lack the
@@ -117,12 +121,57 @@ def render(
         raise ConfigError("reflections are not rendered with soft silhouettes: pass soft=None or reflections=False")
     computed: dict[Output, None] = {"packed" if output == "rgb" else output: None for output in outputs}
     reflections = reflections and scene.mirror >= 0
-    settings = RenderSettings(height, width, tuple(computed), shadows, reflections, fog, samples, soft, analyze(scene))
+    settings = RenderSettings(
+        height,
+        width,
+        None if crop is None else _checked_crop(crop, height, width),
+        tuple(computed),
+        shadows,
+        reflections,
+        fog,
+        samples,
+        soft,
+        analyze(scene),
+    )
     flat = _flat_renderer(settings)(scene, pose, camera)
-    image = {name: value.reshape(height, width, *value.shape[1:]) for name, value in flat.items()}
+    image = {name: value.reshape(*settings.shape, *value.shape[1:]) for name, value in flat.items()}
     if "rgb" in outputs:
         image["rgb"] = unpack(image["packed"])
     return Frame(**{name: image[name] for name in outputs})
+
+
+def render_where(
+    needed: Bool[Array, ""], scene: Scene, pose: GeomPose, camera: Camera, height: int, width: int, **settings: Any
+) -> Frame:
+    """`render` where an image is needed; elsewhere zeros.
+
+    Under `jax.vmap` only those elements of a batch are rendered that need it, a few at a time; there it has no
+    derivative in reverse mode. It pays where few do.
+
+    Args:
+      needed: whether this element needs its image.
+      scene: see `render`.
+      pose: see `render`.
+      camera: see `render`.
+      height: see `render`.
+      width: see `render`.
+      **settings: the others of `render`.
+    """
+
+    def image(inputs: tuple[Scene, GeomPose, Camera]) -> Frame:
+        return render(*inputs, height, width, **settings)
+
+    return call_where(image, needed, (scene, pose, camera))
+
+
+def _checked_crop(crop: Sequence[int], height: int, width: int) -> Crop:
+    if len(crop) != 4 or any(x != int(x) for x in crop):
+        raise ConfigError(f"crop is {crop}: it must be four whole numbers: top row, left column, height and width")
+    part = Crop(*(int(x) for x in crop))
+    inside = min(part.top, part.left) >= 0 and part.top + part.height <= height and part.left + part.width <= width
+    if not inside or min(part.height, part.width) < 1:
+        raise ConfigError(f"crop is {tuple(part)}: it must lie in the image of {height}x{width} pixels")
+    return part
 
 
 @functools.cache
@@ -142,7 +191,7 @@ def _flat_renderer(settings: RenderSettings) -> Callable[..., dict[str, Array]]:
         if axis_size == 1:
             out = jax.vmap(one, in_axes=axes)(*args)
         else:
-            chunk = chunk_size(axis_size, settings.height * settings.width * settings.samples)
+            chunk = chunk_size(axis_size, math.prod(settings.shape) * settings.samples)
             chunked = functools.partial(map_in_chunks, unrolled, in_batched, chunk)
             whole = jax.vmap(functools.partial(by_shape, jnp.array(True)), in_axes=axes)
             out = jax.lax.platform_dependent(*args, cpu=chunked, default=whole)

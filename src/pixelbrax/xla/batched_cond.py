@@ -49,22 +49,23 @@ def call_where(
 
     @batching.def_vmap
     def batched(size: int, in_batched: Any, needed: Array, inputs: Any):  # pyright: ignore[reportUnusedFunction]
-        def each(x: Array, is_batched: bool) -> Array:
-            return x if is_batched else jnp.broadcast_to(x, (size, *x.shape))
-
-        needed, inputs = jax.tree.map(each, (needed, inputs), tuple(in_batched))
+        needed = jnp.broadcast_to(needed, (size,))
+        axes = (jax.tree.map(lambda is_batched: 0 if is_batched else None, in_batched[1]),)
         if shares_arrays(shapes):
-            whole = jax.eval_shape(jax.vmap(function), inputs)
+            every = jax.vmap(function, in_axes=axes, axis_size=size)
+            whole = jax.eval_shape(every, inputs)
             nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), whole)
-            result = jax.lax.cond(needed.any(), jax.vmap(function), lambda _: nothing, inputs)
+            result = jax.lax.cond(needed.any(), every, lambda _: nothing, inputs)
             return result, jax.tree.map(lambda _: True, result)
         together = min(size, _TOGETHER if jax.default_backend() == "cpu" else _TOGETHER_ON_ACCELERATORS)
+
+        both = inputs, in_batched[1]
 
         def some(carry: tuple[Array, Any]) -> tuple[Array, Any]:
             waiting, result = carry
             chosen = jnp.nonzero(waiting, size=together, fill_value=size)[0]  # out of bounds where fewer wait
-            these = jax.tree.map(lambda x: x[jnp.minimum(chosen, size - 1)], inputs)
-            computed = jax.vmap(function)(these)
+            these = jax.tree.map(lambda x, batched: x[jnp.minimum(chosen, size - 1)] if batched else x, *both)
+            computed = jax.vmap(function, in_axes=axes, axis_size=together)(these)
             result = jax.tree.map(lambda x, new: x.at[chosen].set(new, mode="drop"), result, computed)
             return waiting.at[chosen].set(False, mode="drop"), result
 
