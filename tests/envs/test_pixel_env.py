@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pixelbrax.envs import PixelEnv
+from pixelbrax.envs import PixelEnv, observe
 from pixelbrax.errors import ConfigError
 from pixelbrax.render import look_at
 from pixelbrax.tasks import CameraSpec
@@ -260,3 +260,19 @@ def test_without_images_the_same_episodes_are_seen_as_states_alone():
     np.testing.assert_array_equal(*(state.obs["state"] for state in states))
     np.testing.assert_array_equal(*(state.reward for state in states))
     assert plain.render(jax.jit(plain.reset)(keys), 16, 16).std() > 1
+
+
+def test_the_renderer_knows_the_numbers_of_a_scene_that_nothing_changes(monkeypatch):
+    """Of a scene whose numbers are traced it makes a more general program, which is slower."""
+    seen = []
+
+    def spy(scene, *args, **kwargs):
+        seen.append(any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(scene)))
+        return render(scene, *args, **kwargs)
+
+    render = observe.render
+    monkeypatch.setattr(observe, "render", spy)
+    env = probe_env()
+    jax.eval_shape(lambda key: env.step(env.reset(key), jnp.zeros(env.action_size)), jax.random.key(0))
+    assert len(seen) == 2
+    assert not any(seen)

@@ -249,7 +249,7 @@ class Observer:
     def render(self, snapshot: Snapshot, camera: str, height: int, width: int, outputs: tuple[Output, ...]) -> Frame:
         """An image of any size, with the distractors that change the scene and without those that change frames."""
         # Observed images have no gradient; stopped here, `jax.grad` through physics need not trace the renderer.
-        scene, pose, seen_from = jax.lax.stop_gradient(self.render_inputs(snapshot, camera))
+        scene, pose, seen_from = _without_derivatives(self.render_inputs(snapshot, camera))
         settings, shadows = self._settings, self._settings.shadows
         if not shadows and self._distraction.composed.needs_shadows:
             shadows = "same_exposure"
@@ -283,6 +283,15 @@ class Observer:
             return alone
         kept = jax.lax.slice_in_dim(previous, self._settings.channels, None, axis=axis)
         return jnp.where(first, alone, jnp.concatenate([kept, frame], axis=axis))
+
+
+def _without_derivatives(inputs: Any) -> Any:
+    """A pytree whose traced arrays have no derivatives.
+
+    `jax.lax.stop_gradient` of a constant is traced, and of a scene whose numbers it does not know the renderer makes a
+    program that is slower.
+    """
+    return jax.tree.map(lambda x: jax.lax.stop_gradient(x) if isinstance(x, jax.core.Tracer) else x, inputs)
 
 
 LUMA = (77, 150, 29)
