@@ -7,17 +7,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import mujoco
-import numpy as np
 from jaxtyping import Array, Bool, Float, UInt8
 
 from pixelbrax.distractors import Distraction, DistractorLike, SceneContext, resolve
 from pixelbrax.envs.cameras import CameraLike, default_camera
-from pixelbrax.envs.checks import check_key, check_shapes, checked_sky, named_cameras, suggests_keywords
+from pixelbrax.envs.checks import check_key, check_shapes, named_cameras, suggests_keywords
 from pixelbrax.envs.device_memory import check_videos, num_bytes
 from pixelbrax.envs.eager import CompilesOnce, compiled_once
 from pixelbrax.envs.observe import ImageOutput, ImageSettings, Observer
 from pixelbrax.envs.params import MAX_EPISODE_LENGTH, EnvParams, ParamsOf
+from pixelbrax.envs.scene import read_scene
 from pixelbrax.envs.settings import Autoreset
 from pixelbrax.envs.state import (
     DISTRACTORS,
@@ -28,7 +27,7 @@ from pixelbrax.envs.state import (
     snapshot_of,
     with_distractors,
 )
-from pixelbrax.errors import ConfigError, check_choice, check_count, check_flag
+from pixelbrax.errors import ConfigError, check_choice, check_count
 from pixelbrax.physics import (
     Physics,
     PhysicsState,
@@ -134,7 +133,7 @@ class PixelEnv(CompilesOnce):
         )
         self.physics = physics
         self.randomization_fn = randomization_fn
-        self.scene = _read_scene(physics.mj_model, infinite_planes, skip_unsupported, sky)
+        self.scene = read_scene(physics.mj_model, infinite_planes, skip_unsupported, sky)
         self._cameras = named_cameras(default_camera(physics.mj_model) if camera is None else camera)
         self.cameras = tuple(self._cameras)
         self._randomizer = Randomizer(physics, randomization_fn)
@@ -436,16 +435,3 @@ class PixelEnv(CompilesOnce):
         if self.autoreset == "same_step":
             state = replace(state, info=state.info | {FINAL_OBS: state.obs})
         return state
-
-
-def _read_scene(
-    model: mujoco.MjModel, infinite_planes: bool, skip_unsupported: bool, sky: tuple[Rgb, Rgb] | None
-) -> Scene:
-    scene = Scene.from_mujoco(model, skip_unsupported=check_flag("skip_unsupported", skip_unsupported), sites=True)
-    if check_flag("infinite_planes", infinite_planes):
-        scene = scene.with_infinite_planes()
-    if sky is not None:
-        sky = checked_sky(sky)
-        if not np.any(model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX):
-            scene = replace(scene, sky_rgb=jnp.array(sky, jnp.float32))
-    return scene

@@ -10,7 +10,7 @@ from dataclasses import replace
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from pixelbrax.render.rays import Rays, Vector
+from pixelbrax.render.rays import Rays, Vector, dot
 from pixelbrax.render.shade import surface_color
 from pixelbrax.render.shapes import BOX
 from pixelbrax.render.shot import Hit, Shot, is_one_of, is_sky, take_shot
@@ -30,7 +30,7 @@ def reflection(shot: Shot, hit: Hit, rays_of: RaysOf, refined: bool) -> Vector:
     scene = shot.scene
     n = scene.visible.index(scene.mirror)
     normal, point = _front(shot, n)
-    shown = _shows_front(shot, hit, n, normal)
+    shown = _shows_front(shot, hit, n)
     mirrored, beyond = _from_behind(shot, normal, point), jnp.where(shown, hit.depth, jnp.inf)
     turned = _flipped(rays_of)
     others = [other for other in shot.opaque if other != n]
@@ -51,12 +51,11 @@ def _front(shot: Shot, n: int) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
     return normal, point
 
 
-def _shows_front(shot: Shot, hit: Hit, n: int, normal: Float[Array, "3"]) -> Bool[Array, " pixel"]:
+def _shows_front(shot: Shot, hit: Hit, n: int) -> Bool[Array, " pixel"]:
     """Which pixels show the mirror's front."""
     shown = is_one_of(hit.geom_index, [n])
     if shot.scene.geom_type[shot.scene.mirror] == BOX.geom_type:
-        across = shot.geoms.mat[n, :, 2]
-        shown &= hit.normal[0] * across[0] + hit.normal[1] * across[1] + hit.normal[2] * across[2] > 0.5
+        shown &= dot(hit.normal, shot.geoms.mat[n, :, 2]) > 0.5
     return shown
 
 

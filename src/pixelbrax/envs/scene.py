@@ -1,0 +1,26 @@
+"""The scene of an environment."""
+
+from dataclasses import replace
+
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+
+from pixelbrax.envs.checks import checked_sky
+from pixelbrax.errors import check_flag
+from pixelbrax.render import Scene
+from pixelbrax.tasks import Rgb
+
+
+def read_scene(
+    model: mujoco.MjModel, infinite_planes: bool, skip_unsupported: bool, sky: tuple[Rgb, Rgb] | None
+) -> Scene:
+    """The scene of an environment; see `PixelEnv` for the settings."""
+    scene = Scene.from_mujoco(model, skip_unsupported=check_flag("skip_unsupported", skip_unsupported), sites=True)
+    if check_flag("infinite_planes", infinite_planes):
+        scene = scene.with_infinite_planes()
+    if sky is not None:
+        sky = checked_sky(sky)
+        if not np.any(model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX):
+            scene = replace(scene, sky_rgb=jnp.array(sky, jnp.float32))
+    return scene
