@@ -3,8 +3,9 @@
 Usage: python benchmarks/peers.py [--task halfcheetah humanoid] [--num-envs 256] [--size 64] [--seconds 5] [--json FILE]
            [--peer NAME ...] [--python PEER=PATH ...] [--pictures DIR] [--limit 300]
 
-Every renderer runs in its own process and is warmed up first; then they take turns, ours before and after all others in
-each round, and ratios are taken within a round. One that is missing, crashes or hangs is listed with the reason.
+A task is one of `pixelbrax list`, or shadow_hand, MJX's robot of meshes. Every renderer runs in its own process and is
+warmed up first; then they take turns, ours before and after all others in each round, and ratios are taken within a
+round. One that is missing, crashes or hangs is listed with the reason.
 
 Columns: batch, frames rendered at once; cores, the number kept busy; differs, mean difference of the colors (0..255)
 from ours, as expected from shadows, reflections, a missing sky and other lights (see --pictures).
@@ -32,7 +33,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
@@ -42,7 +43,7 @@ import numpy as np
 
 ROUNDS = 3
 PICTURES = 4  # frames kept from every renderer, to check that all render the same
-PLANE, SPHERE, CAPSULE, SKYBOX = 0, 2, 3, 2  # MuJoCo's numbers of types of geoms and of textures
+PLANE, SPHERE, CAPSULE = 0, 2, 3  # MuJoCo's numbers of types of geoms
 JAXRENDERER_CPU_BATCH = 8  # it keeps every triangle at every pixel of a row, so larger batches only take memory
 
 
@@ -54,39 +55,6 @@ class Drawer:
     batch: int
     pictures: Callable[[], np.ndarray]  # (PICTURES, size, size, 3) uint8, upright, of the first states
     device: str
-
-
-def write_states(name: str, folder: Path, num_envs: int) -> None:
-    """Writes what all renderers render: the model, and poses and cameras of states reached by random actions."""
-    import jax
-    import mujoco
-
-    import pixelbrax
-    from pixelbrax.tasks import Palette, get_task
-
-    env = pixelbrax.make(name)
-
-    def step(state, key):
-        return env.physics.step(state, jax.random.uniform(key, (env.action_size,), minval=-1, maxval=1)), None
-
-    def one(key):
-        state = env.reset(key)
-        physics, _ = jax.lax.scan(step, state.physics, jax.random.split(key, 20))
-        _, pose, camera = env.render_inputs(replace(state, physics=physics))
-        return {"xpos": pose.xpos, "xmat": pose.xmat, "cam_pos": camera.pos, "cam_mat": camera.mat, "fovy": camera.fovy}
-
-    states = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), num_envs))
-    np.savez(folder / "states.npz", allow_pickle=False, **states)
-    model = env.physics.mj_model
-    mujoco.mj_saveModel(model, str(folder / "model.mjb"), None)
-    # For renderers that do not read MuJoCo's models. A plane's size bounds its texture; no material repeats it once.
-    repeats = np.concatenate([model.mat_texrepeat, np.ones((1, 2))])[model.geom_matid]
-    geoms = {"type": model.geom_type, "size": model.geom_size, "rgb": model.geom_rgba[:, :3]}
-    geoms["period"] = 2 * model.geom_size[:, :2] / repeats
-    palette = get_task(name).palette or Palette()
-    sky = np.mean([palette.sky_up, palette.sky_down], axis=0) * np.any(model.tex_type == SKYBOX)
-    checker = (palette.floor, palette.floor[::-1])
-    np.savez(folder / "look.npz", to_light=-model.light_dir[0], sky=sky, checker=checker, allow_pickle=False, **geoms)
 
 
 def _mujoco_scene(folder: Path) -> tuple[Any, Any, dict[str, np.ndarray], float]:
@@ -124,10 +92,11 @@ def _jax_drawer(image: Callable[[Any], Any], states: dict[str, np.ndarray], cpu_
 
 def prepare_ours(name: str, folder: Path, size: int) -> Drawer:
     """PixelBrax: all states at once."""
-    import pixelbrax
+    from peer_scenes import scene_of
+
     from pixelbrax.render import Camera, GeomPose, render
 
-    scene = pixelbrax.make(name, image_size=size).scene
+    scene = scene_of(name)
 
     def image(state):
         camera = Camera(state["cam_pos"], state["cam_mat"], state["fovy"])
@@ -293,6 +262,8 @@ def serve(peer: str, name: str, folder: Path, size: int, num_envs: int) -> None:
     _, prepare, packages = PEERS[peer]
     try:
         if peer == "ours":
+            from peer_scenes import write_states
+
             write_states(name, folder, num_envs)
         start = time.perf_counter()
         drawer = prepare(name, folder, size)

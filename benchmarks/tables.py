@@ -32,10 +32,9 @@ def speed_summary() -> str:
     steps = {row["env"]: row["steps_per_second"] for row in read("cpu-environment.json")["rows"]}
     rows = []
     for task in dict.fromkeys(task for task, _ in peers):
-        ours, *others = (
-            peers[task, name]["frames_per_second"] for name in ("ours", "opengl-plain", "warp", "jaxrenderer")
-        )
-        rows.append([task, f"{ours:,.0f}", *(f"{other:,.0f}" for other in others), f"{steps[task]:,.0f}"])
+        names = ("ours", "opengl-plain", "warp", "jaxrenderer")
+        rates = [peers[task, name].get("frames_per_second") for name in names] + [steps.get(task)]
+        rows.append([task, *("-" if rate is None else f"{rate:,.0f}" for rate in rates)])
     heading = ["task", "our renderer", "MuJoCo's OpenGL", "mujoco_warp", "the paper's renderer"]
     heading = [*(f"{name}, frames/s" for name in heading[1:]), "environment, steps/s"]
     return table(["task", *heading], rows)
