@@ -56,7 +56,7 @@ def blend_transparent(shot: Shot, behind: Hit, color: Vector, refined: bool, bey
         index = OneOf(jnp.array(members, jnp.int32)[n], members) if len(members) > 1 else members[0]
         at = jnp.where(seen[n], depth[n], 1.0)
         hit = hit_surface(shot, rays, index, at, refined, None if triangle is None else triangle[n])
-        own = tuple(alpha[n] * c for c in surface_color(shot, hit))
+        own = tuple(jnp.where(seen[n], alpha[n] * c, 0.0) for c in surface_color(shot, hit))
         picture = tuple(o + (1.0 - alpha[n]) * p for o, p in zip(own, picture, strict=True))
         second = tuple(s + left * o for o, s in zip(own, second, strict=True))
         return (picture, second, left * (1.0 - alpha[n])), None  # pyright: ignore[reportReturnType]
