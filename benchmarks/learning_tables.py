@@ -179,7 +179,7 @@ def tasks_summary() -> str:
         each = ", ".join(f"{result['mean_return']:,.0f}" for result in trained)
         teachers = ", ".join(f"{result['teacher']['mean_return']:,.0f}" for result in trained)
         minutes = [(seconds[f"{key[1]}-s{run['seed']}-teacher"] + run["training_seconds"]) / 60 for run in runs]
-        spent = f"{min(minutes):.0f} to {max(minutes):.0f}"
+        spent = f"{minutes[0]:.0f}" if len(minutes) == 1 else f"{min(minutes):.0f} to {max(minutes):.0f}"
         rows.append([key[1], key[2], key[3], each, teachers, f"{blind[key[1]]:,.0f}", spent])
     heading = ["task", "observation", "distractors", "students', seed by seed", "their teachers'"]
     return table([*heading, "best policy without eyes", "minutes, teacher and student"], rows)

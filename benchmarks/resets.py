@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 import pixelbrax
 from pixelbrax.envs import PixelEnv
+from pixelbrax.experiments import pixel_checksum
 from pixelbrax.tasks import get_task
 from pixelbrax.training import provenance
 
@@ -60,7 +60,7 @@ def _program(physics: Any, camera: Any, size: int, num_envs: int) -> tuple[Any, 
     def step(state: Any, key: jax.Array) -> tuple[Any, jax.Array]:
         action = jax.random.uniform(key, (num_envs, env.action_size), minval=-1, maxval=1)
         state = jax.vmap(env.step)(state, action)
-        return state, jnp.sum(state.obs["pixels"].astype(jnp.uint32))
+        return state, pixel_checksum(state.obs["pixels"])
 
     state = jax.jit(jax.vmap(env.reset))(jax.random.split(jax.random.key(0), num_envs))
     ages = jax.random.randint(jax.random.key(1), (num_envs,), 0, env.episode_length)

@@ -13,7 +13,7 @@ from jaxtyping import Array
 
 from pixelbrax.cli.parse import parse
 from pixelbrax.envs import PixelEnv, State, check_fits_device, make
-from pixelbrax.experiments import check_output, numbers, rate, write_rows
+from pixelbrax.experiments import check_output, numbers, pixel_checksum, rate, write_rows
 from pixelbrax.render import render
 from pixelbrax.xla import program_cost
 
@@ -82,7 +82,7 @@ def measure(env: PixelEnv, num_envs: int, seconds: float) -> dict[str, Any]:
 
     def whole(state: State, key: Array) -> tuple[State, Array]:
         state = jax.vmap(env.step)(state, actions(key))
-        return state, _checksum(state.obs["pixels"])
+        return state, pixel_checksum(state.obs["pixels"])
 
     def physics(state: State, key: Array) -> tuple[State, Array]:
         stepped = jax.vmap(env.physics.step)(state.physics, actions(key))
@@ -116,15 +116,6 @@ def measure(env: PixelEnv, num_envs: int, seconds: float) -> dict[str, Any]:
         "kernels": round(program_cost(program)["kernels"] / _STEPS),
         "compile_seconds": round(compile_seconds, 1),
     }
-
-
-def _checksum(pixels: Array) -> Array:
-    """A sum, modulo 256 by column, to which every pixel of a batch of images contributes.
-
-    CPUs compute sums over rows of bytes so quickly that the step's time is not that of its reader.
-    """
-    columns = pixels.reshape(-1, pixels.shape[-3] * pixels.shape[-2])
-    return jnp.sum(jnp.sum(columns, axis=0, dtype=jnp.uint8).astype(jnp.uint32))
 
 
 def _scanned(step: Callable[[Any, Array], tuple[Any, Array]]) -> Any:

@@ -30,10 +30,8 @@ def soft_image(env: PixelEnv, state: State, softness: float) -> Float[Array, "_ 
       Colors, or luma with `grayscale`, in [0, 1], in the order of axes of the environment's frames.
     """
     images, inputs = env.images, env.render_inputs(state)
-    if images.reflections:
-        raise ConfigError("frames with derivatives have no reflections: make the environment with reflections=False")
-    quality: dict[str, Any] = {"shadows": images.shadows, "samples": images.samples, "soft": softness}
-    image = render(*inputs, *images.shape, ("color",), **quality).color
+    quality: dict[str, Any] = {"shadows": images.shadows, "reflections": images.reflections, "samples": images.samples}
+    image = render(*inputs, *images.shape, ("color",), soft=softness, **quality).color
     if images.grayscale:
         image = (image @ (jnp.asarray(LUMA, jnp.float32) / sum(LUMA)))[..., None]
     return jnp.moveaxis(image, -1, 0) if images.channels_first else image

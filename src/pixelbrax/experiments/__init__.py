@@ -8,7 +8,7 @@ from pixelbrax.experiments.datasets import Dataset, load_dataset, rollout
 from pixelbrax.experiments.environments import check_same_env, config_of
 from pixelbrax.experiments.finish import finish, record_videos
 from pixelbrax.experiments.launch import Launch, resume, seeds, start
-from pixelbrax.experiments.measure import check_output, numbers, rate, write_rows
+from pixelbrax.experiments.measure import check_output, numbers, pixel_checksum, rate, write_rows
 from pixelbrax.experiments.names import check_name, file_name, name_of, settings_file
 from pixelbrax.experiments.plotting import plot_run, plot_runs, sound_runs
 from pixelbrax.experiments.policies import Policy, check_fits, policy_of
@@ -39,6 +39,7 @@ __all__ = [
     "name_of",
     "numbers",
     "open_run",
+    "pixel_checksum",
     "plot_run",
     "plot_runs",
     "policy_actor",

@@ -25,11 +25,12 @@ def paint(scene: Scene, geoms: Sequence[int], images: Any, size: Sequence[float]
 
     Args:
       scene: the scene.
-      geoms: their ids; meshes need texture coordinates.
+      geoms: their ids.
       images: (height, width, 3), or (frames, height, width, 3) for a clip: uint8, or floats 0..1, which have
         derivatives.
-      size: width and height of the image, in meters on planes, centered; elsewhere in shares of a face, or of once
-        around. It repeats beyond.
+      size: width and height of the image, in meters on planes, centered; elsewhere in shares of a face, of once
+        around, or of a mesh's texture coordinates from 0 to 1 (on a mesh without, in meters along its x and y axes).
+        It repeats beyond.
 
     Raises:
       ConfigError: an argument is invalid.

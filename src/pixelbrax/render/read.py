@@ -26,11 +26,11 @@ VISIBLE_GROUPS = 3
 # The compiler's value for geoms without an rgba in MJCF; only to these does the material's color apply.
 DEFAULT_RGBA = np.array([0.5, 0.5, 0.5, 1.0], np.float32)
 # Geoms with a smaller alpha are blended (mjr_render).
-OPAQUE = 0.995
+_OPAQUE = 0.995
 # The sky's distance over that of the far clipping plane (mjr_render).
 _SKYBOX_SHARE = 0.7
 # What MuJoCo's viewer gives geoms that have no material (mjv_initGeom).
-_DEFAULT_SPECULAR, _DEFAULT_SHININESS = 0.5, 0.5
+DEFAULT_SPECULAR, DEFAULT_SHININESS = 0.5, 0.5
 
 
 class UnsupportedGeomError(ConfigError):
@@ -71,7 +71,7 @@ def read_scene(model: mujoco.MjModel, skip_unsupported: bool, sites: bool) -> Sc
     is_mesh = [i in visible and geoms.kind[i] in MESH_TYPES for i in range(n)]
     sky_rgb, sky_texture = textures.sky()
     alpha = np.array([_rgba(model, geoms, i)[3] for i in range(n)])
-    transparent = tuple(i for i in visible if alpha[i] < OPAQUE)
+    transparent = tuple(i for i in visible if alpha[i] < _OPAQUE)
     reflectance = [_material(model, geoms, i, "reflectance", 0.0) for i in range(n)]
     return Scene(
         geom_type=tuple(int(t) for t in geoms.kind),
@@ -90,8 +90,8 @@ def read_scene(model: mujoco.MjModel, skip_unsupported: bool, sites: bool) -> Sc
         geom_alpha=_leaf(alpha, n),
         geom_reflectance=_leaf(reflectance, n),
         geom_emission=_leaf([_material(model, geoms, i, "emission", 0.0) for i in range(n)], n),
-        geom_specular=_leaf([_material(model, geoms, i, "specular", _DEFAULT_SPECULAR) for i in range(n)], n),
-        geom_shininess=_leaf([_material(model, geoms, i, "shininess", _DEFAULT_SHININESS) for i in range(n)], n),
+        geom_specular=_leaf([_material(model, geoms, i, "specular", DEFAULT_SPECULAR) for i in range(n)], n),
+        geom_shininess=_leaf([_material(model, geoms, i, "shininess", DEFAULT_SHININESS) for i in range(n)], n),
         pattern_rgb=_leaf([p.cells for p in patterns], n, 2, 3),
         texture_scale=_leaf([p.scale for p in patterns], n, 3),
         texture_offset=_leaf([p.offset for p in patterns], n, 2),

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -100,27 +101,10 @@ def render(
       ConfigError: an argument is invalid.
     """
     check_camera(camera)
-    if unknown := [o for o in outputs if o not in OUTPUTS]:
-        raise ConfigError(f"unknown output {unknown[0]!r}: the renderer has {', '.join(OUTPUTS)}")
-    if height < 1 or width < 1:
-        raise ConfigError(f"an image of {height}x{width} pixels is empty: height and width must be at least 1")
-    if samples not in SAMPLES:
-        raise ConfigError(f"samples is {samples}: it must be one of {', '.join(map(str, SAMPLES))}")
-    if shadows not in SHADOWS:
-        raise ConfigError(f"shadows is {shadows!r}: it must be one of {', '.join(map(repr, SHADOWS))}")
-    if soft is not None and not 0 < soft < math.inf:
-        raise ConfigError(f"soft is {soft}: it must be a positive number of pixels, or None for sharp silhouettes")
-    if pose.xpos.shape[-2] != len(scene.geom_type):
-        raise ConfigError(
-            f"the pose has {pose.xpos.shape[-2]} geoms, but the scene has {len(scene.geom_type)}: read both from one "
-            "model, and both with or without sites"
-        )
-    if soft is not None and any(scene.geom_mesh[i] >= 0 for i in scene.visible):
-        raise ConfigError("soft silhouettes of meshes and height fields are not rendered: pass soft=None")
-    if soft is not None and reflections:
-        raise ConfigError("reflections are not rendered with soft silhouettes: pass soft=None or reflections=False")
-    computed: dict[Output, None] = {"packed" if output == "rgb" else output: None for output in outputs}
     reflections = reflections and scene.mirror >= 0
+    _check_image(height, width, outputs, shadows, samples)
+    _check_scene(scene, pose, soft, reflections)
+    computed: dict[Output, None] = {"packed" if output == "rgb" else output: None for output in outputs}
     settings = RenderSettings(
         height,
         width,
@@ -164,10 +148,38 @@ def render_where(
     return call_where(image, needed, (scene, pose, camera))
 
 
-def _checked_crop(crop: Sequence[int], height: int, width: int) -> Crop:
-    if len(crop) != 4 or any(x != int(x) for x in crop):
-        raise ConfigError(f"crop is {crop}: it must be four whole numbers: top row, left column, height and width")
-    part = Crop(*(int(x) for x in crop))
+def _check_image(height: int, width: int, outputs: Sequence[str], shadows: Any, samples: int) -> None:
+    if unknown := [o for o in outputs if o not in OUTPUTS]:
+        raise ConfigError(f"unknown output {unknown[0]!r}: the renderer has {', '.join(OUTPUTS)}")
+    if height < 1 or width < 1:
+        raise ConfigError(f"an image of {height}x{width} pixels is empty: height and width must be at least 1")
+    if samples not in SAMPLES:
+        raise ConfigError(f"samples is {samples}: it must be one of {', '.join(map(str, SAMPLES))}")
+    if shadows not in SHADOWS:
+        raise ConfigError(f"shadows is {shadows!r}: it must be one of {', '.join(map(repr, SHADOWS))}")
+
+
+def _check_scene(scene: Scene, pose: GeomPose, soft: float | None, reflections: bool) -> None:
+    if soft is not None and not 0 < soft < math.inf:
+        raise ConfigError(f"soft is {soft}: it must be a positive number of pixels, or None for sharp silhouettes")
+    if pose.xpos.shape[-2] != len(scene.geom_type):
+        raise ConfigError(
+            f"the pose has {pose.xpos.shape[-2]} geoms, but the scene has {len(scene.geom_type)}: read both from one "
+            "model, and both with or without sites"
+        )
+    if soft is not None and any(scene.geom_mesh[i] >= 0 for i in scene.visible):
+        raise ConfigError("soft silhouettes of meshes and height fields are not rendered: pass soft=None")
+    if soft is not None and reflections:
+        raise ConfigError("reflections are not rendered with soft silhouettes: pass soft=None or reflections=False")
+
+
+def _checked_crop(crop: Any, height: int, width: int) -> Crop:
+    try:
+        part = Crop(*map(operator.index, crop))
+    except TypeError:
+        raise ConfigError(
+            f"crop is {crop!r}: it must be four whole numbers: top row, left column, height and width"
+        ) from None
     inside = min(part.top, part.left) >= 0 and part.top + part.height <= height and part.left + part.width <= width
     if not inside or min(part.height, part.width) < 1:
         raise ConfigError(f"crop is {tuple(part)}: it must lie in the image of {height}x{width} pixels")

@@ -8,10 +8,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError
+from pixelbrax.render.read import DEFAULT_SHININESS, DEFAULT_SPECULAR
 from pixelbrax.render.scene import GeomPose, Pattern, Scene
 from pixelbrax.render.shapes import SHAPES
-
-_GLOSS = 0.5  # MuJoCo's specular and shininess of geoms without a material
 
 
 def add_geoms(scene: Scene, kinds: Sequence[str], size: Any, rgb: Any) -> Scene:
@@ -54,8 +53,8 @@ def add_geoms(scene: Scene, kinds: Sequence[str], size: Any, rgb: Any) -> Scene:
         geom_alpha=joined(scene.geom_alpha, 1.0),
         geom_reflectance=joined(scene.geom_reflectance, 0.0),
         geom_emission=joined(scene.geom_emission, 0.0),
-        geom_specular=joined(scene.geom_specular, _GLOSS),
-        geom_shininess=joined(scene.geom_shininess, _GLOSS),
+        geom_specular=joined(scene.geom_specular, DEFAULT_SPECULAR),
+        geom_shininess=joined(scene.geom_shininess, DEFAULT_SHININESS),
         pattern_rgb=joined(scene.pattern_rgb, 1.0),
         texture_scale=joined(scene.texture_scale, 1.0),
         texture_offset=joined(scene.texture_offset, 0.0),
