@@ -104,8 +104,10 @@ def environment(machine: str = "cpu") -> str:
         ]
         settings = [f"{row[key]:,}" for key in varied]
         memory = f"{row['bytes_per_env'] / 1000:,.0f}"
-        rows.append([row["env"], *settings, f"{row['steps_per_second']:,}", *shares, memory])
-    heading = ["task", *varied.values(), "steps/s", "physics", "rendering", "everything else", "KB per environment"]
+        compiling = f"{row['compile_seconds']:.0f}"
+        rows.append([row["env"], *settings, f"{row['steps_per_second']:,}", *shares, memory, compiling])
+    split = ["steps/s", "physics", "rendering", "everything else"]
+    heading = ["task", *varied.values(), *split, "KB per environment", "seconds to compile"]
     return table(heading, rows) + "\n\n" + source
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from pixelbrax.envs import FINAL_OBS, with_autoreset, without_images
 from tests.compilations import compilations
 from tests.probe import ProbePhysics, probe_env
 
@@ -103,3 +104,15 @@ def test_what_is_changed_or_copied_is_compiled_anew():
     env.action_repeat = 2
     assert env.step(env.reset(KEY), ACTION).reward == 3
     assert state.reward == 1
+
+
+def test_what_was_found_once_is_found_anew_for_a_copy_with_other_attributes():
+    env = probe_env(image_size=16)
+    spec = env.observation_spec
+    spec.clear()  # what a caller does to it stays there
+    assert env.observation_spec["pixels"].shape[:2] == (16, 16)
+    assert env._first_state is env._first_state
+    other = with_autoreset(env, "same_step")
+    assert FINAL_OBS in other._first_state.info
+    assert FINAL_OBS not in env._first_state.info
+    assert without_images(env).observation_spec.keys() == {"state"}

@@ -13,7 +13,7 @@ from pixelbrax.envs import State
 from pixelbrax.experiments import check_output, rate, write_rows
 from pixelbrax.learning import AgentState
 from pixelbrax.training import TrainConfig, build, check_memory, load_preset
-from pixelbrax.xla import program_cost
+from pixelbrax.xla import compiler_options, program_cost
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def measure(config: TrainConfig, seconds: float) -> dict[str, Any]:
 
     acting_seconds = 1 / rate(keep_acting, seconds)
     start = time.perf_counter()
-    program = jax.jit(updates, donate_argnums=0).lower(state).compile()
+    program = jax.jit(updates, donate_argnums=0, compiler_options=compiler_options()).lower(state).compile()
     compile_seconds = time.perf_counter() - start
     latest = [state]
 

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+Result = TypeVar("Result")
 _PROGRAMS = "_programs"
 
 
@@ -47,8 +48,22 @@ def compiled_once(*static: str) -> Callable[[Method], Method]:
     return decorate
 
 
+def found_once(method: Callable[[Any], Result]) -> property:
+    """A property of a `CompilesOnce` that is computed once, until an attribute changes."""
+
+    @functools.wraps(method)
+    def get(self: Any) -> Result:
+        programs = vars(self).setdefault(_PROGRAMS, {})
+        name = method.__name__
+        if name not in programs:
+            programs[name] = method(self)
+        return programs[name]
+
+    return property(get)
+
+
 class CompilesOnce:
-    """Owns the programs of its `compiled_once` methods; they are freed with it."""
+    """Owns the programs of its `compiled_once` methods, and what was `found_once`; they are freed with it."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         vars(self).pop(_PROGRAMS, None)  # compiled for the old attributes

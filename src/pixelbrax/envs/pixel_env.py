@@ -13,7 +13,7 @@ from pixelbrax.distractors import Distraction, DistractorLike, SceneContext, res
 from pixelbrax.envs.cameras import CameraLike, default_camera
 from pixelbrax.envs.checks import check_key, check_shapes, named_cameras, suggests_keywords
 from pixelbrax.envs.device_memory import check_videos, num_bytes
-from pixelbrax.envs.eager import CompilesOnce, compiled_once
+from pixelbrax.envs.eager import CompilesOnce, compiled_once, found_once
 from pixelbrax.envs.observe import ImageOutput, ImageSettings, Observer
 from pixelbrax.envs.params import MAX_EPISODE_LENGTH, EnvParams, ParamsOf
 from pixelbrax.envs.scene import read_scene
@@ -182,12 +182,17 @@ class PixelEnv(CompilesOnce):
     @property
     def observation_spec(self) -> dict[str, jax.ShapeDtypeStruct]:
         """Shape and dtype of each entry of `State.obs`."""
-        return jax.eval_shape(self.reset, jax.random.key(0)).obs
+        return dict(self._first_state.obs)
 
     @property
     def bytes_per_env(self) -> int:
         """Lower bound of the device memory that a step needs for each environment: the states before and after it."""
-        return 2 * num_bytes(jax.eval_shape(self.reset, jax.random.key(0)))
+        return 2 * num_bytes(self._first_state)
+
+    @found_once
+    def _first_state(self) -> State:
+        """Its shapes: tracing takes long."""
+        return jax.eval_shape(self.reset, jax.random.key(0))
 
     @property
     def default_params(self) -> EnvParams:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -9,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, UInt8
 
-from pixelbrax.envs import PixelEnv, State
+from pixelbrax.envs import PixelEnv, State, with_autoreset
 from pixelbrax.physics import PhysicsState
+from pixelbrax.xla import compiler_options
 
 # Maps one state and a key to an action.
 Actor = Callable[[State, Array], Float[Array, " action_size"]]
@@ -63,6 +65,7 @@ def record_episode(
     Returns:
       The frames after each physics step, up to the episode's end.
     """
+    env = with_autoreset(env, "disabled")  # nothing is shown of later episodes: a smaller program
 
     def step(state: State, key: Array) -> tuple[State, tuple[Array, Any]]:
         action = actor(state, key)
@@ -93,6 +96,7 @@ def record_observations(env: PixelEnv, actor: Actor, key: Array, *, seconds: flo
     Returns:
       The newest frame of each observation, up to the episode's end.
     """
+    env = with_autoreset(env, "disabled")
 
     def step(state: State, key: Array) -> tuple[State, tuple[Array, Any]]:
         newest = state.obs["pixels"][..., -env.images.channels :]
@@ -140,7 +144,7 @@ def _ending(state: State) -> tuple[Array, Array, Array, Array]:
 def _rollout(env: PixelEnv, step: Callable[..., tuple[State, tuple[Array, Any]]], key: Array, num_steps: int):
     """The outputs of `step` for each step after a reset, as NumPy arrays."""
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=compiler_options())
     def rollout(key: Array) -> Any:
         reset_key, act_key = jax.random.split(key)
         return jax.lax.scan(step, env.reset(reset_key), jax.random.split(act_key, num_steps))[1]

@@ -114,7 +114,9 @@ def kept_state(agent: Agent, run: RunDir, updates: int | None = None) -> AgentSt
     # The number of updates determines what a checkpoint keeps.
     kept = agent.to_checkpoint(replace(like, num_updates=np.int32(updates)))
     kept = replace(kept, num_updates=like.num_updates)
-    return load_checkpoint(run.checkpoint_dir, kept, updates)
+    # Shapes are found outside: in this context, every constant would take a compiled program of its own.
+    with jax.ensure_compile_time_eval():  # where a program is being traced, too
+        return load_checkpoint(run.checkpoint_dir, kept, updates)
 
 
 class RunTeacher(Teacher):
@@ -147,8 +149,7 @@ class RunTeacher(Teacher):
         check_teacher(self._config, self._env, config, str(run.path))
         self._agent = make_agent(config, without_images(self._env))
         check_checkpoint(run, agent.teacher_updates)
-        with jax.ensure_compile_time_eval():  # where a program is being traced, too
-            state = kept_state(self._agent, run, agent.teacher_updates or None)
+        state = kept_state(self._agent, run, agent.teacher_updates or None)
         self._variables = jax.tree.map(np.asarray, state.variables)
         return self._variables
 

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
-from pixelbrax.envs import PixelEnv, State
+from pixelbrax.envs import PixelEnv, State, with_autoreset
 from pixelbrax.errors import check_count
 from pixelbrax.networks import ActionDistribution, Observation
-from pixelbrax.physics import select_state
 from pixelbrax.training.progress import Progress
 from pixelbrax.training.statistics import interval, iqm
+from pixelbrax.xla import compiler_options
 
 Policy = Callable[[PyTree, Observation], ActionDistribution]
 
@@ -111,7 +111,7 @@ class Evaluator:
         Raises:
           ConfigError: a number is out of range.
         """
-        self._env = env
+        self._env = with_autoreset(env, "disabled")  # an episode that is over stays as it is; no reset to compile
         self._policy = policy
         self._num_episodes = check_count("number of episodes", num_episodes, most=MAX_EPISODES)
         self._batch_size = check_count("batch_size", batch_size or num_episodes, most=MAX_EPISODES)
@@ -128,7 +128,8 @@ class Evaluator:
         batches = [keys[chosen] for chosen in np.split(numbers, count)]
         if self._compiled is None:
             with self._progress.busy("compiling the evaluation"):
-                self._compiled = jax.jit(self._run).lower(variables, batches[0]).compile()
+                program = jax.jit(self._run, compiler_options=compiler_options())
+                self._compiled = program.lower(variables, batches[0]).compile()
         run = self._compiled
         with self._progress.busy(f"{self._num_episodes:,} episodes") if count > 1 else nullcontext():
             results = [jax.tree.map(np.asarray, run(variables, batch)) for batch in batches]
@@ -148,8 +149,7 @@ class Evaluator:
             else:
                 act_keys = jax.vmap(jax.random.fold_in, (0, None))(keys[:, 1], number)
                 raw_action = jax.vmap(lambda one, key: one.sample(key))(policy, act_keys)
-            following = jax.vmap(self._env.step)(state, policy.action(raw_action))
-            return jax.vmap(select_state)(state.done, state, following), None  # an episode that is over stays as it is
+            return jax.vmap(self._env.step)(state, policy.action(raw_action)), None
 
         initial = jax.vmap(self._env.reset)(keys[:, 0])
         num_steps = -(-self._env.episode_length // self._env.action_repeat)

@@ -32,6 +32,7 @@ from pixelbrax.training.run_dir import RunDir
 from pixelbrax.training.signals import stop_requests
 from pixelbrax.training.starting_policy import starting_policy
 from pixelbrax.training.training_run import TRAINING_STREAM, TrainingRun
+from pixelbrax.xla import compiler_options
 
 MAX_AGENTS = 4096
 """Limit on the agents of one trainer: each writes its own run."""
@@ -94,8 +95,8 @@ class Trainer:
         begin = starting_policy(self.config, self.training_runs[0].agent)
         init = self._of_each(lambda agent, key: begin(agent.init(key)), 0, _AXES)
         with self.progress.busy("compiling the first reset"), self._layout.context:
-            state = jax.jit(init, out_shardings=self._layout.state)(keys[0] if alone else jnp.stack(keys))
-            return jax.block_until_ready(state)
+            start = jax.jit(init, out_shardings=self._layout.state, compiler_options=compiler_options(runs_once=True))
+            return jax.block_until_ready(start(keys[0] if alone else jnp.stack(keys)))
 
     def one(self, state: AgentState, index: int) -> AgentState:
         """The state of one of the agents, on one device."""
@@ -255,7 +256,8 @@ class Trainer:
             with self.progress.busy("compiling the update"), self._layout.context:
                 each = self._of_each(self._interval, _AXES, (_AXES, 0, 0, 0))
                 where = (self._layout.state, *[self._layout.everywhere] * 3)
-                self._program = jax.jit(each, donate_argnums=0, out_shardings=where).lower(state).compile()
+                program = jax.jit(each, donate_argnums=0, out_shardings=where, compiler_options=compiler_options())
+                self._program = program.lower(state).compile()
         return self._program
 
     def _interval(

@@ -6,6 +6,7 @@ from pixelbrax.xla.chunks import chunk_size, map_in_chunks
 from pixelbrax.xla.componentwise import by_component
 from pixelbrax.xla.cost import computations, program_cost, shape_bytes
 from pixelbrax.xla.linear import lapack_may_hang, without_lapack
+from pixelbrax.xla.options import compiler_options
 from pixelbrax.xla.precision import check_float32, check_single, exact, in_float32
 from pixelbrax.xla.rows import map_rows, select_row, take_rows
 
@@ -15,6 +16,7 @@ __all__ = [
     "check_float32",
     "check_single",
     "chunk_size",
+    "compiler_options",
     "computations",
     "computed_once",
     "exact",
