@@ -1,5 +1,7 @@
 """The tables of what was learned."""
 
+from collections.abc import Iterable
+
 import numpy as np
 from markdown_tables import read, source, table
 
@@ -30,8 +32,14 @@ def _mean_return(runs: list[dict]) -> float:
 
 
 def _minutes(runs: list[dict]) -> str:
-    minutes = sorted(run["training_seconds"] / 60 for run in runs)
-    return f"{minutes[0]:.0f}" if len(runs) == 1 else f"{minutes[0]:.0f} to {minutes[-1]:.0f}"
+    return _range(run["training_seconds"] / 60 for run in runs)
+
+
+def _range(values: Iterable[float]) -> str:
+    """The least and the largest, in whole numbers; one where they are the same."""
+    known = list(values)
+    ends = f"{min(known):.0f}", f"{max(known):.0f}"
+    return " to ".join(dict.fromkeys(ends))
 
 
 def _from_states(finished: list[dict], task: str, steps: int) -> float | None:
@@ -178,8 +186,7 @@ def tasks_summary() -> str:
         trained = [run["evaluations"]["trained"] for run in runs]
         each = ", ".join(f"{result['mean_return']:,.0f}" for result in trained)
         teachers = ", ".join(f"{result['teacher']['mean_return']:,.0f}" for result in trained)
-        minutes = [(seconds[f"{key[1]}-s{run['seed']}-teacher"] + run["training_seconds"]) / 60 for run in runs]
-        spent = f"{minutes[0]:.0f}" if len(minutes) == 1 else f"{min(minutes):.0f} to {max(minutes):.0f}"
+        spent = _range((seconds[f"{key[1]}-s{run['seed']}-teacher"] + run["training_seconds"]) / 60 for run in runs)
         rows.append([key[1], key[2], key[3], each, teachers, f"{blind[key[1]]:,.0f}", spent])
     heading = ["task", "observation", "distractors", "students', seed by seed", "their teachers'"]
     return table([*heading, "best policy without eyes", "minutes, teacher and student"], rows)

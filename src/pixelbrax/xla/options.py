@@ -1,7 +1,7 @@
 """Options of the compiler for programs of the training loop, which take long to compile on CPUs.
 
 What XLA does: JAX 0.10 has two emitters of fused loops for CPUs. The newer one, its default, takes half as long again
-(a step of 64 halfcheetahs with images: 9.4 s instead of 6.3), and what it emits is no faster (by `bench env` 0 to 9 %
+(a step of 64 halfcheetahs with images: 9.4 s instead of 6.3), and what it emits is no faster (by `bench env` 0 to 8 %
 slower with 256 environments). And half of the compiler's time goes into optimization by LLVM, without which a step is
 six times slower: a first reset, which runs once, needs none.
 Seen with: JAX 0.10; JAX 0.11 has no other emitter, and LLVM takes as long.
