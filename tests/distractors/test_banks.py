@@ -246,7 +246,7 @@ def test_a_clip_of_one_frame_is_a_still(ping_pong):
     video = Video(bank=ClipBank.of({"a": _clip(1)}), ping_pong=ping_pong).prepare(context)
     state = video.init(jax.random.key(0), context)
     for _ in range(3):
-        np.testing.assert_array_equal(video._frame(state), _clip(1)[0])
+        assert video._number(state) == 0
         state = video.step(state, jax.random.key(0), context)
 
 

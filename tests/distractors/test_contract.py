@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pixelbrax.distractors import Distraction, Distractor, RenderedFrame, SceneContext, SceneView, list_distractors
+from pixelbrax.distractors import Distraction, Distractor, SceneContext, SceneView, list_distractors
 from pixelbrax.distractors.background_only import BackgroundOnly
 from pixelbrax.distractors.kinds.temporal import MotionBlur
 from pixelbrax.distractors.levels import Levels
 from pixelbrax.errors import ConfigError
-from pixelbrax.render import unpack
+from pixelbrax.render import Camera, unpack
 from tests.distractors.test_laws import SAMPLE
 from tests.probe import CAMERA, probe_env
 
@@ -68,17 +68,17 @@ WRONG = [
     ),
     (
         "apply_frame",
-        lambda state, seen, context: RenderedFrame(seen.rgb[:, 1:], None),
+        lambda state, seen, context: seen._replace(rgb=seen.rgb[:, 1:]),
         "rgb is (3, 15, 16) float32: it must be (3, 16, 16) float32",
     ),
     (
         "apply_frame",
-        lambda state, seen, context: RenderedFrame(jnp.moveaxis(seen.rgb, 0, -1), None),
+        lambda state, seen, context: seen._replace(rgb=jnp.moveaxis(seen.rgb, 0, -1)),
         "rgb is (16, 16, 3) float32: it must be (3, 16, 16) float32",
     ),
     (
         "apply_frame",
-        lambda state, seen, context: RenderedFrame((255 * seen.rgb).astype(jnp.uint8), None),
+        lambda state, seen, context: seen._replace(rgb=(255 * seen.rgb).astype(jnp.uint8)),
         "rgb is (3, 16, 16) uint8: it must be (3, 16, 16) float32",
     ),
     (
@@ -88,7 +88,7 @@ WRONG = [
     ),
     (
         "apply_frame",
-        lambda state, seen, context: RenderedFrame(np.asarray(seen.rgb), None),  # pyright: ignore
+        lambda state, seen, context: seen._replace(rgb=np.asarray(seen.rgb)),  # pyright: ignore
         "Mine.apply_frame needs",
     ),  # pyright: ignore
     (
@@ -159,9 +159,9 @@ def test_nan_is_black_and_what_is_beyond_is_cut_off(behind, infinity):
     shown = (0, 255, 0, 255, 0, 128, 255, 0)
     distraction = Distraction([_Odd(values), *behind], _context(8))
     frame = jax.jit(distraction.apply_frame)
-    look = distraction.init(jax.random.key(0))
+    look, camera = distraction.init(jax.random.key(0)), Camera(jnp.zeros(3), jnp.eye(3), jnp.float32(45))
     for _ in range(2):
-        look, packed = frame(look, jnp.zeros((8, 8), jnp.uint32), None)
+        look, packed = frame(look, jnp.zeros((8, 8), jnp.uint32), None, camera)
         seen = np.asarray(unpack(packed))
         np.testing.assert_array_equal(seen, np.broadcast_to(np.array(shown)[:, None], (8, 8, 3)))
 

@@ -2,6 +2,7 @@
 
 import functools
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -35,6 +36,7 @@ from pixelbrax.distractors.kinds.video import Video
 from pixelbrax.distractors.roles import Role
 from pixelbrax.distractors.videos.sources import load_bank
 from pixelbrax.envs import PixelEnv
+from pixelbrax.render import Camera
 from tests.probe import CAMERA, ProbePhysics, probe_env
 
 SIZE = 16
@@ -61,6 +63,10 @@ NOTHING = [
     Latency(0),
     FrameDrop(0.0),
 ]
+
+
+def _frame(rgb: Any) -> RenderedFrame:
+    return RenderedFrame(rgb, None, Camera(jnp.zeros(3), jnp.eye(3), jnp.float32(45)))
 
 
 def _context(env: PixelEnv) -> SceneContext:
@@ -94,14 +100,15 @@ def test_bytes_come_back_as_they_were(strict):
     distraction = Distraction([Nothing()], _context(probe_env()))
     rgb = np.arange(256, dtype=np.uint32).reshape(16, 16)
     packed = jnp.asarray(rgb | (255 - rgb) << 8 | (rgb // 2) << 16)
-    _, seen = jax.jit(distraction.apply_frame)(distraction.init(jax.random.key(0)), packed, None)
+    camera = _frame(jnp.zeros(3)).camera
+    _, seen = jax.jit(distraction.apply_frame)(distraction.init(jax.random.key(0)), packed, None, camera)
     np.testing.assert_array_equal(seen, packed)
 
 
 # What every kind of distractor is part of.
 SAMPLE = """
 pixelbrax/color pixelbrax/video dcs/hard dmcgb/color_hard dmcr/all vigen/moving-light-hard kage/hue kage/gaussian-noise
-kage/jitter kage/pixelate new/occluders new/motion-blur new/storm new/everything
+filter/jitter kage/pixelate new/occluders new/motion-blur new/storm new/everything
 """.split()
 
 
@@ -288,7 +295,7 @@ def test_videos_play_to_and_fro_at_their_own_length():
     )
     length, shown = int(bank.length[7]), []
     for _ in range(2 * length):
-        shown.append(np.asarray(video._frame(state)))
+        shown.append(bank.frames[int(video._number(state))])
         state = video.step(state, jax.random.key(0), context)
     clip = bank.frames[bank.start[7] : bank.start[7] + length]
     np.testing.assert_array_equal(shown, np.concatenate([clip, clip[-2:0:-1], clip[:2]]))
@@ -320,11 +327,11 @@ def test_filters_do_what_their_names_say():
         np.testing.assert_allclose(kind().filter(half, flat, context), flat, atol=1e-6)
     assert Blur().filter(jnp.float32(1.5), rgb, context).std() < 0.5 * rgb.std()
     assert Sharpen().filter(jnp.float32(1.0), rgb, context).std() > rgb.std()
-    frame = Pixelate(4).apply_frame(jnp.zeros(()), RenderedFrame(rgb, None), context)
+    frame = Pixelate(4).apply_frame(jnp.zeros(()), _frame(rgb), context)
     np.testing.assert_allclose(
         frame.rgb[:, :4, :4], np.broadcast_to(rgb[:, :4, :4].mean((1, 2))[:, None, None], (3, 4, 4)), atol=1e-6
     )
-    shifted = Jitter(2).apply_frame(jnp.array([1, -2]), RenderedFrame(rgb, None), context).rgb
+    shifted = Jitter(2).apply_frame(jnp.array([1, -2]), _frame(rgb), context).rgb
     np.testing.assert_array_equal(shifted[:, :-1, 2:], rgb[:, 1:, :-2])
 
 

@@ -2,15 +2,20 @@
 
 import pytest
 
-from pixelbrax.distractors import Preset, distractor, resolve
+from pixelbrax.distractors import Composed, Preset, distractor, resolve
 from pixelbrax.distractors.kinds.filters import Hue
 from pixelbrax.distractors.kinds.video import Video
 from pixelbrax.distractors.presets import list_distractors
 from pixelbrax.errors import ConfigError
 
 
+def _videos(several: Composed) -> list[Video]:
+    inner = [d for one in several.distractors for d in (_videos(one) if isinstance(one, Composed) else [one])]
+    return [one for one in inner if isinstance(one, Video)]
+
+
 def _video(name):
-    (video,) = (member for member in distractor(name).distractors if isinstance(member, Video))
+    (video,) = _videos(distractor(name))
     return video.source, video.split
 
 
@@ -82,10 +87,8 @@ def test_what_is_no_distractor_is_told(wrong, told):
 
 def test_a_preset_has_videos_or_none_of_a_source():
     for name in list_distractors():
-        sources = {m.source for m in distractor(name).distractors if isinstance(m, Video)}
-        if sources:
-            named = distractor(f"{name}:davis-2017").distractors
-            assert {m.source for m in named if isinstance(m, Video)} == {"davis-2017"}
+        if _videos(distractor(name)):
+            assert {video.source for video in _videos(distractor(f"{name}:davis-2017"))} == {"davis-2017"}
         else:
             with pytest.raises(ConfigError, match=f"{name} has no videos"):
                 distractor(f"{name}:davis-2017")

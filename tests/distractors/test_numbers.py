@@ -62,7 +62,7 @@ def test_no_number_is_odd(kind, name):
         (lambda: Hue(-0.1), "Hue: amount is -0.1: it must be at least 0"),
         (lambda: Contrast(1000.0), "Contrast: amount is 1000.0: it must be at most 50"),
         (lambda: Blur(0.1, -1), "Blur: std is -1: it must be at least 0"),
-        (lambda: Vignette(1.5), "Vignette: amount is 1.5: it must be at most 1"),
+        (lambda: Vignette(51.0), "Vignette: amount is 51.0: it must be at most 50"),
         (lambda: MaterialColors(1.1), "MaterialColors: amount is 1.1: it must be at most 1"),
         (
             lambda: MaterialColors(0.1, roles=()),

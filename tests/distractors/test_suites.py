@@ -14,7 +14,7 @@ from tests.distractors.frozen import file_of, frames, pairs_are_distinct, settin
 V1 = SUITES["PixelBraxGen-v1"]
 FINGERPRINTS = {"PixelBraxGen-v1": "73cec26145a8298eec424273f4285f50db05642e28180f9cdbb848b98b78e558"}
 # `make test` looks at one; `make test-all` at all of them.
-SAMPLE = {"halfcheetah": ("dcs/hard@test",)}
+SAMPLE = {"halfcheetah": ("gen-v1/dcs-hard@test",)}
 
 
 @pytest.mark.parametrize("name", list(SUITES))
@@ -46,8 +46,8 @@ def test_v1_asks_enough():
 
 def test_a_run_gets_the_pairs_of_its_task_and_train_setting():
     assert {pair.train for pair in pairs_for(V1, EnvConfig())} == {()}
-    trained = EnvConfig(task="ant", distractors=("dcs/medium",))
-    assert [pair.test for pair in pairs_for(V1, trained)] == [("dcs/medium@test",), ("dcs/hard@test",)]
+    trained = EnvConfig(task="ant", distractors=("gen-v1/dcs-medium",))
+    assert [pair.test for pair in pairs_for(V1, trained)] == [("gen-v1/dcs-medium@test",), ("gen-v1/dcs-hard@test",)]
     with pytest.raises(ConfigError, match=r"no pair of reacher: its tasks are halfcheetah, ant"):
         pairs_for(V1, EnvConfig(task="reacher"))
     with pytest.raises(ConfigError, match=r"trained with kage/hue: its train settings are nothing, pixelbrax/color"):

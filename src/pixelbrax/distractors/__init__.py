@@ -1,7 +1,7 @@
 """Visual distractors: they change the scene before it is rendered, or the rendered frame.
 
 base, composed, levels, background_only, distraction: what a distractor is, and how several work together.
-kinds/: the distractors. videos/: clips and where they come from. presets, catalog, suites: names for them.
+kinds/: the distractors. videos/: clips and where they come from. presets, catalog/, suites: names for them.
 """
 
 from pixelbrax.distractors import catalog as catalog  # registers the presets
@@ -9,8 +9,10 @@ from pixelbrax.distractors.background_only import BackgroundOnly
 from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, SceneView
 from pixelbrax.distractors.composed import Composed
 from pixelbrax.distractors.distraction import Distraction, DistractorState
-from pixelbrax.distractors.kinds.camera import CameraOrbit, FieldOfView
-from pixelbrax.distractors.kinds.color import ColorOffset, FloorColors, MaterialColors, SkyColors
+from pixelbrax.distractors.every_control_step import EveryControlStep
+from pixelbrax.distractors.kinds.camera import CameraOrbit, CameraShift, FieldOfView
+from pixelbrax.distractors.kinds.camera_walk import CameraWalk
+from pixelbrax.distractors.kinds.color import ColorOffset, ColorSettings, FloorColors, MaterialColors, SkyColors
 from pixelbrax.distractors.kinds.filters import (
     Blur,
     Brightness,
@@ -24,11 +26,22 @@ from pixelbrax.distractors.kinds.filters import (
     Sharpen,
     Vignette,
 )
-from pixelbrax.distractors.kinds.light import Ambience, Gloss, LightColor, LightPosition, MovingLight, Shadows
+from pixelbrax.distractors.kinds.hsv import CenterLight, HsvShift
+from pixelbrax.distractors.kinds.light import (
+    Ambience,
+    Gloss,
+    LightColor,
+    LightPosition,
+    LightShift,
+    MovingLight,
+    Reflectance,
+    Shadows,
+)
 from pixelbrax.distractors.kinds.noise import GaussianNoise, PoissonNoise
 from pixelbrax.distractors.kinds.occluders import Occluders
 from pixelbrax.distractors.kinds.temporal import FrameDrop, Latency, MotionBlur
 from pixelbrax.distractors.kinds.video import Video
+from pixelbrax.distractors.kinds.world_video import FloorVideo, SkyVideo
 from pixelbrax.distractors.levels import Levels
 from pixelbrax.distractors.presets import (
     DistractorLike,
@@ -60,26 +73,34 @@ __all__ = [
     "Blur",
     "Brightness",
     "CameraOrbit",
+    "CameraShift",
+    "CameraWalk",
+    "CenterLight",
     "ClipBank",
     "ColorOffset",
+    "ColorSettings",
     "Composed",
     "Contrast",
     "Distraction",
     "Distractor",
     "DistractorLike",
     "DistractorState",
+    "EveryControlStep",
     "FieldOfView",
     "FloorColors",
+    "FloorVideo",
     "FrameDrop",
     "Gamma",
     "GaussianNoise",
     "Gloss",
+    "HsvShift",
     "Hue",
     "Jitter",
     "Latency",
     "Levels",
     "LightColor",
     "LightPosition",
+    "LightShift",
     "MaterialColors",
     "MotionBlur",
     "MovingLight",
@@ -89,6 +110,7 @@ __all__ = [
     "PoissonNoise",
     "Preset",
     "RadialLight",
+    "Reflectance",
     "RenderedFrame",
     "Role",
     "Saturation",
@@ -98,6 +120,7 @@ __all__ = [
     "Shadows",
     "Sharpen",
     "SkyColors",
+    "SkyVideo",
     "Split",
     "Suite",
     "Video",

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, PyTree
 
 from pixelbrax.distractors.fields import as_data, data_fields, is_off
-from pixelbrax.distractors.roles import Role, geom_roles
+from pixelbrax.distractors.roles import Role, geom_materials, geom_roles
 from pixelbrax.errors import ConfigError, check_count
 from pixelbrax.render import Camera, Scene
 
@@ -29,18 +29,25 @@ class SceneContext:
     Attributes:
       scene: the scene without distractors.
       roles: the role of each of the scene's geoms.
+      materials: the name of each one's material, "" without one.
       height, width: of the observation, pixels.
+      action_repeat: control steps between two observations.
+      camera_offset: meters from the point that the camera circles, in the reference pose: the body's center of mass if
+        the camera moves with it, else the world's origin.
     """
 
     scene: Scene
     roles: tuple[Role, ...]
+    materials: tuple[str, ...]
     height: int
     width: int
+    action_repeat: int = 1
+    camera_offset: tuple[float, float, float] = (0.0, -4.0, 0.0)
 
     @classmethod
-    def of(cls, model: mujoco.MjModel, scene: Scene, height: int, width: int) -> "SceneContext":
+    def of(cls, model: mujoco.MjModel, scene: Scene, height: int, width: int, action_repeat: int = 1) -> "SceneContext":
         """The context of a model whose scene was read with its sites."""
-        return cls(scene, geom_roles(model), height, width)
+        return cls(scene, geom_roles(model), geom_materials(model), height, width, action_repeat)
 
     def geoms(self, roles: tuple[Role, ...]) -> np.ndarray:
         """(ngeom,) bool, which geoms have one of these roles."""
@@ -78,10 +85,12 @@ class RenderedFrame(NamedTuple):
     Attributes:
       rgb: (3, height, width) float32, 0..1; the last distractor's result is clipped to 0..1, and NaN becomes black.
       segmentation: (height, width) int32 geom ids, -1 for the sky; None unless a distractor needs it.
+      camera: the camera that saw it.
     """
 
     rgb: Float[Array, "3 height width"]
     segmentation: Int32[Array, "height width"] | None
+    camera: Camera
 
 
 @dataclass(frozen=True)
@@ -107,6 +116,11 @@ class Distractor:
     @property
     def needs_shadows(self) -> bool:
         """Whether shadows must be rendered."""
+        return False
+
+    @property
+    def needs_reflections(self) -> bool:
+        """Whether reflections must be rendered."""
         return False
 
     @property
@@ -189,7 +203,7 @@ class Distractor:
     @property
     def changes_scenes(self) -> bool:
         """Whether it changes the scene or the camera."""
-        return type(self).apply_scene is not Distractor.apply_scene or self.needs_shadows
+        return type(self).apply_scene is not Distractor.apply_scene or self.needs_shadows or self.needs_reflections
 
 
 def wander(value: Array, key: Array, std: Array | float, low: Array | float, high: Array | float) -> Array:

@@ -43,6 +43,11 @@ class Composed(Distractor):
 
     @property
     @override
+    def needs_reflections(self) -> bool:
+        return any(d.needs_reflections for d in self.distractors)
+
+    @property
+    @override
     def changes_frames(self) -> bool:
         return any(d.changes_frames for d in self.distractors)
 

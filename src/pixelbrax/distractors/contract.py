@@ -60,13 +60,17 @@ def checked(distractor: Distractor, context: SceneContext) -> Distractor:
 def _view(context: SceneContext) -> SceneView:
     """Shapes of the scene and camera."""
     scene = jax.tree.map(lambda x: jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)), context.scene)
-    camera = Camera(_float((3,)), _float((3, 3)), _float(()))  # pyright: ignore[reportArgumentType]
-    return SceneView(scene, camera, _float(()))
+    return SceneView(scene, _camera(), _float(()))
 
 
 def _frame(context: SceneContext, segmented: bool) -> RenderedFrame:
     size = (context.height, context.width)
-    return RenderedFrame(_float((3, *size)), jax.ShapeDtypeStruct(size, jnp.int32) if segmented else None)  # pyright: ignore
+    segmentation: Any = jax.ShapeDtypeStruct(size, jnp.int32) if segmented else None
+    return RenderedFrame(_float((3, *size)), segmentation, _camera())
+
+
+def _camera() -> Camera:
+    return Camera(_float((3,)), _float((3, 3)), _float(()))  # pyright: ignore[reportArgumentType]
 
 
 def _float(shape: tuple[int, ...]) -> Any:

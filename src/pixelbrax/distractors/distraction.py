@@ -1,6 +1,8 @@
 """The distractors of an environment, with their own random stream."""
 
+import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -9,6 +11,7 @@ from jaxtyping import Array, Int32, PyTree, UInt32
 
 from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, SceneView
 from pixelbrax.distractors.composed import Composed
+from pixelbrax.render import Camera
 
 
 class DistractorState(NamedTuple):
@@ -34,6 +37,12 @@ class Distraction:
         """Prepares the distractors, and leaves out those that change nothing."""
         self.context = context
         self.composed = Composed(tuple(distractors)).prepare(context)
+
+    def seen_from(self, camera_offset: tuple[float, float, float]) -> "Distraction":
+        """The same distractors for another camera; see `SceneContext.camera_offset`."""
+        other = copy.copy(self)
+        other.context = replace(self.context, camera_offset=camera_offset)
+        return other
 
     def __bool__(self) -> bool:
         return bool(self.composed.distractors)
@@ -62,6 +71,7 @@ class Distraction:
         state: DistractorState,
         packed: UInt32[Array, "height width"],
         segmentation: Int32[Array, "height width"] | None,
+        camera: Camera,
         params: PyTree = None,
     ) -> tuple[DistractorState, UInt32[Array, "height width"]]:
         """The state that remembers the frame, and the changed frame, packed likewise.
@@ -70,11 +80,12 @@ class Distraction:
           state: of this episode.
           packed: the rendered pixels, R + G * 2**8 + B * 2**16.
           segmentation: geom id of each pixel, if some distractor needs it.
+          camera: the camera that saw it.
           params: of the distractors.
         """
         shifts = jnp.array([0, 8, 16], jnp.uint32)[:, None, None]
         rgb = ((packed[None] >> shifts) & 0xFF).astype(jnp.float32) * (1 / 255)
-        frame = RenderedFrame(rgb, segmentation)
+        frame = RenderedFrame(rgb, segmentation, camera)
         composed = self._at(params)
         states = composed.remember(state.states, frame, self.context)
         frame = composed.apply_frame(state.states, frame, self.context)

@@ -101,6 +101,18 @@ def check_order(name: str, value: Any, other: str, most: Any) -> None:
         raise ConfigError(f"{name} is {given}: it must be at most {limit:g}, the {other}")
 
 
+def check_triple(name: str, value: Any, least: float, most: float) -> None:
+    """Refuses anything but a tuple of three numbers.
+
+    Raises:
+      ConfigError: it is none, or a number is not finite or out of range.
+    """
+    if not isinstance(value, tuple) or len(value) != 3:
+        raise ConfigError(f"{name} is {value!r}: it must be a tuple of three numbers")
+    for number in value:
+        check_number(name, number, least, most)
+
+
 def as_data(value: Any, bounds: Bounds) -> np.ndarray:
     """A setting as a NumPy array."""
     return np.asarray(value, bounds.dtype)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from pixelbrax.distractors.base import Distractor, no_distractor
 from pixelbrax.distractors.kinds.video import Video
+from pixelbrax.distractors.kinds.world_video import FloorVideo, SkyVideo
 from pixelbrax.distractors.levels import Levels
 from pixelbrax.distractors.videos.sources import PROCEDURAL, SPLITS, Split, file_of_source
 from pixelbrax.errors import ConfigError, check_count, nearest
@@ -47,8 +48,16 @@ class Setting:
         return self._source
 
     def video(self, **settings) -> Video:
-        """A video distractor of this source and split."""
+        """A video of this source and split, laid over the image."""
         return Video(self.source, self.split, **settings)
+
+    def sky_video(self, **settings) -> SkyVideo:
+        """A video of this source and split on the sky."""
+        return SkyVideo(self.source, self.split, **settings)
+
+    def floor_video(self, **settings) -> FloorVideo:
+        """A video of this source and split on the floor."""
+        return FloorVideo(self.source, self.split, **settings)
 
 
 Members = Callable[[Setting], Sequence[Distractor]]

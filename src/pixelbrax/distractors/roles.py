@@ -48,6 +48,12 @@ def geom_roles(model: mujoco.MjModel) -> tuple[Role, ...]:
     return tuple(roles)
 
 
+def geom_materials(model: mujoco.MjModel) -> tuple[str, ...]:
+    """Names of the materials of all geoms of a model, followed by those of all sites; "" of one without."""
+    of_all = [*model.geom_matid, *model.site_matid]
+    return tuple(model.material(i).name if i >= 0 else "" for i in of_all)
+
+
 def main_body(model: mujoco.MjModel) -> int:
     """Root of the first tree of bodies with an actuator; without one, of the first that moves."""
     driven = _driven_trees(model)

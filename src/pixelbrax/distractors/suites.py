@@ -83,12 +83,22 @@ def get_suite(name: str) -> Suite:
 
 # Classes that have another name in locked fingerprints.
 _LOCKED_NAMES = {"BackgroundOnly": "Behind"}
+# Settings that came after a suite was locked: a fingerprint does not have them where they change nothing.
+_ADDED = {
+    "by_material": False,
+    "fixed": False,
+    "from_start": False,
+    "headlight": True,
+    "one_way": False,
+    "whole": False,
+}
 
 
 def _settings(value: Any) -> Any:
     """A distractor's settings, as JSON has them."""
     if isinstance(value, Distractor):
-        fields = {name: _settings(getattr(value, name)) for name in value.__dataclass_fields__ if name != "bank"}
+        given = {name: getattr(value, name) for name in value.__dataclass_fields__ if name != "bank"}
+        fields = {name: _settings(x) for name, x in given.items() if name not in _ADDED or x != _ADDED[name]}
         name = type(value).__name__
         return [_LOCKED_NAMES.get(name, name), fields]
     if isinstance(value, tuple):
@@ -99,12 +109,19 @@ def _settings(value: Any) -> Any:
 _TASKS = ("halfcheetah", "ant", "walker2d", "humanoid")
 # Train setting -> test settings, one axis after the other.
 _QUESTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("", ("dmcgb/color_hard", "dmcgb/video_easy", "dmcgb/video_hard", "dcs/camera-medium", "vigen/light-color-hard")),
-    ("", ("vigen/moving-light-hard", "kage/hue", "kage/gaussian-noise", "new/occluders", "new/storm")),
-    ("pixelbrax/color", ("pixelbrax/color", "dmcgb/color_easy")),
-    ("pixelbrax/video", ("pixelbrax/video", "dmcgb/video_hard")),
-    ("dcs/medium", ("dcs/medium", "dcs/hard")),
-    ("dmcr/100", ("dmcr/100",)),
+    (
+        "",
+        (
+            *(f"gen-v1/{name}" for name in ("color_hard", "video_easy", "video_hard", "camera-medium")),
+            *(f"gen-v1/{name}" for name in ("light-color-hard", "moving-light-hard", "hue", "gaussian-noise")),
+            "new/occluders",
+            "new/storm",
+        ),
+    ),
+    ("pixelbrax/color", ("pixelbrax/color", "gen-v1/color_easy")),
+    ("pixelbrax/video", ("pixelbrax/video", "gen-v1/video_hard")),
+    ("gen-v1/dcs-medium", ("gen-v1/dcs-medium", "gen-v1/dcs-hard")),
+    ("gen-v1/dmcr-100", ("gen-v1/dmcr-100",)),
 )
 
 

@@ -5,7 +5,7 @@ from pixelbrax.envs.cameras import CameraFn, CameraLike, camera_fn, default_came
 from pixelbrax.envs.derivatives import check_reversible, soft_image
 from pixelbrax.envs.device_memory import check_fits_device, check_networks, num_bytes
 from pixelbrax.envs.factory import make, with_autoreset, without_images, wrap
-from pixelbrax.envs.observe import IMAGE_OUTPUTS, MAX_IMAGE_SIZE, MIN_IMAGE_SIZE, ImageOutput, camera_distances
+from pixelbrax.envs.observe import IMAGE_OUTPUTS, MAX_IMAGE_SIZE, MIN_IMAGE_SIZE, ImageOutput, camera_places
 from pixelbrax.envs.params import MAX_EPISODE_LENGTH, EnvParams
 from pixelbrax.envs.pixel_env import AUTORESETS, EPISODE_LENGTH, PixelEnv
 from pixelbrax.envs.settings import Autoreset, MakeSettings, PixelSettings
@@ -29,8 +29,8 @@ __all__ = [
     "PixelEnv",
     "PixelSettings",
     "State",
-    "camera_distances",
     "camera_fn",
+    "camera_places",
     "check_fits_device",
     "check_networks",
     "check_reversible",

@@ -33,6 +33,7 @@ from pixelbrax.xla import materialized
 ImageOutput = Literal["pixels", "depth", "segmentation", "mask"]
 IMAGE_OUTPUTS: tuple[ImageOutput, ...] = ("pixels", "depth", "segmentation", "mask")
 MIN_IMAGE_SIZE, MAX_IMAGE_SIZE = 8, 1024
+_NEAREST = 0.1  # meters of a camera to what it circles, so that it has a direction
 
 Images = dict[str, Array]
 """The images of one observation, by their keys."""
@@ -136,15 +137,32 @@ def _camera_fns(model: mujoco.MjModel, cameras: Mapping[str, CameraLike]) -> dic
     return {name: camera_fn(model, camera) for name, camera in cameras.items()}
 
 
-def camera_distances(model: mujoco.MjModel, cameras: dict[str, CameraFn]) -> dict[str, float]:
-    """Meters from each camera to the body's center of mass in the reference pose: the radius of a camera orbit."""
+class CameraPlace(NamedTuple):
+    """Where a camera is in the reference pose.
+
+    Attributes:
+      distance: meters to the body's center of mass: the radius of a `CameraOrbit`.
+      offset: see `SceneContext.camera_offset`.
+    """
+
+    distance: float
+    offset: tuple[float, float, float]
+
+
+def camera_places(model: mujoco.MjModel, cameras: dict[str, CameraFn]) -> dict[str, CameraPlace]:
+    """The place of each camera."""
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     xpos, xmat = jnp.asarray(data.xpos, jnp.float32), jnp.asarray(data.xmat, jnp.float32).reshape(-1, 3, 3)
     center = data.subtree_com[main_body(model)]
-    return {
-        name: max(float(np.linalg.norm(np.asarray(at(xpos, xmat).pos) - center)), 0.1) for name, at in cameras.items()
-    }
+
+    def place(at: CameraFn) -> CameraPlace:
+        pos, moved = (np.asarray(at(xpos + shift, xmat).pos, np.float64) for shift in (0.0, 1.0))
+        distance = max(float(np.linalg.norm(pos - center)), _NEAREST)
+        x, y, z = (pos if np.allclose(pos, moved, atol=1e-3) else pos - center).tolist()
+        return CameraPlace(distance, (x, y, z if x * x + y * y + z * z > _NEAREST**2 else _NEAREST))
+
+    return {name: place(at) for name, at in cameras.items()}
 
 
 class Snapshot(NamedTuple):
@@ -183,7 +201,9 @@ class Observer:
         self._settings = settings
         self._distraction = distraction
         self._plain = _World(model, scene, _camera_fns(model, cameras), moving_lights(model))
-        self._distances = camera_distances(model, self._plain.cameras) if distraction else {}
+        places = camera_places(model, self._plain.cameras) if distraction else {}
+        self._distances = {name: place.distance for name, place in places.items()}
+        self._seen_by = {name: distraction.seen_from(place.offset) for name, place in places.items()}
         wanted = set(settings.outputs)
         self._outputs: tuple[Output, ...] = (
             *(["packed"] if "pixels" in wanted else []),
@@ -198,14 +218,14 @@ class Observer:
 
     def init_distractors(self, key: Array, params: PyTree) -> DistractorStates:
         """Distractor states at an episode's first observation."""
-        return {name: self._distraction.init(key, params) for name in self._cameras} if self._distraction else {}
+        return {name: of_camera.init(key, params) for name, of_camera in self._seen_by.items()}
 
     def step_distractors(self, states: DistractorStates, first: Bool[Array, ""], params: PyTree) -> DistractorStates:
         """Distractor states at the next observation, which may be an episode's first."""
         if not states:
             return states
         initial = self.init_distractors(next(iter(states.values())).next_key, params)
-        following = {name: self._distraction.step(state, params) for name, state in states.items()}
+        following = {name: self._seen_by[name].step(state, params) for name, state in states.items()}
         return jax.tree.map(lambda a, b: jnp.where(first, a, b), initial, following)
 
     def observe(self, snapshot: Snapshot) -> tuple[Images, DistractorStates]:
@@ -223,15 +243,16 @@ class Observer:
 
     def _observe(self, snapshot: Snapshot, camera: str) -> tuple[Images, DistractorState | None]:
         settings, state = self._settings, snapshot.distractors.get(camera)
-        frame = self.render(snapshot, camera, *settings.shape, self._outputs)
+        inputs = self.render_inputs(snapshot, camera)
+        frame = self._rendered(inputs, *settings.shape, self._outputs)
         images = {"depth": frame.depth, "segmentation": frame.segmentation}
         if "mask" in settings.outputs:
             images["mask"] = self._distraction.context.shows(frame.segmentation, (Role.BODY,))
         if "pixels" in settings.outputs:
             packed = frame.packed
             if state is not None and self._distraction.composed.changes_frames:
-                params = snapshot.distractor_params
-                state, packed = self._distraction.apply_frame(state, packed, frame.segmentation, params)
+                seen = packed, frame.segmentation, inputs[2]
+                state, packed = self._seen_by[camera].apply_frame(state, *seen, snapshot.distractor_params)
             rgb = unpack(materialized(packed))
             rgb = _luminance(rgb) if settings.grayscale else rgb
             images["pixels"] = jnp.moveaxis(rgb, -1, 0) if settings.channels_first else rgb
@@ -248,13 +269,18 @@ class Observer:
 
     def render(self, snapshot: Snapshot, camera: str, height: int, width: int, outputs: tuple[Output, ...]) -> Frame:
         """An image of any size, with the distractors that change the scene and without those that change frames."""
+        return self._rendered(self.render_inputs(snapshot, camera), height, width, outputs)
+
+    def _rendered(
+        self, inputs: tuple[Scene, GeomPose, Camera], height: int, width: int, outputs: tuple[Output, ...]
+    ) -> Frame:
         # Observed images have no gradient; stopped here, `jax.grad` through physics need not trace the renderer.
-        scene, pose, seen_from = _without_derivatives(self.render_inputs(snapshot, camera))
-        settings, shadows = self._settings, self._settings.shadows
-        if not shadows and self._distraction.composed.needs_shadows:
-            shadows = "same_exposure"
-        quality: Any = {"reflections": settings.reflections, "samples": settings.samples}
-        return render(scene, pose, seen_from, height, width, outputs, shadows=shadows, **quality)
+        scene, pose, seen_from = _without_derivatives(inputs)
+        settings, distractors = self._settings, self._distraction.composed
+        shadows = settings.shadows or ("same_exposure" if distractors.needs_shadows else False)
+        reflections = settings.reflections or distractors.needs_reflections
+        quality: Any = {"shadows": shadows, "reflections": reflections, "samples": settings.samples}
+        return render(scene, pose, seen_from, height, width, outputs, **quality)
 
     def render_inputs(self, snapshot: Snapshot, camera: str) -> tuple[Scene, GeomPose, Camera]:
         """The renderer's arguments."""
@@ -266,7 +292,7 @@ class Observer:
         if camera in snapshot.distractors:
             view = SceneView(scene, seen_from, jnp.float32(self._distances[camera]))
             state, params = snapshot.distractors[camera], snapshot.distractor_params
-            scene, seen_from, _ = self._distraction.apply_scene(state, view, params)
+            scene, seen_from, _ = self._seen_by[camera].apply_scene(state, view, params)
         return scene, GeomPose.from_bodies(world.model, *bodies, sites=True), seen_from
 
     def _world(self, model_params: dict[str, Array]) -> "_World":

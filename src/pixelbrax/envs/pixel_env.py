@@ -155,7 +155,7 @@ class PixelEnv(CompilesOnce):
             raise ConfigError("distractors change images, but outputs is empty: leave them out, or name an output")
         model = self.physics.mj_model
         self.recipe: Mapping[str, Any] | None = None  # the arguments of `pixelbrax.make`, if it made this environment
-        context = SceneContext.of(model, self.scene, *self.images.shape)
+        context = SceneContext.of(model, self.scene, *self.images.shape, self.action_repeat)
         distraction = Distraction(resolve(distractors), context)
         self.distractors = distraction.composed
         self.video_bytes = self.distractors.num_bytes

@@ -1,4 +1,4 @@
-"""Distractors of the camera: orbit, roll, zoom, field of view."""
+"""Distractors of the camera: orbit, roll, zoom, place, field of view."""
 
 import math
 from dataclasses import dataclass, replace
@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, SceneContext, SceneView
-from pixelbrax.distractors.fields import data_field, is_off
+from pixelbrax.distractors.fields import check_order, check_triple, data_field, is_off
 from pixelbrax.errors import check_flag, check_number
 from pixelbrax.render import Camera
 
@@ -137,6 +137,52 @@ class CameraOrbit(Distractor):
         mat = jnp.stack([cr * right + sr * up, cr * up - sr * right, out], axis=-1)
         distance = state.zoom * view.distance
         return view._replace(camera=Camera(target + distance * out, mat, camera.fovy), distance=distance)
+
+
+@dataclass(frozen=True)
+class CameraShift(Distractor):
+    """A camera at another place for the whole episode, which keeps its direction, or is turned by small angles.
+
+    Attributes:
+      low, high: range of the offset along the world's x, y and z axes, meters.
+      turn: largest turn about the camera's right, up and backward axes, radians.
+    """
+
+    low: tuple[float, float, float] = data_field((-0.1, -0.1, -0.1), -_MOST, _MOST, strength=True)
+    high: tuple[float, float, float] = data_field((0.1, 0.1, 0.1), -_MOST, _MOST, strength=True)
+    turn: tuple[float, float, float] = data_field((0.0, 0.0, 0.0), most=math.pi, strength=True)
+
+    def __post_init__(self):
+        check_triple("CameraShift: low", self.low, -_MOST, _MOST)
+        check_triple("CameraShift: high", self.high, -_MOST, _MOST)
+        check_triple("CameraShift: turn", self.turn, 0.0, math.pi)
+        check_order("CameraShift: low", self.low, "high", self.high)
+
+    @override
+    def check_params(self, params: PyTree) -> None:
+        super().check_params(params)
+        check_order("CameraShift: low", params["low"], "high", params["high"])
+
+    @property
+    @override
+    def is_identity(self) -> bool:
+        return not (any(self.low) or any(self.high) or any(self.turn))
+
+    @override
+    def init(self, key: Array, context: SceneContext) -> Float[Array, "2 3"]:
+        low, high, turn = (jnp.asarray(x, jnp.float32) for x in (self.low, self.high, self.turn))
+        return jax.random.uniform(key, (2, 3), minval=jnp.stack([low, -turn]), maxval=jnp.stack([high, turn]))
+
+    @override
+    def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
+        camera, (offset, angles) = view.camera, state
+        mat = camera.mat
+        for axis in range(3):  # turned about its own axes, one after the other
+            one, other = (axis + 1) % 3, (axis + 2) % 3
+            c, s = jnp.cos(angles[axis]), jnp.sin(angles[axis])
+            turned = mat.at[:, one].set(c * mat[:, one] + s * mat[:, other])
+            mat = turned.at[:, other].set(c * mat[:, other] - s * mat[:, one])
+        return view._replace(camera=Camera(camera.pos + offset, mat, camera.fovy))
 
 
 @dataclass(frozen=True)

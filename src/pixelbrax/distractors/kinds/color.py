@@ -1,11 +1,12 @@
 """Colors of the scene: of materials, of the floor's pattern, of the sky; and one offset for the whole image."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 from typing_extensions import override
 
 from pixelbrax.distractors.base import (
@@ -18,8 +19,12 @@ from pixelbrax.distractors.base import (
 )
 from pixelbrax.distractors.fields import data_field, is_off
 from pixelbrax.distractors.roles import ALL_ROLES, Role
+from pixelbrax.errors import check_flag
+from pixelbrax.render import Scene
 
 _MOST = 100.0
+_APART = 0.1  # between the two colors of a floor
+_BODY_MATERIAL = "self"  # in the models of the DeepMind Control Suite
 
 
 @dataclass(frozen=True)
@@ -98,13 +103,17 @@ class MaterialColors(_Colors):
 
     Attributes:
       roles: which geoms.
+      by_material: each material has a color of its own, as in the Distracting Control Suite, even if another has the
+        same; geoms without one still share by color.
     """
 
     roles: tuple[Role, ...] = ALL_ROLES
+    by_material: bool = False
 
     def __post_init__(self):
         super().__post_init__()
         check_roles(self, self.roles)
+        check_flag("MaterialColors: by_material", self.by_material)
 
     @override
     def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
@@ -122,10 +131,86 @@ class MaterialColors(_Colors):
     def _groups(self, context: SceneContext) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Which geoms change, their distinct colors, and each geom's index among these (0 for the others)."""
         geoms = context.geoms(self.roles)
-        colors, numbers = np.unique(np.asarray(context.scene.geom_rgb, np.float32)[geoms], axis=0, return_inverse=True)
+        colors = np.asarray(context.scene.geom_rgb, np.float32)
+        _, material = np.unique(context.materials if self.by_material else [""] * len(geoms), return_inverse=True)
+        keys = np.column_stack([material.reshape(-1), colors])[geoms]
+        keys, numbers = np.unique(keys, axis=0, return_inverse=True)
         group = np.zeros(len(geoms), int)
         group[geoms] = numbers.reshape(-1)
-        return geoms, colors, group
+        return geoms, keys[:, 1:].astype(np.float32), group
+
+
+class SettingColors(NamedTuple):
+    """Colors of `ColorSettings`: of the floor's first squares, of the body, and of the sky straight up; each (3,)."""
+
+    floor: Float[Array, "3"]
+    body: Float[Array, "3"]
+    sky: Float[Array, "3"]
+
+
+@dataclass(frozen=True)
+class ColorSettings(Distractor):
+    """The three colors that the DMControl Generalization Benchmark changes: of floor, body and sky.
+
+    Each is N(original, std), clipped to 0..1. The floor's second squares are `_APART` brighter than its first; the sky
+    keeps its color straight down. The body's color is that of dm_control's material "self", or without it the most
+    frequent one of the body's geoms; others stay. Source: the benchmark's files `color_easy.pt` and `color_hard.pt`,
+    whose 100 settings have these moments.
+
+    Attributes:
+      std: standard deviation before clipping, 0.1 at easy and 0.2 at hard.
+      body_only: floor and sky keep their colors.
+    """
+
+    std: float = data_field(0.2, most=1.0, strength=True)
+    body_only: bool = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_flag("ColorSettings: body_only", self.body_only)
+
+    @property
+    @override
+    def is_identity(self) -> bool:
+        return self.std == 0
+
+    @override
+    def init(self, key: Array, context: SceneContext) -> SettingColors:
+        original = np.stack(self._original(context))
+        changed = jnp.clip(original + self.std * jax.random.normal(key, (3, 3)), 0.0, 1.0)
+        return SettingColors(changed[0], changed[1], changed[2])
+
+    @override
+    def apply_scene(self, state: SettingColors, view: SceneView, context: SceneContext) -> SceneView:
+        scene, body = view.scene, self._body(context)
+        offset = state.body - self._original(context).body  # preserves domain randomization
+        changed = jnp.where(body[:, None], jnp.clip(scene.geom_rgb + offset, 0.0, 1.0), scene.geom_rgb)
+        scene = replace(scene, geom_rgb=changed)
+        if not self.body_only:
+            pattern = jnp.stack([state.floor, jnp.minimum(state.floor + _APART, 1.0)])
+            floor = context.geoms((Role.FLOOR,))[:, None, None]
+            scene = replace(
+                scene,
+                pattern_rgb=jnp.where(floor, pattern, scene.pattern_rgb),
+                sky_rgb=jnp.stack([sky_colors(context.scene)[0], state.sky]),
+                sky_texture=-1,
+            )
+        return view._replace(scene=scene)
+
+    def _body(self, context: SceneContext) -> Bool[np.ndarray, " geom"]:
+        """The geoms that have the body's color."""
+        named = np.array([name == _BODY_MATERIAL for name in context.materials])
+        body, colors = context.geoms((Role.BODY,)), np.asarray(context.scene.geom_rgb, np.float32)
+        if named.any() or not body.any():
+            return named
+        distinct, counts = np.unique(colors[body], axis=0, return_counts=True)
+        return body & (colors == distinct[counts.argmax()]).all(1)
+
+    def _original(self, context: SceneContext) -> SettingColors:
+        scene, floor, body = context.scene, context.geoms((Role.FLOOR,)), self._body(context)
+        first = np.asarray(scene.pattern_rgb, np.float32)[floor.argmax(), 0]
+        own = np.asarray(scene.geom_rgb, np.float32)[body.argmax()]
+        return SettingColors(first, own, sky_colors(scene)[1])  # pyright: ignore[reportArgumentType]
 
 
 @dataclass(frozen=True)
@@ -153,8 +238,12 @@ class SkyColors(_Colors):
         return view._replace(scene=replace(view.scene, sky_rgb=state, sky_texture=-1))
 
     def _original(self, context: SceneContext) -> np.ndarray:
-        scene = context.scene
-        if scene.sky_texture < 0:
-            return np.asarray(scene.sky_rgb, np.float32)
-        mean = np.asarray(scene.textures[scene.sky_texture])[-1]  # the last mip level is one texel a face
-        return np.broadcast_to(mean, (2, 3)).astype(np.float32)
+        return sky_colors(context.scene)
+
+
+def sky_colors(scene: Scene) -> Float[np.ndarray, "2 3"]:
+    """Colors of the sky straight down and straight up; twice the mean of a texture."""
+    if scene.sky_texture < 0:
+        return np.asarray(scene.sky_rgb, np.float32)
+    mean = np.asarray(scene.textures[scene.sky_texture])[-1]  # the last mip level is one texel a face
+    return np.broadcast_to(mean, (2, 3)).astype(np.float32)

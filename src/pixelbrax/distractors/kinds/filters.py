@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, check_whole, wander
 from pixelbrax.distractors.fields import data_field, is_off
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_flag
 from pixelbrax.xla import materialized
 
 RgbImage = Float[Array, "3 height width"]
@@ -41,12 +41,18 @@ class _Amount(Distractor):
     Attributes:
       amount: largest absolute value of x.
       std: of each frame's step N(0, std), within the same range; 0 keeps x for the whole episode.
+      fixed: x is `amount` in every episode.
     """
 
     one_sided: ClassVar[bool] = False
 
     amount: float = data_field(0.3, most=_STRONGEST, strength=True)
     std: float = data_field(0.0, most=_STRONGEST, strength=True, optional=True)
+    fixed: bool = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_flag(f"{type(self).__name__}: fixed", self.fixed)
 
     @property
     @override
@@ -59,11 +65,13 @@ class _Amount(Distractor):
 
     @override
     def init(self, key: Array, context: SceneContext) -> Float[Array, ""]:
+        if self.fixed:
+            return jnp.asarray(self.amount, jnp.float32)
         return jax.random.uniform(key, minval=self._least, maxval=self.amount)
 
     @override
     def step(self, state: Array, key: Array, context: SceneContext) -> Float[Array, ""]:
-        return state if is_off(self.std) else wander(state, key, self.std, self._least, self.amount)
+        return state if is_off(self.std) or self.fixed else wander(state, key, self.std, self._least, self.amount)
 
     @override
     def apply_frame(self, state: Array, frame: RenderedFrame, context: SceneContext) -> RenderedFrame:
@@ -147,19 +155,16 @@ class Blur(_Amount):
         return convolve(rgb, [w / total for w in weights])
 
 
-@dataclass(frozen=True)
 class Vignette(_Amount):
-    """Darkens towards the corners, where the share x of the light is lost; x is in 0..1."""
+    """Darkens towards the corners, where the share x of the light is lost; beyond 1 the corners are black."""
 
     one_sided = True
-
-    amount: float = data_field(0.3, most=1.0, strength=True)
 
     @override
     def filter(self, amount: Array, rgb: RgbImage, context: SceneContext) -> RgbImage:
         y, x = grid(context.height, context.width)
         radius = x**2 + y**2
-        return rgb * (1 - amount * (radius / radius.max()))[None]
+        return rgb * jnp.maximum(1 - amount * (radius / radius.max()), 0.0)[None]
 
 
 def convolve(rgb: RgbImage, weights: list[Array]) -> RgbImage:

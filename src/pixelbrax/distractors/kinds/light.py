@@ -1,15 +1,16 @@
-"""Distractors of light: position, color, movement, highlights, shadows."""
+"""Distractors of light: position, color, movement, highlights, reflections, shadows."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PyTree
 from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, SceneContext, SceneView, check_roles
-from pixelbrax.distractors.fields import check_order, data_field
+from pixelbrax.distractors.fields import check_order, check_triple, data_field
 from pixelbrax.distractors.roles import Role
 from pixelbrax.errors import ConfigError, check_flag, check_number
 from pixelbrax.render import LightKind, Scene
@@ -36,21 +37,24 @@ def _shifted(scene: Scene, offset: Float[Array, "nlight 3"]) -> Scene:
 
 @dataclass(frozen=True)
 class LightPosition(Distractor):
-    """Every light shifted (RL-ViGen's offsets are 3..5 meters at easy, 9..11 at hard, on each axis).
+    """Every light shifted (RL-ViGen's offsets are 3 or 4 meters at easy, 9 or 10 at hard, on each axis).
 
     Attributes:
       nearest, farthest: range of the offset on each axis, meters.
       both_ways: the sign of the two horizontal offsets is random too.
+      whole: whole meters, below `farthest`.
     """
 
     nearest: float = data_field(3.0, -_FARTHEST, _FARTHEST, strength=True)
     farthest: float = data_field(5.0, -_FARTHEST, _FARTHEST, strength=True)
     both_ways: bool = False
+    whole: bool = False
 
     def __post_init__(self):
         super().__post_init__()
         check_order("LightPosition: nearest", self.nearest, "farthest", self.farthest)
         check_flag("LightPosition: both_ways", self.both_ways)
+        check_flag("LightPosition: whole", self.whole)
 
     @override
     def check_params(self, params: PyTree) -> None:
@@ -67,6 +71,7 @@ class LightPosition(Distractor):
         size, sign = jax.random.split(key)
         shape = context.scene.light_pos.shape
         offset = jax.random.uniform(size, shape, minval=self.nearest, maxval=self.farthest)
+        offset = jnp.floor(offset) if self.whole else offset
         if self.both_ways:
             sideways = (jnp.arange(3) < 2)[None]
             offset = jnp.where(sideways & jax.random.bernoulli(sign, shape=shape), -offset, offset)
@@ -75,6 +80,42 @@ class LightPosition(Distractor):
     @override
     def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
         return view._replace(scene=_shifted(view.scene, state))
+
+
+@dataclass(frozen=True)
+class LightShift(Distractor):
+    """The lights shifted together, within a box.
+
+    Attributes:
+      low, high: range of the offset along the world's x, y and z axes, meters.
+    """
+
+    low: tuple[float, float, float] = data_field((-1.0, -1.0, -1.0), -_FARTHEST, _FARTHEST, strength=True)
+    high: tuple[float, float, float] = data_field((1.0, 1.0, 1.0), -_FARTHEST, _FARTHEST, strength=True)
+
+    def __post_init__(self):
+        check_triple("LightShift: low", self.low, -_FARTHEST, _FARTHEST)
+        check_triple("LightShift: high", self.high, -_FARTHEST, _FARTHEST)
+        check_order("LightShift: low", self.low, "high", self.high)
+
+    @override
+    def check_params(self, params: PyTree) -> None:
+        super().check_params(params)
+        check_order("LightShift: low", params["low"], "high", params["high"])
+
+    @property
+    @override
+    def is_identity(self) -> bool:
+        return not (any(self.low) or any(self.high))
+
+    @override
+    def init(self, key: Array, context: SceneContext) -> Float[Array, "3"]:
+        low, high = jnp.asarray(self.low, jnp.float32), jnp.asarray(self.high, jnp.float32)
+        return jax.random.uniform(key, (3,), minval=low, maxval=high)
+
+    @override
+    def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
+        return view._replace(scene=_shifted(view.scene, jnp.broadcast_to(state, view.scene.light_pos.shape)))
 
 
 class MovingState(NamedTuple):
@@ -86,17 +127,23 @@ class MovingState(NamedTuple):
 
 @dataclass(frozen=True)
 class MovingLight(Distractor):
-    """Lights that move back and forth (RL-ViGen: 0.01 meters per frame within 5 at easy, 0.05 within 10 at hard).
+    """Lights that move (RL-ViGen: 0.01 meters per frame at easy, 0.05 at hard).
 
     Attributes:
       speed: meters per frame, on each axis.
-      reach: largest offset on each axis, meters.
+      reach: largest offset on each axis, meters, where they turn back.
       start: largest offset at an episode's beginning, meters; sampled in both directions.
+      one_way: they move towards larger coordinates only, and never turn.
     """
 
     speed: float = data_field(0.01, most=_FARTHEST, strength=True)
     reach: float = data_field(5.0, most=_FARTHEST)
     start: float = data_field(0.0, most=_FARTHEST, strength=True)
+    one_way: bool = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_flag("MovingLight: one_way", self.one_way)
 
     @property
     @override
@@ -107,11 +154,14 @@ class MovingLight(Distractor):
     def init(self, key: Array, context: SceneContext) -> MovingState:
         place, way = jax.random.split(key)
         offset = jax.random.uniform(place, minval=-self.start, maxval=self.start)
-        return MovingState(offset, jnp.where(jax.random.bernoulli(way), 1.0, -1.0))
+        forwards = jax.random.bernoulli(way) | self.one_way
+        return MovingState(offset, jnp.where(forwards, 1.0, -1.0))
 
     @override
     def step(self, state: MovingState, key: Array, context: SceneContext) -> MovingState:
         offset = state.offset + self.speed * state.direction
+        if self.one_way:
+            return state._replace(offset=offset)
         direction = jnp.where(offset > self.reach, -1.0, jnp.where(offset < -self.reach, 1.0, state.direction))
         return MovingState(offset, direction)
 
@@ -123,13 +173,19 @@ class MovingLight(Distractor):
 
 @dataclass(frozen=True)
 class LightColor(Distractor):
-    """Lights of another color (RL-ViGen: U(-0.2, 0.2) on each channel at easy).
+    """Lights of another color (RL-ViGen: U(-0.2, 0.2) on each channel at easy, U(-10, 10) at hard).
 
     Attributes:
       amount: the diffuse color is changed by U(-amount, amount), but not below 0.
+      headlight: whether the headlight changes too.
     """
 
     amount: float = data_field(0.2, most=_BRIGHTEST, strength=True)
+    headlight: bool = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_flag("LightColor: headlight", self.headlight)
 
     @property
     @override
@@ -143,14 +199,10 @@ class LightColor(Distractor):
 
     @override
     def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
-        scene = view.scene
-        return view._replace(
-            scene=replace(
-                scene,
-                headlight_diffuse=jnp.maximum(scene.headlight_diffuse + state[0], 0.0),
-                light_diffuse=jnp.maximum(scene.light_diffuse + state[1:], 0.0),
-            )
-        )
+        scene = replace(view.scene, light_diffuse=jnp.maximum(view.scene.light_diffuse + state[1:], 0.0))
+        if self.headlight:
+            scene = replace(scene, headlight_diffuse=jnp.maximum(scene.headlight_diffuse + state[0], 0.0))
+        return view._replace(scene=scene)
 
 
 @dataclass(frozen=True)
@@ -201,7 +253,7 @@ class Ambience(Distractor):
 
 @dataclass(frozen=True)
 class Gloss(Distractor):
-    """Strength of the specular highlights on geoms. It stands in for reflectance: this renderer has no mirrors.
+    """Strength of the specular highlights on geoms.
 
     Attributes:
       most: the strength is U(0, most), 0..1.
@@ -228,6 +280,42 @@ class Gloss(Distractor):
     def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
         specular = jnp.where(context.geoms(self.roles), state, view.scene.geom_specular)
         return view._replace(scene=replace(view.scene, geom_specular=specular))
+
+
+@dataclass(frozen=True)
+class Reflectance(Distractor):
+    """A floor that mirrors what is above it, more or less.
+
+    Attributes:
+      most: the share of light that it reflects is U(0, most).
+    """
+
+    most: float = data_field(0.5, most=1.0, strength=True)
+
+    @property
+    @override
+    def needs_reflections(self) -> bool:
+        return True
+
+    @property
+    @override
+    def is_identity(self) -> bool:
+        return self.most == 0
+
+    @override
+    def init(self, key: Array, context: SceneContext) -> Float[Array, ""]:
+        return jax.random.uniform(key, maxval=self.most)
+
+    @override
+    def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
+        visible = np.isin(np.arange(len(context.roles)), context.scene.visible)
+        floors = context.geoms((Role.FLOOR,)) & visible
+        if not floors.any():
+            return view
+        # The renderer has one mirror; a scene whose floor does not reflect has none, or another.
+        mirror = int(floors.argmax())
+        reflectance = jnp.where(np.arange(len(floors)) == mirror, state, 0.0)
+        return view._replace(scene=replace(view.scene, mirror=mirror, geom_reflectance=reflectance))
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ class VideoState(NamedTuple):
 class Video(Distractor):
     """A clip, played back and forth; clip, first frame and direction are sampled for every episode.
 
+    It is laid over the image, and does not turn with the camera.
+
     Attributes:
       source: "procedural", "davis-2017", or a file that `pixelbrax videos build` wrote.
       split: part of the source; no clip is in both.
@@ -43,6 +45,7 @@ class Video(Distractor):
       clips: number of clips, the split's first; None takes all.
       speed: frames of the clip per observation, at least 0; 0 shows a still.
       ping_pong: play backwards from the end; otherwise the clip starts again.
+      from_start: begin with the clip's first frame, forwards.
       bank: the clips themselves, instead of a source.
     """
 
@@ -54,11 +57,13 @@ class Video(Distractor):
     clips: int | None = None
     speed: float = data_field(1.0, most=1000.0, optional=True)
     ping_pong: bool = True
+    from_start: bool = False
     bank: ClipBank | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self):
         super().__post_init__()
         check_flag("Video: ping_pong", self.ping_pong)
+        check_flag("Video: from_start", self.from_start)
         check_choice("Video: split", self.split, SPLITS)
         if self.clips is not None:
             check_count("Video: clips", self.clips)
@@ -127,8 +132,11 @@ class Video(Distractor):
 
     @override
     def prepare(self, context: SceneContext) -> "Video":
-        bank = self.bank.resized(context.height, context.width) if self.bank else None
-        bank = bank or load_bank(self.source, self.split, context.height, context.width)
+        return self._loaded(context.height, context.width)
+
+    def _loaded(self, height: int, width: int) -> Self:
+        """A copy with its clips at this size."""
+        bank = self.bank.resized(height, width) if self.bank else load_bank(self.source, self.split, height, width)
         bank = bank.first(self.clips)
         return replace(self, bank=bank, clips=len(bank.names))
 
@@ -137,6 +145,8 @@ class Video(Distractor):
         bank = self._bank()
         which, where, way = jax.random.split(key, 3)
         clip = jax.random.randint(which, (), 0, len(bank.names) if self.clips is None else self.clips)
+        if self.from_start:
+            return VideoState(clip, jnp.zeros(()), jnp.ones(()))
         position = jnp.floor(jax.random.uniform(where) * jnp.asarray(bank.length)[clip].astype(jnp.float32))
         return VideoState(clip, position, jnp.where(jax.random.bernoulli(way), 1.0, -1.0))
 
@@ -151,26 +161,33 @@ class Video(Distractor):
 
     @override
     def apply_frame(self, state: VideoState, frame: RenderedFrame, context: SceneContext) -> RenderedFrame:
-        video = self._frame(state).astype(jnp.float32) * (1 / 255)
-        if self._is_uniform:
-            share = self.sky
-        else:
-            assert frame.segmentation is not None, "needs_segmentation asks for it"
-            share = jnp.where(context.shows(frame.segmentation, (), sky=True), self.sky, self.rest)
-            if not _same(self.floor, self.rest):
-                share = jnp.where(context.shows(frame.segmentation, (Role.FLOOR,)), self.floor, share)
-            share = share[None]
-        return frame._replace(rgb=frame.rgb + share * (video - frame.rgb))
+        video = self._seen(state, frame, context)
+        return frame._replace(rgb=frame.rgb + self._share(frame, context) * (video - frame.rgb))
 
-    def _frame(self, state: VideoState) -> Array:
-        """(3, height, width) uint8, the current frame of the video."""
+    def _seen(self, state: VideoState, frame: RenderedFrame, context: SceneContext) -> Float[Array, "3 height width"]:
+        """The video, where it is seen in the image."""
+        del frame, context
+        return jnp.asarray(self._bank().frames)[self._number(state)].astype(jnp.float32) * (1 / 255)
+
+    def _share(self, frame: RenderedFrame, context: SceneContext) -> Any:
+        """Opacity of the video in each pixel."""
+        if self._is_uniform:
+            return self.sky
+        assert frame.segmentation is not None, "needs_segmentation asks for it"
+        share = jnp.where(context.shows(frame.segmentation, (), sky=True), self.sky, self.rest)
+        if not _same(self.floor, self.rest):
+            share = jnp.where(context.shows(frame.segmentation, (Role.FLOOR,)), self.floor, share)
+        return share[None]
+
+    def _number(self, state: VideoState) -> Int32[Array, ""]:
+        """Number of the current frame in the bank."""
         bank = self._bank()
         length = jnp.asarray(bank.length)[state.clip]
         index = jnp.floor(state.position).astype(jnp.int32)
         if self.ping_pong:
             index = jnp.minimum(index, 2 * length - 2 - index)
         index = jnp.clip(index, 0, length - 1)
-        return jnp.asarray(bank.frames)[jnp.asarray(bank.start)[state.clip] + index]
+        return jnp.asarray(bank.start)[state.clip] + index
 
     def _bank(self) -> ClipBank:
         assert self.bank is not None, "prepare() loads the clips"

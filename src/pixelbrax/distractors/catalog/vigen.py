@@ -1,0 +1,37 @@
+"""RL-ViGen (Yuan et al. 2023), its locomotion tasks by `envs/DMCVGB` at 90d8b8c."""
+
+from pixelbrax.distractors.catalog.adding import add
+from pixelbrax.distractors.kinds.camera import CameraShift
+from pixelbrax.distractors.kinds.color import ColorSettings
+from pixelbrax.distractors.kinds.light import LightColor, LightPosition, MovingLight
+
+_TEXTURE_SIZE = 2.0  # meters
+
+add("vigen/light-position-easy", "lights shifted by 3 or 4 meters on each axis", [LightPosition(3.0, 5.0, whole=True)])
+add(
+    "vigen/light-position-hard", "lights shifted by 9 or 10 meters on each axis", [LightPosition(9.0, 11.0, whole=True)]
+)
+add("vigen/light-color-easy", "light colors within 0.2 of their own", [LightColor(0.2, headlight=False)])
+add("vigen/light-color-hard", "light colors within 10 of their own", [LightColor(10.0, headlight=False)])
+add("vigen/moving-light-easy", "lights that move by 0.01 meters per frame", [MovingLight(0.01, one_way=True)])
+add("vigen/moving-light-hard", "lights that move by 0.05 meters per frame", [MovingLight(0.05, one_way=True)])
+for _level, _reach in (("easy", 0.08), ("hard", 0.15)):
+    add(
+        f"vigen/camera-{_level}",
+        f"a camera within {_reach} meters of its own place on each axis",
+        [CameraShift((-_reach,) * 3, (_reach,) * 3)],
+    )
+for _level, _std in (("easy", 0.1), ("hard", 0.2)):
+    add(
+        f"vigen/object-color-{_level}",
+        f"100 settings of the body's color, {_std} about its own",
+        [ColorSettings(_std, body_only=True)],
+        train_levels=100,
+        test_levels=100,
+    )
+add(
+    "vigen/texture-easy",
+    "one of ten pictures on the floor",
+    lambda s: [s.floor_video(clips=10, speed=0.0, size=_TEXTURE_SIZE)],
+)
+add("vigen/texture-hard", "any picture on the floor", lambda s: [s.floor_video(speed=0.0, size=_TEXTURE_SIZE)])

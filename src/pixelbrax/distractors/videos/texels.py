@@ -1,0 +1,71 @@
+"""Clips as texels, which are looked up wherever in a picture a pixel falls."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int32, UInt32
+
+from pixelbrax.distractors.videos.bank import ClipBank
+from pixelbrax.xla import materialized
+
+
+@dataclass(frozen=True, eq=False)
+class Texels:
+    """The frames of square clips, each with smaller copies of itself.
+
+    Attributes:
+      data: (frame, texel) uint32, R + G * 2**8 + B * 2**16; a frame's levels follow each other, each row by row.
+      sizes: side of each level, texels; each is half of the one before.
+    """
+
+    data: UInt32[np.ndarray, "frame texel"]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, bank: ClipBank, levels: int = 1) -> "Texels":
+        """The texels of a bank of square frames, whose side can be halved `levels - 1` times."""
+        level, kept = bank.frames, []
+        for k in range(levels):
+            if k:
+                size = level.shape[-1] // 2
+                halves = level.reshape(len(level), 3, size, 2, size, 2).astype(np.uint16)
+                level = ((halves.sum((3, 5), dtype=np.uint16) + 2) // 4).astype(np.uint8)
+            red, green, blue = (level[:, c].reshape(len(level), -1).astype(np.uint32) for c in range(3))
+            kept.append(red | green << 8 | blue << 16)
+        return cls(np.concatenate(kept, axis=1), tuple(bank.frames.shape[-1] >> k for k in range(levels)))
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all levels."""
+        return self.data.nbytes
+
+    def at(
+        self,
+        frame: Int32[Array, ""],
+        right: Float[Array, "height width"],
+        down: Float[Array, "height width"],
+        footprint: Float[Array, "height width"] | None = None,
+    ) -> Float[Array, "3 height width"]:
+        """Colors 0..1 at places of one frame, each that of the nearest texel of the nearest level.
+
+        Args:
+          frame: its number.
+          right: place in the picture from its left side, whose length is 1; beyond, its border is shown.
+          down: likewise, from its upper side.
+          footprint: size of a pixel in the picture; None: that of a texel of the first level.
+        """
+        size, start = jnp.int32(self.sizes[0]), jnp.int32(0)
+        first = 0
+        for finer, coarser in zip(self.sizes, self.sizes[1:], strict=False):
+            first += finer * finer
+            if footprint is not None:
+                use = footprint * finer > np.sqrt(2.0)
+                size, start = jnp.where(use, coarser, size), jnp.where(use, first, start)
+
+        def cell(place: Array) -> Array:
+            return jnp.clip((place * size.astype(jnp.float32)).astype(jnp.int32), 0, size - 1)
+
+        index = materialized(start + cell(down) * size + cell(right))
+        found = materialized(jnp.asarray(self.data).at[frame, index].get(mode="promise_in_bounds"))
+        return jnp.stack([(found >> shift & 255).astype(jnp.float32) * (1 / 255) for shift in (0, 8, 16)])

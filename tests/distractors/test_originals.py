@@ -1,0 +1,379 @@
+"""Presets that bear a name keep the originals' laws: ranges, moments, and how far things move in a control step.
+
+Numbers are those of the originals' code at the commits named in `distractors/catalog/`.
+"""
+
+import colorsys
+import math
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pixelbrax
+from pixelbrax.distractors import (
+    CameraWalk,
+    ColorSettings,
+    EveryControlStep,
+    FloorVideo,
+    HsvShift,
+    LightColor,
+    LightPosition,
+    MaterialColors,
+    MovingLight,
+    RenderedFrame,
+    Role,
+    SceneContext,
+    SceneView,
+    SkyVideo,
+    distractor,
+)
+from pixelbrax.distractors.videos.bank import ClipBank
+from pixelbrax.distractors.videos.texels import Texels
+from pixelbrax.envs import camera_fn, camera_places
+from pixelbrax.render import Camera, SkyMapping, look_at, paint, paint_sky, render
+from pixelbrax.tasks import get_task
+from tests.probe import probe_env
+
+_KEYS = jax.random.split(jax.random.key(0), 2000)
+
+
+def _context(task: str, action_repeat: int = 1) -> SceneContext:
+    env = pixelbrax.make(task, image_size=16, action_repeat=action_repeat)
+    model, camera = env.physics.mj_model, get_task(task).camera
+    context = SceneContext.of(model, env.scene, 16, 16, action_repeat)
+    return replace(context, camera_offset=camera_places(model, {"": camera_fn(model, camera)})[""].offset)
+
+
+def _of_kind(task: str, name: str, kind: type) -> Any:
+    """The member of a preset of a class, out of its wrappers."""
+    pending: list[Any] = [distractor(name, task)]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, kind):
+            return one
+        pending += getattr(one, "distractors", ())
+    raise AssertionError(f"{name} has no {kind.__name__}")
+
+
+# --- Distracting Control Suite ----------------------------------------------------------------------------------------
+
+
+def test_dcs_draws_the_camera_inside_the_range_it_may_have():
+    """The suite narrows the range to what is above the ground, and draws in it: a level camera is always raised."""
+    level = replace(_context("dmc/cheetah_run"), camera_offset=(0.0, -3.0, 0.0))
+    walk = CameraWalk.of_intensity(0.3, dynamic=False)
+    radius, azimuth, polar = jax.vmap(lambda key: walk.init(key, level))(_KEYS).place.T
+    assert (polar < math.pi / 2 - 1e-3).mean() > 0.99
+    assert polar.min() >= math.pi / 2 * 0.7 - 1e-5
+    assert polar.max() <= math.pi / 2 + 1e-6
+    np.testing.assert_allclose(polar.mean(), math.pi / 2 * 0.85, rtol=0.02)
+    np.testing.assert_allclose(azimuth.std(), 0.3 * math.pi / math.sqrt(12), rtol=0.05)
+    assert np.abs(azimuth.mean()) < 0.02
+    np.testing.assert_allclose((radius.min(), radius.max()), (3 * 0.85, 3 * 1.45), rtol=0.01)
+
+
+def test_dcs_sees_the_reacher_from_any_side_of_straight_above():
+    walk = _of_kind("dmc/reacher_easy", "dcs/hard", CameraWalk)
+    assert not walk.above
+    assert _of_kind("dmc/walker_walk", "dcs/hard", CameraWalk).above
+    context = replace(_context("dmc/reacher_easy"), camera_offset=(0.0, 0.0, 0.75))
+    state = jax.vmap(lambda key: walk.init(key, context))(_KEYS)
+    # What the suite's code gives: places beyond the pole jump to the nearest azimuth in range.
+    assert (state.place[:, 2] >= 0).all()
+    assert (np.abs(state.place[:, 1]) <= 0.3 * math.pi / 2 + 1e-6).all()
+
+
+def _moved(walk: CameraWalk, context: SceneContext, state: Any, camera: Camera, distance: float) -> Camera:
+    env = probe_env()
+    view = SceneView(env.scene, camera, jnp.float32(distance))
+    return jax.vmap(lambda s: walk.apply_scene(s, view, context).camera)(state)
+
+
+@pytest.mark.parametrize(
+    ("offset", "above"), [((0.0, -4.0, 1.0), True), ((3.0, 1.0, 2.0), True), ((0.0, 0.0, 0.75), False)]
+)
+def test_dcs_camera_circles_its_center_and_looks_where_it_looked(offset, above):
+    """In float64: the place on the sphere around the center, and a frame that looks at the point without distractor."""
+    context = replace(SceneContext.of(probe_env().physics.mj_model, probe_env().scene, 16, 16), camera_offset=offset)
+    center, walk = np.array([0.3, -0.2, 0.5]), CameraWalk.of_intensity(0.3, above=above)
+    pos = center + offset
+    seen = np.array([0.4, 0.1, 0.2]) if above else pos - [0, 0, 0.7]
+    camera = look_at(jnp.asarray(pos, jnp.float32), jnp.asarray(seen, jnp.float32), 45.0)
+    if not above:
+        camera = replace(camera, mat=jnp.eye(3))
+    state = jax.vmap(lambda key: walk.init(key, context))(_KEYS[:100])
+    moved = _moved(walk, context, state, camera, float(np.linalg.norm(pos - seen)))
+    radius, azimuth, polar = np.asarray(state.place, np.float64).T
+    azimuth = azimuth + math.atan2(offset[1], offset[0])
+    flat = radius * np.sin(polar)
+    place = center + np.stack([flat * np.cos(azimuth), flat * np.sin(azimuth), radius * np.cos(polar)], 1)
+    np.testing.assert_allclose(moved.pos, place, atol=1e-5)
+    out = (place - seen) / np.linalg.norm(place - seen, axis=1, keepdims=True)
+    mat = np.asarray(moved.mat, np.float64)
+    np.testing.assert_allclose(mat[:, :, 2], out, atol=1e-5)
+    np.testing.assert_allclose(np.einsum("nij,nik->njk", mat, mat), np.broadcast_to(np.eye(3), mat.shape), atol=1e-5)
+    np.testing.assert_allclose(np.linalg.det(mat), 1.0, atol=1e-5)
+    # Turned back by its roll, the camera is upright, or (from straight above) turned by the shortest rotation.
+    c, s = np.cos(np.asarray(state.roll, np.float64)), np.sin(np.asarray(state.roll, np.float64))
+    right = c[:, None] * mat[:, :, 0] - s[:, None] * mat[:, :, 1]
+    if above:
+        np.testing.assert_allclose(right[:, 2], 0.0, atol=1e-5)
+        assert (s[:, None] * mat[:, :, 0] + c[:, None] * mat[:, :, 1])[:, 2].min() > 0
+    else:
+        axis = np.cross([0.0, 0.0, 1.0], out)
+        np.testing.assert_allclose(np.sum(right * axis, 1), axis[:, 0], atol=1e-5)
+
+
+def test_dcs_moves_with_every_control_step():
+    """At an action repeat of four, the camera travels as far in an observation as in four control steps."""
+    once, four = _context("halfcheetah"), _context("halfcheetah", action_repeat=4)
+    walk = CameraWalk.of_intensity(0.2)
+    wrapped = EveryControlStep((walk,))
+    start = (jax.vmap(lambda key: walk.init(key, once))(_KEYS[:200]),)
+
+    def travel(context: SceneContext, steps: int) -> np.ndarray:
+        state, way = start, []
+        for t in range(steps):
+            keys = jax.vmap(jax.random.fold_in, (0, None))(_KEYS[:200], t)
+            state = jax.vmap(lambda s, key: wrapped.step(s, key, context))(state, keys)
+            way.append(np.linalg.norm(state[0].velocity, axis=-1))
+        return np.linalg.norm(np.asarray(state[0].place - start[0].place), axis=-1)
+
+    slow, fast = travel(once, 1).mean(), travel(four, 1).mean()
+    assert 2.5 < fast / slow < 4.5
+    np.testing.assert_allclose(travel(once, 4).mean(), fast, rtol=0.15)
+    # Speeds are the suite's: at most 0.4 times the intensity in a control step, at four meters.
+    state = jax.vmap(lambda s, key: wrapped.step(s, key, once))(start, _KEYS[:200])[0]
+    radius = math.hypot(*once.camera_offset)
+    assert np.linalg.norm(state.velocity, axis=-1).max() <= 0.4 * 0.2 * radius / 4 * 1.001
+
+
+def test_dcs_colors_each_material():
+    context = _context("dmc/walker_walk")
+    colors = _of_kind("dmc/walker_walk", "dcs/hard", MaterialColors)
+    _, original, group = colors._groups(context)
+    used = {material for material, role in zip(context.materials, context.roles, strict=True) if role in colors.roles}
+    assert len(original) == len(used)
+    for one in used:
+        assert len({group[i] for i, name in enumerate(context.materials) if name == one}) == 1
+    assert (colors.amount, colors.std) == (0.3, pytest.approx(0.009))
+
+
+@pytest.mark.parametrize(
+    ("name", "clips", "speed"),
+    [
+        ("dcs/easy", 4, 1.0),
+        ("dcs/medium-static", 8, 0.0),
+        ("dcs/hard", None, 1.0),
+        ("dmcgb/distracting_0.025", 2, 0.5),
+        ("dmcgb/distracting_0.15", 6, 0.5),
+        ("dmcgb/distracting_0.3", None, 0.5),
+        ("dmcvb/easy-dynamic", 4, 0.1),
+        ("dmcvb/hard-static", None, 0.0),
+    ],
+)
+def test_backgrounds_have_the_originals_clips_and_speeds(name, clips, speed):
+    for task, floor in (("dmc/reacher_easy", 1.0), ("dmc/cheetah_run", 0.0), ("dmc/finger_spin", 0.7)):
+        video = _of_kind(task, name, SkyVideo)
+        assert (video.clips, video.speed, video.sky, video.floor) == (clips, speed, 1.0, floor)
+
+
+# --- DMControl Generalization Benchmark, RL-ViGen ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("level", "std"), [("easy", 0.1), ("hard", 0.2)])
+def test_dmcgb_colors_have_the_moments_of_its_files(level, std):
+    """Of the 100 settings: N(default, std), clipped to 0..1; the floor's second color is its first plus 0.1."""
+    context = _context("dmc/walker_walk")
+    colors = _of_kind("dmc/walker_walk", f"dmcgb/color_{level}", ColorSettings)
+    state = jax.vmap(lambda key: colors.init(key, context))(_KEYS)
+    originals = ((0.1, 0.2, 0.3), (0.7, 0.5, 0.3), (0.4, 0.6, 0.8))
+    for found, original in zip(state, originals, strict=True):
+        law = np.clip(np.random.default_rng(0).normal(original, std, (200_000, 3)), 0, 1)
+        np.testing.assert_allclose(np.mean(found, 0), law.mean(0), atol=0.015)
+        np.testing.assert_allclose(np.std(found, 0), law.std(0), rtol=0.06)
+    env = pixelbrax.make("dmc/walker_walk", image_size=16)
+    view = SceneView(env.scene, Camera(jnp.zeros(3), jnp.eye(3), jnp.float32(45)), jnp.float32(1))
+    one = jax.tree.map(lambda x: x[0], state)
+    scene = colors.apply_scene(one, view, context).scene
+    floor, body = context.geoms((Role.FLOOR,)), np.array([name == "self" for name in context.materials])
+    np.testing.assert_allclose(scene.pattern_rgb[floor][0, 1] - scene.pattern_rgb[floor][0, 0], 0.1, atol=1e-6)
+    np.testing.assert_allclose(scene.geom_rgb[body], np.broadcast_to(one.body, (body.sum(), 3)), atol=1e-6)
+    np.testing.assert_array_equal(scene.geom_rgb[~body], env.scene.geom_rgb[~body])
+
+
+@pytest.mark.parametrize("name", ["dmcgb/video_easy", "dmcgb/video_hard"])
+def test_dmcgb_videos_begin_with_their_first_frame(name):
+    context = _context("halfcheetah")
+    video = _of_kind("halfcheetah", name, pixelbrax.distractors.Video).prepare(context)
+    state = jax.vmap(lambda key: video.init(key, context))(_KEYS[:50])
+    assert (np.asarray(state.position) == 0).all()
+    length = int(video.bank.length[int(state.clip[0])])
+    one, seen = jax.tree.map(lambda x: x[0], state), []
+    for _ in range(length + 1):
+        seen.append(int(video._number(one)) - int(video.bank.start[int(one.clip)]))
+        one = video.step(one, jax.random.key(0), context)
+    assert seen == [*range(length), 0]
+
+
+def test_vigen_lights_and_cameras():
+    context = replace(_context("halfcheetah"), scene=replace(probe_env().scene, light_pos=jnp.zeros((2, 3))))
+    for name, whole in (("easy", {3, 4}), ("hard", {9, 10})):
+        position = _of_kind("halfcheetah", f"vigen/light-position-{name}", LightPosition)
+        drawn = jax.vmap(lambda key, position=position: position.init(key, context))(_KEYS[:200])
+        assert set(np.unique(drawn)) == whole
+    moving = _of_kind("halfcheetah", "vigen/moving-light-hard", MovingLight)
+    state = moving.init(jax.random.key(0), context)
+    for _ in range(1000):
+        state = moving.step(state, jax.random.key(1), context)
+    np.testing.assert_allclose(state.offset, 50.0, rtol=1e-3)
+    assert _of_kind("halfcheetah", "vigen/light-color-hard", LightColor).amount == 10.0
+    for name, reach in (("easy", 0.08), ("hard", 0.15)):
+        shift = _of_kind("halfcheetah", f"vigen/camera-{name}", pixelbrax.distractors.CameraShift)
+        offset, turn = jnp.moveaxis(jax.vmap(lambda key, shift=shift: shift.init(key, context))(_KEYS), 1, 0)
+        np.testing.assert_allclose((offset.min(), offset.max()), (-reach, reach), rtol=0.01)
+        np.testing.assert_array_equal(turn, 0.0)
+
+
+def test_a_shifted_camera_keeps_its_direction():
+    shift = pixelbrax.distractors.CameraShift((0.1, -0.2, 0.3), (0.1, -0.2, 0.3))
+    camera = look_at(jnp.array([1.0, -2.0, 3.0]), jnp.zeros(3), 40.0)
+    context = _context("halfcheetah")
+    view = SceneView(context.scene, camera, jnp.float32(1.0))
+    moved = shift.apply_scene(shift.init(jax.random.key(0), context), view, context).camera
+    np.testing.assert_array_equal(moved.mat, camera.mat)
+    np.testing.assert_allclose(moved.pos - camera.pos, [0.1, -0.2, 0.3], atol=1e-6)
+    turned = shift.apply_scene(jnp.array([[0.0, 0, 0], [0.1, 0.0, 0.0]]), view, context).camera.mat
+    np.testing.assert_allclose(turned[:, 0], camera.mat[:, 0], atol=1e-6)
+    np.testing.assert_allclose(turned.T @ camera.mat[:, 2], [0.0, math.sin(0.1), math.cos(0.1)], atol=1e-6)
+    np.testing.assert_allclose(jnp.linalg.det(turned), 1.0, atol=1e-6)
+
+
+# --- DMC Remastered ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "reach", "turns"),
+    [
+        ("halfcheetah", (0.25, 0.2, 0.25), False),
+        ("dmc/walker_walk", (0.3, 0.05, 0.1), False),
+        ("humanoid", (0.5, 0.5, 0.5), False),
+        ("dmc/hopper_hop", (0.15, 0.2, 0.2), True),
+        ("dmc/reacher_easy", (0.05, 0.05, 0.05), False),
+        ("inverted_pendulum", (0.15, 1.0, 0.2), False),
+    ],
+)
+def test_dmcr_has_its_domains_ranges(task, reach, turns):
+    shift = _of_kind(task, "dmcr/camera", pixelbrax.distractors.CameraShift)
+    assert shift.high == reach
+    assert any(shift.turn) == turns
+    lit = pixelbrax.distractors.LightShift
+    if task in ("dmc/walker_walk", "dmc/hopper_hop"):
+        with pytest.raises(AssertionError, match="no LightShift"):
+            _of_kind(task, "dmcr/light", lit)
+    else:
+        _of_kind(task, "dmcr/light", lit)
+
+
+@pytest.mark.parametrize("task", ["halfcheetah", "ant", "dmc/cheetah_run"])
+def test_dmcr_reflectance_changes_pixels(task):
+    env = pixelbrax.make(task, image_size=48, frame_stack=1)
+    mirrored = env.with_distractors("dmcr/reflectance")
+    plain, seen = (np.asarray(e.reset(jax.random.key(1)).obs["pixels"]).astype(int) for e in (env, mirrored))
+    assert (np.abs(plain - seen) > 8).any(-1).sum() > 20
+
+
+# --- KAGE-Bench -------------------------------------------------------------------------------------------------------
+
+
+def test_hsv_is_that_of_the_standard_library():
+    rgb = np.random.default_rng(0).uniform(0, 1, (3, 4, 5)).astype(np.float32)
+    rgb[:, 0, 0], rgb[:, 1, 1] = 0.4, (0.0, 0.0, 0.0)
+    context = replace(SceneContext.of(probe_env().physics.mj_model, probe_env().scene, 4, 5))
+    frame = RenderedFrame(jnp.asarray(rgb), None, Camera(jnp.zeros(3), jnp.eye(3), jnp.float32(45)))
+    for shift in (HsvShift(turn=math.pi), HsvShift(saturation=0.0), HsvShift(turn=1.0, saturation=0.5)):
+        found = np.asarray(shift.apply_frame(jnp.zeros(()), frame, context).rgb)
+        for at in np.ndindex(4, 5):
+            h, s, v = colorsys.rgb_to_hsv(*rgb[(slice(None), *at)].tolist())
+            law = colorsys.hsv_to_rgb((h + shift.turn / (2 * math.pi)) % 1.0, s * shift.saturation, v)
+            np.testing.assert_allclose(found[(slice(None), *at)], law, atol=1e-5)
+
+
+# --- Videos in the world ----------------------------------------------------------------------------------------------
+
+
+def _smooth_clip(size: int) -> np.ndarray:
+    """(1, 3, size, size): a picture without small details, the same at all sizes."""
+    place = (np.arange(size) + 0.5) / size
+    phases = [2 * np.pi * (a * place[None] + b * place[:, None]) for a, b in ((1, 0), (0, 1), (1, 1))]
+    return np.round(127.5 + 127.5 * np.sin(phases)).astype(np.uint8)[None]
+
+
+_LOOKS = [((2.0, -3.0, 1.5), (0.0, 0.0, 0.5)), ((0.0, 4.0, 0.3), (0.0, 0.0, 2.0)), ((-3.0, 0.5, 2.0), (0.0, 0.0, 4.0))]
+
+
+@pytest.mark.parametrize(("pos", "target"), [*_LOOKS, ((0.1, 0.0, 5.0), (0.0, 0.0, 0.0))])
+def test_a_sky_video_is_where_the_renderers_sky_is(pos, target):
+    """Against the renderer's own cube around the world, on all faces, through a floor that lets it through."""
+    size = 48
+    env = probe_env(image_size=size)
+    scene, pose, _ = env.render_inputs(env.reset(jax.random.key(0)))
+    camera = look_at(jnp.array(pos), jnp.array(target), 60.0)
+    context = SceneContext.of(env.physics.mj_model, env.scene, size, size)
+    video = SkyVideo(bank=ClipBank.of({"a": _smooth_clip(256)}), floor=1.0).prepare(context)
+    frame = render(scene, pose, camera, size, size, ("color", "segmentation"))
+    seen = RenderedFrame(jnp.moveaxis(frame.color, -1, 0), frame.segmentation, camera)
+    found = video.apply_frame(video.init(jax.random.key(0), context), seen, context).rgb
+    picture = jnp.asarray(np.moveaxis(_smooth_clip(256)[0], 0, -1))
+    bare = replace(scene, visible=())
+    sky = render(paint_sky(bare, picture, SkyMapping.CUBE), pose, camera, size, size, ("color",)).color
+    body = context.shows(frame.segmentation, (Role.BODY,))
+    difference = np.abs(np.asarray(jnp.moveaxis(found, 0, -1) - sky))[~np.asarray(body)]
+    assert np.quantile(difference, 0.99) < 0.06
+    assert difference.mean() < 0.02
+    np.testing.assert_array_equal(found[:, body], seen.rgb[:, body])
+
+
+@pytest.mark.parametrize(("pos", "target"), _LOOKS[:1] + [((0.0, -2.0, 2.5), (0.0, 0.0, 0.0))])
+def test_a_floor_video_is_where_the_renderers_floor_is(pos, target):
+    """Against the renderer's own image on the floor, lit alike."""
+    size = 48
+    env = probe_env(image_size=size)
+    scene, pose, _ = env.render_inputs(env.reset(jax.random.key(0)))
+    camera = look_at(jnp.array(pos), jnp.array(target), 45.0)
+    context = SceneContext.of(env.physics.mj_model, env.scene, size, size)
+    bank = ClipBank.of({"a": _smooth_clip(256)})
+    video = FloorVideo(bank=bank, size=2.0).prepare(context)
+    state = video.init(jax.random.key(0), context)
+    lit = video.apply_scene(state, SceneView(scene, camera, jnp.float32(1)), context).scene
+    frame = render(lit, pose, camera, size, size, ("color", "segmentation"))
+    found = video.apply_frame(
+        state, RenderedFrame(jnp.moveaxis(frame.color, -1, 0), frame.segmentation, camera), context
+    ).rgb
+    floors = np.flatnonzero(context.geoms((Role.FLOOR,))).tolist()
+    painted = paint(scene, floors, jnp.asarray(np.moveaxis(_smooth_clip(256)[0], 0, -1)), (2.0, 2.0))
+    # Both repeat; ours has the picture's corner at the world's origin, the renderer its middle.
+    painted = replace(painted, texture_offset=jnp.zeros_like(painted.texture_offset))
+    law = render(painted, pose, camera, size, size, ("color",)).color
+    near = np.asarray(context.shows(frame.segmentation, (Role.FLOOR,))) & (np.asarray(frame.segmentation) >= 0)
+    difference = np.abs(np.asarray(jnp.moveaxis(found, 0, -1) - law))[near]
+    assert np.quantile(difference, 0.9) < 0.08
+    assert difference.mean() < 0.03
+
+
+def test_texels_are_the_clips_with_smaller_copies():
+    rng = np.random.default_rng(0)
+    bank = ClipBank.of({"a": rng.integers(0, 256, (2, 3, 8, 8), dtype=np.uint8)})
+    texels = Texels.of(bank, 3)
+    assert texels.sizes == (8, 4, 2)
+    places = (jnp.arange(8) + 0.5) / 8
+    right, down = jnp.broadcast_to(places, (8, 8)), jnp.broadcast_to(places[:, None], (8, 8))
+    found = texels.at(jnp.int32(1), right, down) * 255
+    np.testing.assert_allclose(found, bank.frames[1], atol=1e-3)
+    coarse = texels.at(jnp.int32(1), right, down, jnp.full((8, 8), 0.5)) * 255
+    mean = bank.frames[1].reshape(3, 2, 4, 2, 4).mean((2, 4))
+    np.testing.assert_allclose(coarse[:, ::4, ::4], mean, atol=1.0)
