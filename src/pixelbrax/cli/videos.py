@@ -56,7 +56,7 @@ class PreviewArgs:
     """Arguments of `pixelbrax videos preview`."""
 
     bank: Annotated[str, tyro.conf.Positional] = PROCEDURAL
-    """procedural, davis-2017, or a file that `pixelbrax videos build` wrote."""
+    """procedural, scenes, davis-2017, or a file that `pixelbrax videos build` wrote."""
     split: str = "train"
     """train or test."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("videos.png")
