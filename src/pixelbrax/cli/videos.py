@@ -42,7 +42,7 @@ class BuildArgs:
     """Arguments of `pixelbrax videos build`."""
 
     folder: Annotated[Path, tyro.conf.Positional]
-    """Folder of videos, or of folders of images; in `train` and `test` folders if you split them yourself."""
+    """Folder of videos, or of folders of images. Split by folders `train` and `test`, or 2:1 by name."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("videos.npz")
     """File for the bank."""
     size: int = 64

@@ -8,7 +8,7 @@ from typing import Literal
 from pixelbrax.distractors.videos.bank import ClipBank
 from pixelbrax.distractors.videos.files import load_saved
 from pixelbrax.distractors.videos.procedural import procedural_bank
-from pixelbrax.distractors.videos.scenes import scenes_bank
+from pixelbrax.distractors.videos.scenes.clips import scenes_bank
 from pixelbrax.errors import ConfigError
 
 PROCEDURAL, SCENES, DAVIS = "procedural", "scenes", "davis-2017"

@@ -4,13 +4,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pixelbrax.distractors.videos import scenes_heldout, scenes_train
 from pixelbrax.distractors.videos.bank import ClipBank
-from pixelbrax.distractors.videos.scene_drawing import View
+from pixelbrax.distractors.videos.scenes.drawing import View
+from pixelbrax.distractors.videos.scenes.heldout_depth import mountains, room, tunnel
+from pixelbrax.distractors.videos.scenes.heldout_lights import aquarium, city_above, fireworks
+from pixelbrax.distractors.videos.scenes.nature import forest, hills, sea
+from pixelbrax.distractors.videos.scenes.town import crowd, street
 
 Family = Callable[[np.random.Generator, View], np.ndarray]
 
-FAMILIES: dict[str, tuple[Family, ...]] = {"train": scenes_train.FAMILIES, "test": scenes_heldout.FAMILIES}
+# No family is in both splits.
+FAMILIES: dict[str, tuple[Family, ...]] = {
+    "train": (hills, street, forest, sea, crowd),
+    "test": (aquarium, city_above, mountains, room, tunnel, fireworks),
+}
 # Seed of each split's first clip; the splits share no seed.
 FIRST_CLIP = {"train": 0, "test": 1000}
 NUM_CLIPS = {"train": 60, "test": 30}
