@@ -1,7 +1,7 @@
 """Makes the pictures of README and docs: sheets of all tasks and of some distractors; curves; an animation of a run.
 
-Usage: python benchmarks/pictures.py [--curves | --run RUN [--gif NAME] | (--distractors-of TASK ... | --videos-of TASK)
-  --out DIR]
+Usage: python benchmarks/pictures.py [--curves | --scenes | --run RUN [--gif NAME]
+  | (--distractors-of TASK ... | --videos-of TASK) --out DIR]
 """
 
 import argparse
@@ -16,7 +16,7 @@ from looks import Stagehand
 from PIL import Image, ImageDraw
 
 import pixelbrax
-from pixelbrax.distractors import list_distractors
+from pixelbrax.distractors import SCENES, SPLITS, list_distractors, load_bank
 from pixelbrax.envs import State
 from pixelbrax.experiments import policy_actor
 from pixelbrax.report import record_episode, write_curves, write_video
@@ -106,6 +106,20 @@ def _titled(title: str, strip: np.ndarray, margin: int = 0) -> np.ndarray:
     return np.asarray(image)
 
 
+def scene_sheet(clips: int = 2, moments: int = 4) -> None:
+    """Moments of clips of each family of drawn scenes: those to train on beside the held-out ones."""
+    columns = []
+    for split in SPLITS:
+        bank, strips = load_bank(SCENES, split, 64, 64), {}
+        for name, start, length in zip(bank.names, bank.start, bank.length, strict=True):
+            clip = bank.frames[start + np.linspace(0, length - 1, moments).astype(int)]
+            strips.setdefault(name.rpartition("-")[0], []).append(np.moveaxis(clip, 1, -1))
+        columns.append([_titled(f, _strip(np.stack(of[:clips])), margin=80) for f, of in strips.items()])
+    rows = max(map(len, columns))
+    columns = [np.concatenate(strips + [np.zeros_like(strips[0])] * (rows - len(strips))) for strips in columns]
+    Image.fromarray(np.concatenate(columns, axis=1)).save(DOCS / "scenes.png", optimize=True)
+
+
 def animation(run: Path, name: str) -> None:
     """The last two thirds of seven seconds of a run's policy."""
     training_run = TrainingRun(RunDir.open(run).load_config())
@@ -128,6 +142,7 @@ def main() -> None:
     """Makes what is requested, by default the sheets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--curves", action="store_true", help="the learning curves")
+    parser.add_argument("--scenes", action="store_true", help="the sheet of drawn scenes")
     parser.add_argument("--run", type=Path, help="the animation of this run")
     parser.add_argument("--gif", default="demo", metavar="NAME", help="its name, without .gif")
     parser.add_argument("--distractors-of", nargs="+", metavar="TASK", help="sheets of all presets on these tasks")
@@ -145,11 +160,15 @@ def main() -> None:
     if args.curves:
         learning_curves()
         return
+    if args.scenes:
+        scene_sheet()
+        return
     if args.run:
         animation(args.run, args.gif)
         return
     contact_sheet()
     distractor_sheet("halfcheetah", SHOWN, DOCS / "distractors.png")
+    scene_sheet()
 
 
 if __name__ == "__main__":

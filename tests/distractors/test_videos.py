@@ -93,6 +93,31 @@ def test_no_clip_is_in_both_splits(tmp_path, divided, how):
     assert not (tmp_path / "bank.npz").exists()
 
 
+def test_folders_without_splits_are_divided_by_name(tmp_path):
+    for i in (10, 9, 2, 1):
+        _folder(tmp_path / f"clip{i}", 1)
+    for size in (8, 16):
+        banks = banks_of_folder(tmp_path, size, size)
+        assert banks["train"].names == ("clip1", "clip2", "clip9")
+        assert banks["test"].names == ("clip10",)
+
+
+@pytest.mark.parametrize(("split", "other"), [("train", "test"), ("test", "train")])
+def test_one_split_alone_is_told(tmp_path, split, other):
+    _folder(tmp_path / split / "bear", 2)
+    _folder(tmp_path / "validation" / "camel", 2)
+    with pytest.raises(ConfigError, match=rf"has a folder {split}, but no folder {other}: make one .*two thirds"):
+        banks_of_folder(tmp_path, 8, 8)
+    (tmp_path / "validation").rename(tmp_path / other)
+    assert set(banks_of_folder(tmp_path, 8, 8)) == {"train", "test"}
+
+
+def test_a_clip_may_be_called_train(tmp_path):
+    for name in ("bear", "train"):
+        _folder(tmp_path / name, 2)
+    assert banks_of_folder(tmp_path, 8, 8)["test"].names == ("train",)
+
+
 def test_equal_names_of_other_clips_and_equal_clips_of_one_split_are_fine(tmp_path):
     _folder(tmp_path / "train" / "bear", 3)
     _folder(tmp_path / "train" / "copy", 3, first=zlib.crc32(b"bear"))

@@ -33,7 +33,9 @@ def main(argv: list[str]) -> int:
                 f"no distractor is called {args.pattern!r}: `pixelbrax list --distractors` shows them all"
             )
         _table([("name", names), ("what it does", [get_preset(name).description for name in names])])
-        print("\nAdd :davis-2017 or :FILE for other videos, then @test for held-out ones: dcs/hard:davis-2017@test")
+        print(
+            "\nAdd :scenes, :davis-2017 or :FILE for other videos, then @test for held-out ones: dcs/hard:scenes@test"
+        )
         return 0
     tasks = [get_task(name) for name in fnmatch.filter(task_names(), args.pattern)]
     if not tasks:

@@ -42,7 +42,7 @@ class BuildArgs:
     """Arguments of `pixelbrax videos build`."""
 
     folder: Annotated[Path, tyro.conf.Positional]
-    """Folder of videos, or of folders of images; in `train` and `test` folders if you split them yourself."""
+    """Folder of videos, or of folders of images. Split by folders `train` and `test`, or 2:1 by name."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("videos.npz")
     """File for the bank."""
     size: int = 64
@@ -56,7 +56,7 @@ class PreviewArgs:
     """Arguments of `pixelbrax videos preview`."""
 
     bank: Annotated[str, tyro.conf.Positional] = PROCEDURAL
-    """procedural, davis-2017, or a file that `pixelbrax videos build` wrote."""
+    """procedural, scenes, davis-2017, or a file that `pixelbrax videos build` wrote."""
     split: str = "train"
     """train or test."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("videos.png")

@@ -60,12 +60,13 @@ from pixelbrax.distractors.videos.davis import DAVIS_BYTES, fetch_davis
 from pixelbrax.distractors.videos.files import load_saved, save_banks
 from pixelbrax.distractors.videos.folder import banks_of_folder
 from pixelbrax.distractors.videos.host_memory import check_host_memory, host_memory
-from pixelbrax.distractors.videos.sources import DAVIS, PROCEDURAL, SPLITS, Split, load_bank
+from pixelbrax.distractors.videos.sources import DAVIS, PROCEDURAL, SCENES, SPLITS, Split, load_bank
 
 __all__ = [
     "DAVIS",
     "DAVIS_BYTES",
     "PROCEDURAL",
+    "SCENES",
     "SPLITS",
     "SUITES",
     "Ambience",

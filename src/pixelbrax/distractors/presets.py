@@ -1,6 +1,6 @@
 """Named distractors, and the syntax of their names.
 
-A name is `suite/preset`, then `:source` for other videos than the built-in ones, then `@test` for the held-out split:
+A name is `suite/preset`, then `:source` for other videos than the procedural ones, then `@test` for the held-out split:
 "dcs/hard", "pixelbrax/video:davis-2017", "dcs/hard:davis-2017@test". Without "@test" it is the training split. Each
 episode samples a numbered level, as in Procgen, for its initial state. Levels and clips of the splits are disjoint.
 
@@ -43,7 +43,7 @@ class Setting:
 
     @property
     def source(self) -> str:
-        """Source of its videos: "procedural", "davis-2017" or a file."""
+        """Source of its videos: "procedural", "scenes", "davis-2017" or a file."""
         self.has_videos = True
         return self._source
 

@@ -39,7 +39,7 @@ class Video(Distractor):
     It is laid over the image, and does not turn with the camera.
 
     Attributes:
-      source: "procedural", "davis-2017", or a file that `pixelbrax videos build` wrote.
+      source: "procedural", "scenes", "davis-2017", or a file that `pixelbrax videos build` wrote.
       split: part of the source; no clip is in both.
       sky, floor, rest: opacity of the video on the sky, on the floor, and on everything else, 0..1.
       clips: number of clips, the split's first; None takes all.
@@ -68,7 +68,9 @@ class Video(Distractor):
         if self.clips is not None:
             check_count("Video: clips", self.clips)
         if not isinstance(self.source, str) or not self.source:
-            raise ConfigError(f"Video: source is {self.source!r}: it must be procedural, davis-2017 or a file's name")
+            raise ConfigError(
+                f"Video: source is {self.source!r}: it must be procedural, scenes, davis-2017 or a file's name"
+            )
         if self.bank is not None and not isinstance(self.bank, ClipBank):
             raise ConfigError(
                 f"Video: bank is a {type(self.bank).__name__}: it must be a ClipBank; source names a file"

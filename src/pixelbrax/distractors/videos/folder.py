@@ -32,7 +32,8 @@ def banks_of_folder(folder: Path, height: int, width: int) -> dict[str, ClipBank
     """The banks "train" and "test" of a folder.
 
     Each video file, and each folder of images, is a clip; names that begin with a dot are ignored. If the folder
-    has the folders `train` and `test`, those are the splits; otherwise the first two thirds by name are "train". No
+    has the folders `train` and `test`, those are the splits; otherwise the first two thirds by name, with numbers in
+    their order, are "train". No
     clip may be in both, not even under another name.
 
     Args:
@@ -93,6 +94,13 @@ def _divided(folder: Path) -> dict[str, list[Path]]:
     """The clips of each split."""
     if all((folder / split).is_dir() for split in SPLITS):
         return {split: _clips(folder / split) for split in SPLITS}
+    for split, other in (SPLITS, SPLITS[::-1]):
+        # A folder of images is a clip, which may have that name.
+        if (folder / split).is_dir() and not _has_pictures(folder / split):
+            raise ConfigError(
+                f"{folder} has a folder {split}, but no folder {other}: make one for the clips of that split, or put "
+                "all clips beside each other, of which the first two thirds by name become train"
+            )
     found = _clips(folder)
     if len(found) < 2:
         raise ConfigError(f"{folder} has {len(found)} clips: two are needed, one to train and one to test on")

@@ -8,9 +8,11 @@ from typing import Literal
 from pixelbrax.distractors.videos.bank import ClipBank
 from pixelbrax.distractors.videos.files import load_saved
 from pixelbrax.distractors.videos.procedural import procedural_bank
+from pixelbrax.distractors.videos.scenes.clips import scenes_bank
 from pixelbrax.errors import ConfigError
 
-PROCEDURAL, DAVIS = "procedural", "davis-2017"
+PROCEDURAL, SCENES, DAVIS = "procedural", "scenes", "davis-2017"
+_KNOWN = (PROCEDURAL, SCENES, DAVIS)
 
 Split = Literal["train", "test"]
 """Part of a source's clips; no clip is in both."""
@@ -21,7 +23,7 @@ def load_bank(source: str, split: str, height: int, width: int) -> ClipBank:
     """The clips of a source's split at some size; a second call returns the same object, unless the file has changed.
 
     Args:
-      source: "procedural", "davis-2017", or a file that `pixelbrax videos build` wrote.
+      source: "procedural", "scenes", "davis-2017", or a file that `pixelbrax videos build` wrote.
       split: "train" or "test".
       height: of the frames, pixels.
       width: of the frames, pixels.
@@ -29,7 +31,7 @@ def load_bank(source: str, split: str, height: int, width: int) -> ClipBank:
     Raises:
       ConfigError: there is no such source; the message says what to do.
     """
-    if source in (PROCEDURAL, DAVIS):
+    if source in _KNOWN:
         return _known_bank(source, split, height, width)
     path = file_of_source(source)
     if path is None:
@@ -41,13 +43,15 @@ def load_bank(source: str, split: str, height: int, width: int) -> ClipBank:
 def file_of_source(source: str) -> Path | None:
     """The file that a source names, if there is one."""
     path = os.path.expanduser(source)
-    return Path(path) if source not in (PROCEDURAL, DAVIS) and os.path.isfile(path) else None
+    return Path(path) if source not in _KNOWN and os.path.isfile(path) else None
 
 
 @functools.lru_cache(maxsize=8)
 def _known_bank(source: str, split: str, height: int, width: int) -> ClipBank:
     if source == PROCEDURAL:
         return procedural_bank(split, height, width)
+    if source == SCENES:
+        return scenes_bank(split, height, width)
     from pixelbrax.distractors.videos.davis import davis_bank
 
     return davis_bank(split, height, width)
@@ -64,6 +68,5 @@ def _no_videos(source: str) -> str:
         return f"{source} is a folder: make a bank of its clips by `pixelbrax videos build {source} -o BANK.npz`"
     behind = source.rpartition("@")[2]
     split = f"; a split is written @train or @test, not @{behind}" if "@" in source and "/" not in behind else ""
-    return (
-        f"there are no videos {source!r}: name {PROCEDURAL}, {DAVIS}, or a file made by `pixelbrax videos build`{split}"
-    )
+    known = ", ".join(_KNOWN)
+    return f"there are no videos {source!r}: name {known}, or a file made by `pixelbrax videos build`{split}"

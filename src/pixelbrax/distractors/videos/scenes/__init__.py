@@ -1,0 +1,1 @@
+"""Clips that look like scenes, drawn from seeds."""
