@@ -109,7 +109,7 @@ STEPS = (
     ),
     Step(
         "distractors",
-        "benchmarks/distractors.py --num-envs 4096 --only pixelbrax/* dcs/hard dmcgb/*_hard new/storm kage/blur "
+        "benchmarks/distractors.py --num-envs 4096 --only pixelbrax/* dcs/hard dmcgb/*_hard new/storm filter/blur "
         "--json {out}/distractors.json",
         "benchmarks/distractors.py --num-envs 2 --size 16 --only pixelbrax/color --json {out}/distractors.json",
         0.15,

@@ -28,7 +28,7 @@ CURVES = Path(__file__).parent / "results" / "curves"
 SIDE, MOMENTS, APART = 96, 5, 0.25  # pixels; images of a task; simulated seconds between them
 SHOWN = (
     "pixelbrax/color pixelbrax/video dcs/easy dcs/hard dmcgb/color_hard dmcgb/video_hard dmcr/all "
-    "vigen/light-color-hard kage/hue kage/gaussian-noise kage/radial-light new/occluders new/motion-blur new/storm"
+    "vigen/light-color-hard kage/radial-light filter/hue new/rain new/occluders new/motion-blur new/storm"
 ).split()
 
 

@@ -50,7 +50,7 @@ ENV = PixelEnv(
     frame_stack=1,
     episode_length=4,
     randomization_fn=_between_3_and_4,
-    distractors=["dmcgb/color_easy", Brightness(0.2)],
+    distractors=["gen-v1/color_easy", Brightness(0.2)],
 )
 LEVELS, BRIGHTNESS = ENV.default_params.distractors
 RESET, STEP = jax.jit(jax.vmap(ENV.reset, in_axes=(0, None))), jax.jit(jax.vmap(ENV.step))

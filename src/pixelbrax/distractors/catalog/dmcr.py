@@ -11,7 +11,7 @@ from pixelbrax.distractors.base import Distractor
 from pixelbrax.distractors.catalog.adding import add
 from pixelbrax.distractors.kinds.camera import CameraShift
 from pixelbrax.distractors.kinds.color import FloorColors, MaterialColors, SkyColors
-from pixelbrax.distractors.kinds.light import Ambience, LightShift, Reflectance
+from pixelbrax.distractors.kinds.light import Ambience, LightShift, Reflectance, Shadows
 from pixelbrax.distractors.presets import MANY, Members, Setting
 from pixelbrax.distractors.roles import Role
 
@@ -63,7 +63,7 @@ def _camera(setting: Setting) -> list[Distractor]:
 
 def _light(setting: Setting) -> list[Distractor]:
     light = _domain(setting).light
-    return [Ambience(), *([LightShift(*light)] if light else [])]
+    return [Ambience(), *([LightShift(*light)] if light else []), Shadows()]
 
 
 _BODY = MaterialColors(1.0, roles=(Role.BODY, Role.OBJECT))

@@ -3,18 +3,33 @@
 from pixelbrax.distractors.catalog.adding import add
 from pixelbrax.distractors.kinds.camera import CameraShift
 from pixelbrax.distractors.kinds.color import ColorSettings
-from pixelbrax.distractors.kinds.light import LightColor, LightPosition, MovingLight
+from pixelbrax.distractors.kinds.light import LightColor, LightPosition, MovingLight, Shadows
 
 _TEXTURE_SIZE = 2.0  # meters
 
-add("vigen/light-position-easy", "lights shifted by 3 or 4 meters on each axis", [LightPosition(3.0, 5.0, whole=True)])
+# With shadows, as dm_control's scenes have them: they show where a light is.
 add(
-    "vigen/light-position-hard", "lights shifted by 9 or 10 meters on each axis", [LightPosition(9.0, 11.0, whole=True)]
+    "vigen/light-position-easy",
+    "lights shifted by 3 or 4 meters on each axis, with shadows",
+    [LightPosition(3.0, 5.0, whole=True), Shadows()],
 )
-add("vigen/light-color-easy", "light colors within 0.2 of their own", [LightColor(0.2, headlight=False)])
-add("vigen/light-color-hard", "light colors within 10 of their own", [LightColor(10.0, headlight=False)])
-add("vigen/moving-light-easy", "lights that move by 0.01 meters per frame", [MovingLight(0.01, one_way=True)])
-add("vigen/moving-light-hard", "lights that move by 0.05 meters per frame", [MovingLight(0.05, one_way=True)])
+add(
+    "vigen/light-position-hard",
+    "lights shifted by 9 or 10 meters on each axis, with shadows",
+    [LightPosition(9.0, 11.0, whole=True), Shadows()],
+)
+add("vigen/light-color-easy", "light colors within 0.2 of their own", [LightColor(0.2, headlight=False), Shadows()])
+add("vigen/light-color-hard", "light colors within 10 of their own", [LightColor(10.0, headlight=False), Shadows()])
+add(
+    "vigen/moving-light-easy",
+    "lights that move by 0.01 meters per frame, with shadows",
+    [MovingLight(0.01, one_way=True), Shadows()],
+)
+add(
+    "vigen/moving-light-hard",
+    "lights that move by 0.05 meters per frame, with shadows",
+    [MovingLight(0.05, one_way=True), Shadows()],
+)
 for _level, _reach in (("easy", 0.08), ("hard", 0.15)):
     add(
         f"vigen/camera-{_level}",
