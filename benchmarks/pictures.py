@@ -1,6 +1,6 @@
 """Makes the pictures of README and docs: sheets of all tasks and of some distractors; curves; an animation of a run.
 
-Usage: python benchmarks/pictures.py [--curves | --scenes | --run RUN [--gif NAME]
+Usage: python benchmarks/pictures.py [--curves | --scenes | --gallery [FAMILY ...] | --run RUN [--gif NAME]
   | (--distractors-of TASK ... | --videos-of TASK) --out DIR]
 """
 
@@ -56,6 +56,20 @@ def distractor_sheet(
     rows = len(strips) // columns
     columns_of = [np.concatenate(strips[k * rows : (k + 1) * rows]) for k in range(columns)]
     Image.fromarray(np.concatenate(columns_of, axis=1)).save(path, optimize=True)
+
+
+def gallery(families: Sequence[str]) -> None:
+    """A sheet for each family of presets: two tasks, of each two training levels and two held-out ones, two moments."""
+    moments, keys = (0, 24), jax.random.split(jax.random.key(0), 2)
+    hands = {task: Stagehand(task, moments[-1] + 1, 64) for task in ("halfcheetah", "dmc/finger_spin")}
+    for family in families:
+        strips = []
+        for name in [name for name in list_distractors() if name.startswith(f"{family}/")]:
+            seen = [hand.frames(f"{name}@{split}", keys)[:, moments] for hand in hands.values() for split in SPLITS]
+            strips.append(_titled(name, np.concatenate([_strip(frames) for frames in seen], axis=1), margin=140))
+            print(name, flush=True)
+        (DOCS / "gallery").mkdir(exist_ok=True)
+        Image.fromarray(np.concatenate(strips)).save(DOCS / "gallery" / f"{family}.png", optimize=True)
 
 
 def distractor_videos(task: str, names: Sequence[str], folder: Path) -> None:
@@ -143,6 +157,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--curves", action="store_true", help="the learning curves")
     parser.add_argument("--scenes", action="store_true", help="the sheet of drawn scenes")
+    parser.add_argument("--gallery", nargs="*", metavar="FAMILY", help="the gallery, of these families or of all")
     parser.add_argument("--run", type=Path, help="the animation of this run")
     parser.add_argument("--gif", default="demo", metavar="NAME", help="its name, without .gif")
     parser.add_argument("--distractors-of", nargs="+", metavar="TASK", help="sheets of all presets on these tasks")
@@ -162,6 +177,9 @@ def main() -> None:
         return
     if args.scenes:
         scene_sheet()
+        return
+    if args.gallery is not None:
+        gallery(args.gallery or list(dict.fromkeys(name.split("/")[0] for name in list_distractors())))
         return
     if args.run:
         animation(args.run, args.gif)

@@ -13,4 +13,5 @@ from pixelbrax.distractors.catalog import vigen as vigen  # isort: skip
 from pixelbrax.distractors.catalog import kage as kage  # isort: skip
 from pixelbrax.distractors.catalog import filters as filters  # isort: skip
 from pixelbrax.distractors.catalog import new as new  # isort: skip
+from pixelbrax.distractors.catalog import severity as severity  # isort: skip
 from pixelbrax.distractors.catalog import gen_v1 as gen_v1  # isort: skip

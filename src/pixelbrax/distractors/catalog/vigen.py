@@ -34,7 +34,7 @@ for _level, _reach in (("easy", 0.08), ("hard", 0.15)):
     add(
         f"vigen/camera-{_level}",
         f"a camera within {_reach} meters of its own place on each axis",
-        [CameraShift((-_reach,) * 3, (_reach,) * 3)],
+        [CameraShift((-_reach, -_reach, -_reach), (_reach, _reach, _reach))],
     )
 for _level, _std in (("easy", 0.1), ("hard", 0.2)):
     add(

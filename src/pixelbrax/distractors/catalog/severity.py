@@ -1,0 +1,60 @@
+"""One axis at a time at severities 1 to 5, which are equal steps of image distance.
+
+`benchmarks/severity.py` measures how far an axis at full strength and at shares of it is from the picture without it:
+the mean absolute difference of pixels, over many levels. `SHARES` are the shares at which this distance is a fifth, two
+fifths, ... of that at full strength.
+"""
+
+from collections.abc import Callable
+
+from pixelbrax.distractors.base import Distractor
+from pixelbrax.distractors.catalog.adding import add
+from pixelbrax.distractors.kinds.camera_walk import CameraWalk
+from pixelbrax.distractors.kinds.color import ColorSettings
+from pixelbrax.distractors.kinds.filters import Blur, Brightness
+from pixelbrax.distractors.kinds.light import LightColor, LightShift, Shadows
+from pixelbrax.distractors.kinds.noise import GaussianNoise
+from pixelbrax.distractors.kinds.occluders import Occluders
+from pixelbrax.distractors.presets import Members, Setting
+
+LEVELS = (1, 2, 3, 4, 5)
+_Axis = Callable[[Setting, float], list[Distractor]]
+
+AXES: dict[str, tuple[str, _Axis]] = {
+    "color": ("colors of body, floor and sky", lambda s, x: [ColorSettings(0.4 * x)]),
+    "light": ("colors of lights", lambda s, x: [LightColor(1.0 * x)]),
+    "light-place": (
+        "places of lights, with shadows",
+        lambda s, x: [LightShift((-4.0 * x, -4.0 * x, -1.0 * x), (4.0 * x, 4.0 * x, 4.0 * x)), Shadows()],
+    ),
+    "texture": ("a picture on the floor", lambda s, x: [s.floor_video(floor=x, speed=0.0, size=2.0)]),
+    "background": ("a video on the sky", lambda s, x: [s.sky_video(sky=x)]),
+    "camera": ("another camera", lambda s, x: [CameraWalk.of_intensity(0.5 * x, False, _is_seen_from_the_side(s))]),
+    "moving-camera": (
+        "a camera that wanders",
+        lambda s, x: [CameraWalk.of_intensity(0.5 * x, True, _is_seen_from_the_side(s))],
+    ),
+    "occlusion": ("shapes in front", lambda s, x: [Occluders(smallest=0.1 * x, largest=0.5 * x)]),
+    "exposure": ("brightness of the image", lambda s, x: [Brightness(0.5 * x)]),
+    "noise": ("noise of each pixel", lambda s, x: [GaussianNoise(0.4 * x)]),
+    "blur": ("blur", lambda s, x: [Blur(4.0 * x)]),
+}
+
+
+def _is_seen_from_the_side(setting: Setting) -> bool:
+    return not setting.task.removeprefix("dmc/").startswith("reacher")
+
+
+# By `python benchmarks/severity.py`, on HalfCheetah and dmc/finger_spin.
+SHARES: dict[str, tuple[float, float, float, float, float]] = {name: (0.2, 0.4, 0.6, 0.8, 1.0) for name in AXES}
+
+
+def _members(axis: _Axis, share: float) -> Members:
+    return lambda setting: axis(setting, share)
+
+
+for _name, (_what, _axis) in AXES.items():
+    for _level in LEVELS:
+        add(
+            f"severity/{_name}-{_level}", f"{_what}, severity {_level} of 5", _members(_axis, SHARES[_name][_level - 1])
+        )
