@@ -1,15 +1,16 @@
 """Visual distractors: they change the scene before it is rendered, or the rendered frame.
 
-base, composed, levels, background_only, distraction: what a distractor is, and how several work together.
+base, composed, levels, background_only, switching, distraction: what a distractor is, and how several work together.
 kinds/: the distractors. videos/: clips and where they come from. presets, catalog, suites: names for them.
 """
 
 from pixelbrax.distractors import catalog as catalog  # registers the presets
+from pixelbrax.distractors import catalog_more as catalog_more
 from pixelbrax.distractors.background_only import BackgroundOnly
 from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, SceneView
 from pixelbrax.distractors.composed import Composed
 from pixelbrax.distractors.distraction import Distraction, DistractorState
-from pixelbrax.distractors.kinds.camera import CameraOrbit, FieldOfView
+from pixelbrax.distractors.kinds.camera import CameraOrbit, CameraShake, FieldOfView
 from pixelbrax.distractors.kinds.color import ColorOffset, FloorColors, MaterialColors, SkyColors
 from pixelbrax.distractors.kinds.filters import (
     Blur,
@@ -24,11 +25,14 @@ from pixelbrax.distractors.kinds.filters import (
     Sharpen,
     Vignette,
 )
+from pixelbrax.distractors.kinds.lens import Glare, LensDistortion, PointLights
 from pixelbrax.distractors.kinds.light import Ambience, Gloss, LightColor, LightPosition, MovingLight, Shadows
 from pixelbrax.distractors.kinds.noise import GaussianNoise, PoissonNoise
 from pixelbrax.distractors.kinds.occluders import Occluders
+from pixelbrax.distractors.kinds.sensor import ColorMix, ColorTemperature, DeadPixels, Jpeg
 from pixelbrax.distractors.kinds.temporal import FrameDrop, Latency, MotionBlur
 from pixelbrax.distractors.kinds.video import Video
+from pixelbrax.distractors.kinds.weather import Fog, Rain, Snow
 from pixelbrax.distractors.levels import Levels
 from pixelbrax.distractors.presets import (
     DistractorLike,
@@ -42,6 +46,7 @@ from pixelbrax.distractors.presets import (
 )
 from pixelbrax.distractors.roles import Role, geom_roles, main_body
 from pixelbrax.distractors.suites import SUITES, Pair, Suite, get_suite
+from pixelbrax.distractors.switching import Switching
 from pixelbrax.distractors.videos.bank import ClipBank
 from pixelbrax.distractors.videos.davis import DAVIS_BYTES, fetch_davis
 from pixelbrax.distractors.videos.files import load_saved, save_banks
@@ -60,23 +65,31 @@ __all__ = [
     "Blur",
     "Brightness",
     "CameraOrbit",
+    "CameraShake",
     "ClipBank",
+    "ColorMix",
     "ColorOffset",
+    "ColorTemperature",
     "Composed",
     "Contrast",
+    "DeadPixels",
     "Distraction",
     "Distractor",
     "DistractorLike",
     "DistractorState",
     "FieldOfView",
     "FloorColors",
+    "Fog",
     "FrameDrop",
     "Gamma",
     "GaussianNoise",
+    "Glare",
     "Gloss",
     "Hue",
     "Jitter",
+    "Jpeg",
     "Latency",
+    "LensDistortion",
     "Levels",
     "LightColor",
     "LightPosition",
@@ -86,9 +99,11 @@ __all__ = [
     "Occluders",
     "Pair",
     "Pixelate",
+    "PointLights",
     "PoissonNoise",
     "Preset",
     "RadialLight",
+    "Rain",
     "RenderedFrame",
     "Role",
     "Saturation",
@@ -98,8 +113,10 @@ __all__ = [
     "Shadows",
     "Sharpen",
     "SkyColors",
+    "Snow",
     "Split",
     "Suite",
+    "Switching",
     "Video",
     "Vignette",
     "banks_of_folder",
