@@ -13,6 +13,7 @@ from typing_extensions import override
 from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, check_whole, wander
 from pixelbrax.distractors.fields import data_field, is_off
 from pixelbrax.distractors.kinds.filters import grid
+from pixelbrax.xla import materialized
 
 _MOST = 10.0  # the image's longer side is 2
 _SMALLEST = 1e-3
@@ -39,7 +40,7 @@ class LensDistortion(Distractor):
       shift: of the principal point, U(-shift, shift) on each axis for each episode.
     """
 
-    k1: float = data_field(0.15, most=1 / 6, strength=True)
+    k1: float = data_field(0.16, most=1 / 6, strength=True)
     shift: float = data_field(0.1, most=1.0, strength=True)
 
     @property
@@ -71,7 +72,7 @@ def _resampled(rgb: Float[Array, "3 height width"], row: Array, column: Array) -
     _, height, width = rgb.shape
     whole = (jnp.clip(rgb, 0, 1) * 255 + 0.5).astype(jnp.int32)
     # One gather for all three channels.
-    packed = (whole[0] | (whole[1] << 8) | (whole[2] << 16)).reshape(-1)
+    packed = materialized((whole[0] | (whole[1] << 8) | (whole[2] << 16)).reshape(-1))
     row, column = jnp.clip(row, 0, height - 1), jnp.clip(column, 0, width - 1)
     top, left = row.astype(jnp.int32), column.astype(jnp.int32)
     below, beside = (row - top.astype(jnp.float32))[None], (column - left.astype(jnp.float32))[None]
@@ -80,7 +81,7 @@ def _resampled(rgb: Float[Array, "3 height width"], row: Array, column: Array) -
     right = jnp.where(left < width - 1, 1, 0)
 
     def at(index: Array) -> Array:
-        taken = packed.at[index].get(mode="promise_in_bounds")
+        taken = materialized(packed.at[index].get(mode="promise_in_bounds"))
         return ((taken[None] >> jnp.array([0, 8, 16])[:, None, None]) & 0xFF).astype(jnp.float32) * (1 / 255)
 
     upper, lower = at(first), at(first + down)
@@ -117,7 +118,7 @@ class Glare(Distractor):
       speed: standard deviation of its movement per frame, in the same unit.
     """
 
-    amount: float = data_field(0.9, most=_BRIGHTEST, strength=True)
+    amount: float = data_field(1.0, most=_BRIGHTEST, strength=True)
     radius: float = data_field(0.25, _SMALLEST, _MOST)
     width: float = data_field(0.02, most=_MOST)
     streaks: int = 3
@@ -157,9 +158,10 @@ class Glare(Distractor):
         for k in range(self.streaks):
             angle = state.angle + k * math.pi / self.streaks
             aside = (jnp.cos(angle) * y - jnp.sin(angle) * x) / thin
-            lines += 1 / (1 + aside * aside)
+            lines = jnp.maximum(lines, 1 / (1 + aside * aside))
+        veil = 1 / (1 + square)
         # A streak reaches four times as far as the veil, and fades sooner there.
-        light = 1 / (1 + square) + lines / (1 + square * (1 / 16)) ** 2
+        light = veil + (1 - veil) * lines / jnp.square(1 + square * (1 / 16))
         return frame._replace(rgb=frame.rgb + (state.amount * light)[None] * _GLARE_RGB)
 
 
@@ -201,7 +203,7 @@ class PointLights(Distractor):
       speed: standard deviation of their movement per frame, where the image's longer side is 2.
     """
 
-    intensity: float = data_field(0.7, most=_BRIGHTEST, strength=True)
+    intensity: float = data_field(0.6, most=_BRIGHTEST, strength=True)
     radius: float = data_field(0.1, _SMALLEST, _MOST)
     falloff: float = data_field(2.0, 0.1, 20.0)
     count: int = 4

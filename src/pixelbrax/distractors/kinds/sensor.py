@@ -141,8 +141,8 @@ class DeadPixels(Distractor):
         size = context.height, context.width
         bits = hashed(jax.lax.iota(jnp.uint32, size[0] * size[1]), state).reshape(size)
         stuck = (bits >> 8).astype(jnp.int32).astype(jnp.float32) * 2.0**-24 < self.share
-        shown = [jnp.where(stuck, ((bits >> k) & 1).astype(jnp.float32), frame.rgb[k]) for k in range(3)]
-        return frame._replace(rgb=jnp.stack(shown))
+        shown = (bits[None] >> np.arange(3, dtype=np.uint32)[:, None, None]) & 1
+        return frame._replace(rgb=jnp.where(stuck[None], shown.astype(jnp.float32), frame.rgb))
 
 
 class ColorTemperature(_Amount):

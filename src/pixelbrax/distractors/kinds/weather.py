@@ -13,6 +13,7 @@ from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, 
 from pixelbrax.distractors.fields import check_order, data_field, is_off
 from pixelbrax.distractors.kinds.filters import grid
 from pixelbrax.distractors.kinds.noise import hashed
+from pixelbrax.xla import materialized
 
 _MOST = 10.0  # the image's longer side is 2
 _MOST_LAYERS = 4
@@ -39,7 +40,7 @@ def _cells(u: Array, v: Array, seed: Array) -> tuple[Array, Array, list[Array]]:
 
 def _blended(frame: RenderedFrame, share: Array, rgb: Array | np.ndarray) -> RenderedFrame:
     """A share (height, width) of the frame replaced by a color."""
-    return frame._replace(rgb=frame.rgb + share[None] * (rgb - frame.rgb))
+    return frame._replace(rgb=frame.rgb + materialized(share)[None] * (rgb - frame.rgb))
 
 
 def _layer_seed(seed: Array, layer: int) -> Array:
@@ -87,7 +88,7 @@ class Rain(Distractor):
     slant: float = data_field(0.4, most=_MOST)
     speed: float = data_field(0.25, most=_MOST)
     width: float = data_field(0.025, most=_MOST)
-    opacity: float = data_field(0.7, most=1.0)
+    opacity: float = data_field(0.85, most=1.0)
     layers: int = 2
 
     def __post_init__(self):
@@ -276,10 +277,10 @@ class Fog(Distractor):
         share = jnp.broadcast_to(state.density, (context.height, context.width))
         if not is_off(self.variation):
             y, x = grid(context.height, context.width)
-            total = jnp.zeros_like(share)
-            for k in range(3):
-                # The sine of a sum needs sines of rows and columns only, not of pixels.
-                down, across = state.vector[k, 1] * y, state.vector[k, 0] * x - state.phase[k]
-                total += jnp.sin(across) * jnp.cos(down) + jnp.cos(across) * jnp.sin(down)
+            # The sine of a sum needs sines of rows and columns only, not of pixels.
+            down, across = y * state.vector[:, 1], state.vector[:, :1] * x - state.phase[:, None]
+            down = jnp.concatenate([jnp.cos(down), jnp.sin(down)], axis=1)
+            across = jnp.concatenate([jnp.sin(across), jnp.cos(across)])
+            total = jnp.dot(down, across, precision=jax.lax.Precision.HIGHEST)
             share = jnp.minimum(share * (1 + self.variation / 3 * total), 1)
         return _blended(frame, share, state.gray)
