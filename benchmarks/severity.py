@@ -2,8 +2,8 @@
 
 Usage: python benchmarks/severity.py [--axis NAME ...] [--levels 64] [--size 64]
 
-The distance is the mean absolute difference of pixels over levels, at the first observation and 20 random actions later.
-It prints `SHARES` of `pixelbrax.distractors.catalog.severity`; the tasks' shares are averaged.
+The distance is the mean absolute difference of pixels over levels, at the first observation and 20 random
+actions later. It prints `SHARES` of `pixelbrax.distractors.catalog.severity`; the tasks' shares are averaged.
 """
 
 import argparse

@@ -1,7 +1,8 @@
 """Visual distractors: they change the scene before it is rendered, or the rendered frame.
 
-base, composed, levels, background_only, distraction: what a distractor is, and how several work together.
-kinds/: the distractors. videos/: clips and where they come from. presets, catalog/, suites: names for them.
+base, composed, levels, background_only, every_control_step, switching, distraction: what a distractor is, and how
+several work together. kinds/: the distractors. videos/: clips and where they come from. presets, catalog/, suites: their
+names.
 """
 
 from pixelbrax.distractors import catalog as catalog  # registers the presets
@@ -10,7 +11,7 @@ from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, 
 from pixelbrax.distractors.composed import Composed
 from pixelbrax.distractors.distraction import Distraction, DistractorState
 from pixelbrax.distractors.every_control_step import EveryControlStep
-from pixelbrax.distractors.kinds.camera import CameraOrbit, CameraShift, FieldOfView
+from pixelbrax.distractors.kinds.camera import CameraOrbit, CameraShake, CameraShift, FieldOfView
 from pixelbrax.distractors.kinds.camera_walk import CameraWalk
 from pixelbrax.distractors.kinds.color import ColorOffset, ColorSettings, FloorColors, MaterialColors, SkyColors
 from pixelbrax.distractors.kinds.filters import (
@@ -27,6 +28,7 @@ from pixelbrax.distractors.kinds.filters import (
     Vignette,
 )
 from pixelbrax.distractors.kinds.hsv import CenterLight, HsvShift
+from pixelbrax.distractors.kinds.lens import Glare, LensDistortion, PointLights
 from pixelbrax.distractors.kinds.light import (
     Ambience,
     Gloss,
@@ -39,8 +41,10 @@ from pixelbrax.distractors.kinds.light import (
 )
 from pixelbrax.distractors.kinds.noise import GaussianNoise, PoissonNoise
 from pixelbrax.distractors.kinds.occluders import Occluders
+from pixelbrax.distractors.kinds.sensor import ColorMix, ColorTemperature, DeadPixels, Jpeg
 from pixelbrax.distractors.kinds.temporal import FrameDrop, Latency, MotionBlur
 from pixelbrax.distractors.kinds.video import Video
+from pixelbrax.distractors.kinds.weather import Fog, Rain, Snow
 from pixelbrax.distractors.kinds.world_video import FloorVideo, SkyVideo
 from pixelbrax.distractors.levels import Levels
 from pixelbrax.distractors.presets import (
@@ -55,6 +59,7 @@ from pixelbrax.distractors.presets import (
 )
 from pixelbrax.distractors.roles import Role, geom_roles, main_body
 from pixelbrax.distractors.suites import SUITES, Pair, Suite, get_suite
+from pixelbrax.distractors.switching import Switching
 from pixelbrax.distractors.videos.bank import ClipBank
 from pixelbrax.distractors.videos.davis import DAVIS_BYTES, fetch_davis
 from pixelbrax.distractors.videos.files import load_saved, save_banks
@@ -74,14 +79,18 @@ __all__ = [
     "Blur",
     "Brightness",
     "CameraOrbit",
+    "CameraShake",
     "CameraShift",
     "CameraWalk",
     "CenterLight",
     "ClipBank",
+    "ColorMix",
     "ColorOffset",
     "ColorSettings",
+    "ColorTemperature",
     "Composed",
     "Contrast",
+    "DeadPixels",
     "Distraction",
     "Distractor",
     "DistractorLike",
@@ -90,14 +99,18 @@ __all__ = [
     "FieldOfView",
     "FloorColors",
     "FloorVideo",
+    "Fog",
     "FrameDrop",
     "Gamma",
     "GaussianNoise",
+    "Glare",
     "Gloss",
     "HsvShift",
     "Hue",
     "Jitter",
+    "Jpeg",
     "Latency",
+    "LensDistortion",
     "Levels",
     "LightColor",
     "LightPosition",
@@ -108,9 +121,11 @@ __all__ = [
     "Occluders",
     "Pair",
     "Pixelate",
+    "PointLights",
     "PoissonNoise",
     "Preset",
     "RadialLight",
+    "Rain",
     "Reflectance",
     "RenderedFrame",
     "Role",
@@ -122,8 +137,10 @@ __all__ = [
     "Sharpen",
     "SkyColors",
     "SkyVideo",
+    "Snow",
     "Split",
     "Suite",
+    "Switching",
     "Video",
     "Vignette",
     "banks_of_folder",

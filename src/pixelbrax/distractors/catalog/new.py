@@ -2,14 +2,42 @@
 
 from pixelbrax.distractors.background_only import BackgroundOnly
 from pixelbrax.distractors.catalog.adding import add
-from pixelbrax.distractors.kinds.camera import CameraOrbit, FieldOfView
+from pixelbrax.distractors.kinds.camera import CameraOrbit, CameraShake, FieldOfView
 from pixelbrax.distractors.kinds.color import FloorColors, MaterialColors
 from pixelbrax.distractors.kinds.filters import Hue
+from pixelbrax.distractors.kinds.lens import Glare, LensDistortion, PointLights
 from pixelbrax.distractors.kinds.light import LightColor, MovingLight, Shadows
 from pixelbrax.distractors.kinds.noise import GaussianNoise
 from pixelbrax.distractors.kinds.occluders import Occluders
+from pixelbrax.distractors.kinds.sensor import ColorMix, ColorTemperature, DeadPixels, Jpeg
 from pixelbrax.distractors.kinds.temporal import FrameDrop, Latency, MotionBlur
+from pixelbrax.distractors.kinds.weather import Fog, Rain, Snow
+from pixelbrax.distractors.switching import Switching
 
+add("new/rain", "slanted streaks that fall in front of everything", [Rain()])
+add("new/snow", "flakes of several sizes that fall and drift in the wind", [Snow()])
+add("new/fog", "drifting swathes of gray, near and far alike", [Fog()])
+add("new/jpeg", "JPEG of quality 5 to 30", [Jpeg()])
+add("new/dead-pixels", "3 % of the pixels stuck, the same for a whole episode", [DeadPixels()])
+add(
+    "new/color-temperature",
+    "red and blue up to 1.6 times as strong or weak",
+    [ColorTemperature(0.5)],
+)
+add("new/color-mix", "channels mixed by a random matrix", [ColorMix()])
+add("new/lens", "barrel or pincushion distortion around another principal point", [LensDistortion()])
+add("new/glare", "veil and streaks of a bright source that wanders", [Glare()])
+add("new/point-lights", "four colored spots of light", [PointLights()])
+add("new/camera-shake", "a camera held by hand", [CameraShake()])
+add(
+    "new/switching",
+    "one of six distractors or none, another one about every 20 observations",
+    [
+        Switching(
+            (Rain(), Fog(), Hue(1.0), GaussianNoise(0.1), FloorColors(0.5), CameraShake()), probability=0.05, idle=True
+        )
+    ],
+)
 add("new/occluders", "discs and boxes that fly between camera and body", [Occluders()])
 add("new/shadows", "shadows, where the task has none", [Shadows()])
 add("new/motion-blur", "each frame keeps half of the last", [MotionBlur(0.5)])

@@ -12,7 +12,7 @@ from pixelbrax.distractors.catalog.adding import add
 from pixelbrax.distractors.kinds.camera_walk import CameraWalk
 from pixelbrax.distractors.kinds.color import ColorSettings
 from pixelbrax.distractors.kinds.filters import Blur, Brightness
-from pixelbrax.distractors.kinds.light import LightColor, LightShift, Shadows
+from pixelbrax.distractors.kinds.light import LightColor
 from pixelbrax.distractors.kinds.noise import GaussianNoise
 from pixelbrax.distractors.kinds.occluders import Occluders
 from pixelbrax.distractors.presets import Members, Setting
@@ -23,10 +23,6 @@ _Axis = Callable[[Setting, float], list[Distractor]]
 AXES: dict[str, tuple[str, _Axis]] = {
     "color": ("colors of body, floor and sky", lambda s, x: [ColorSettings(0.4 * x)]),
     "light": ("colors of lights", lambda s, x: [LightColor(1.0 * x)]),
-    "light-place": (
-        "places of lights, with shadows",
-        lambda s, x: [LightShift((-4.0 * x, -4.0 * x, -1.0 * x), (4.0 * x, 4.0 * x, 4.0 * x)), Shadows()],
-    ),
     "texture": ("a picture on the floor", lambda s, x: [s.floor_video(floor=x, speed=0.0, size=2.0)]),
     "background": ("a video on the sky", lambda s, x: [s.sky_video(sky=x)]),
     "camera": ("another camera", lambda s, x: [CameraWalk.of_intensity(0.5 * x, False, _is_seen_from_the_side(s))]),

@@ -1,4 +1,4 @@
-"""Distractors of the camera: orbit, roll, zoom, place, field of view."""
+"""Distractors of the camera: orbit, roll, zoom, place, field of view, shake."""
 
 import math
 from dataclasses import dataclass, replace
@@ -208,3 +208,54 @@ class FieldOfView(Distractor):
     def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
         fovy = jnp.minimum(view.camera.fovy * state, 150.0)
         return view._replace(camera=replace(view.camera, fovy=fovy))
+
+
+@dataclass(frozen=True)
+class CameraShake(Distractor):
+    """A camera that is held by hand: it turns a little about itself, and moves a little, in all six directions.
+
+    Each of the six follows an Ornstein-Uhlenbeck process, which is normal with the same variance in every frame, the
+    first included, and whose correlation between frames k apart is persistence^k.
+
+    Attributes:
+      rotation: standard deviation of yaw, pitch and roll, radians.
+      translation: standard deviation to the right, up and backwards, as a share of the camera's distance.
+      persistence: correlation of one frame with the next, 0..1; 0 is white noise, 1 holds still.
+    """
+
+    rotation: float = data_field(0.03, most=math.pi, strength=True)
+    translation: float = data_field(0.02, most=1.0, strength=True)
+    persistence: float = data_field(0.7, most=1.0)
+
+    @property
+    @override
+    def is_identity(self) -> bool:
+        return self.rotation == self.translation == 0
+
+    @override
+    def init(self, key: Array, context: SceneContext) -> Float[Array, "6"]:
+        return jax.random.normal(key, (6,))
+
+    @override
+    def step(self, state: Array, key: Array, context: SceneContext) -> Float[Array, "6"]:
+        new = jnp.sqrt(1 - jnp.square(jnp.asarray(self.persistence, jnp.float32)))
+        return self.persistence * state + new * jax.random.normal(key, (6,))
+
+    @override
+    def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
+        camera = view.camera
+        right, up, out = camera.mat.T
+        pitch, yaw, roll = self.rotation * state[:3]
+        aside, above, back = self.translation * state[3:]
+        pos = camera.pos + view.distance * (aside * right + above * up + back * out)
+        up, out = _turned(up, out, pitch)
+        out, right = _turned(out, right, yaw)
+        right, up = _turned(right, up, roll)
+        mat = jnp.stack([right, up, out], axis=-1)
+        return view._replace(camera=Camera(pos, mat, camera.fovy), distance=view.distance * (1 + back))
+
+
+def _turned(one: Array, other: Array, angle: Array) -> tuple[Array, Array]:
+    """Two orthogonal unit vectors, turned within their plane, from the first towards the second."""
+    c, s = jnp.cos(angle), jnp.sin(angle)
+    return c * one + s * other, c * other - s * one

@@ -16,16 +16,23 @@ from pixelbrax.distractors.fields import data_field
 from pixelbrax.errors import MAX_FLOAT
 
 
+def hashed(index: UInt32[Array, "*shape"], seed: UInt32[Array, ""]) -> UInt32[Array, "*shape"]:
+    """32 random bits for each index (the finalizer of MurmurHash3, by Appleby).
+
+    JAX's own generators would cost more than rendering.
+    """
+    x = index * np.uint32(0x9E3779B9) + seed
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        x = (x ^ (x >> shift)) * np.uint32(factor)
+    return x ^ (x >> 16)
+
+
 def pixel_noise(seed: UInt32[Array, ""], height: int, width: int) -> Float[Array, "3 height width"]:
     """Approximately normal numbers of mean 0 and variance 1, all from one seed.
 
-    JAX's own generators would cost more than rendering. Each number is the sum of the four bytes of a hash of the
-    pixel's index and the seed (the finalizer of MurmurHash3, by Appleby), scaled: its tails end at 3.5.
+    Each number is the sum of the four bytes of a hash of the pixel's index and the seed, scaled: its tails end at 3.5.
     """
-    x = jax.lax.iota(jnp.uint32, 3 * height * width) * np.uint32(0x9E3779B9) + seed
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-        x = (x ^ (x >> shift)) * np.uint32(factor)
-    x ^= x >> 16
+    x = hashed(jax.lax.iota(jnp.uint32, 3 * height * width), seed)
     total = sum(((x >> shift) & 0xFF).astype(jnp.int32) for shift in (0, 8, 16, 24))
     scale = 1 / np.sqrt(4 * (256**2 - 1) / 12)
     return ((total - 510).astype(jnp.float32) * np.float32(scale)).reshape(3, height, width)  # pyright: ignore
