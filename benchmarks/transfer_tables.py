@@ -1,5 +1,7 @@
 """The tables of what carries over: encoders to other tasks, policies to looks that they did not train under."""
 
+from typing import Any
+
 import numpy as np
 from learning_tables import by_setting
 from markdown_tables import read, source, table
@@ -25,20 +27,33 @@ def transfer() -> str:
     for task in _TASKS:
         for name, encoder in _ENCODERS.items():
             prefix = f"{task}-{name}-s"
-            runs = [row["evaluations"] for row in data if row["run"].startswith(prefix)]
-            if not runs:
+            by_seed = {
+                row["run"].removeprefix(prefix): row["evaluations"] for row in data if row["run"].startswith(prefix)
+            }
+            if not by_seed:
                 continue
+            runs = list(by_seed.values())
             stages = [stage for stage in runs[0] if stage not in ("untrained", "best")]
             cells = [_interval([run[stage]["mean_return"] for run in runs]) for stage in stages]
             cells += [_interval([run["trained"]["held_out"]["mean_return"] for run in runs])]
             taught = np.mean([run["trained"]["teacher"]["mean_return"] for run in runs])
             share = np.mean([run["trained"]["mean_return"] for run in runs]) / taught
-            rows.append([task, encoder, f"{len(runs)}", *cells, f"{share:.0%}"])
+            here = {
+                row["run"].rpartition("-s")[2]: row["evaluations"] for row in data if f"{task}-scratch-s" in row["run"]
+            }
+            ahead = [_return(run) - _return(here[seed]) for seed, run in by_seed.items() if seed in here]
+            more = "-" if name == "scratch" else _interval(ahead)
+            rows.append([task, encoder, f"{len(runs)}", *cells, more, f"{share:.0%}"])
     first = next(row for row in data if row["run"].startswith("walker2d-scratch"))["evaluations"]
     steps = [f"after {result['steps']:,}" for name, result in first.items() if name not in ("untrained", "best")]
-    heading = ["task", "encoder", "seeds", *steps, "in the end, under held-out videos", "of the teacher's"]
+    heading = ["task", "encoder", "seeds", *steps, "in the end, under held-out videos"]
+    heading += ["more than from scratch, seed by seed", "of the teacher's"]
     first, *further = (row["provenance"] for row in data)
     return table(heading, rows) + "\n\n" + source(first, "cpu-transfer.json", *further)
+
+
+def _return(evaluations: dict[str, Any]) -> float:
+    return evaluations["trained"]["mean_return"]
 
 
 def gaps() -> str:

@@ -1,8 +1,7 @@
 """Visual distractors: they change the scene before it is rendered, or the rendered frame.
 
 base, composed, levels, background_only, every_control_step, switching, distraction: what a distractor is, and how
-several work together. kinds/: the distractors. videos/: clips and where they come from. presets, catalog/, suites: their
-names.
+several work together. kinds/: the distractors. videos/: clips and their sources. presets, catalog/, suites: names.
 """
 
 from pixelbrax.distractors import catalog as catalog  # registers the presets
