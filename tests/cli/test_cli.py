@@ -242,9 +242,11 @@ def test_a_policy_is_evaluated_under_looks_it_has_not_seen(finished, monkeypatch
     assert main([*run, "--suite", "PixelBraxGen-v1"]) == 2
     assert "no pair of probe/sides" in capsys.readouterr().err
     pair = Pair("probe/sides", (), ("kage/brightness@test",))
-    monkeypatch.setitem(SUITES, "tiny", Suite("tiny", 8, 3, (pair,)))
+    monkeypatch.setitem(SUITES, "tiny", Suite("tiny", 16, 3, (pair,)))
     assert main([*run, "--suite", "tiny"]) == 0
-    assert "probe/sides: plain -> kage/brightness@test" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "probe/sides: plain -> kage/brightness@test" in said
+    assert "compare only with those of runs that observe the same: image_size is 8, not 16" in said
     assert read_image(finished.gaps_file).shape[1] > 400
     (answer,) = json.loads(finished.gaps_file.with_suffix(".json").read_text())["pairs"]
     assert answer["tested"]["episodes"] == 2

@@ -14,7 +14,16 @@ from pixelbrax.cli.parse import parse
 from pixelbrax.distractors import get_suite
 from pixelbrax.errors import ConfigError, check_count, check_seed
 from pixelbrax.report import write_gaps
-from pixelbrax.training import MAX_EPISODES, Evaluation, RunDir, TrainingRun, evaluate_pairs, pairs_for, provenance
+from pixelbrax.training import (
+    MAX_EPISODES,
+    Evaluation,
+    RunDir,
+    TrainingRun,
+    departures,
+    evaluate_pairs,
+    pairs_for,
+    provenance,
+)
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,8 @@ def _evaluate_suite(args: Args, run: RunDir) -> int:
     training_run = TrainingRun(config)
     (params, _), say = _policy(args, run, training_run), training_run.progress.say
     say(f"{suite.name} ({suite.fingerprint[:12]}): {len(pairs)} pairs, {args.episodes} episodes each")
+    if apart := departures(suite, config.environment):
+        say(f"these returns compare only with those of runs that observe the same: {'; '.join(apart)}")
 
     def evaluate(distractors: tuple[str, ...]) -> Evaluation:
         return training_run.evaluator(args.episodes, distractors)(params, jax.random.key(args.seed))
@@ -84,7 +95,7 @@ def _evaluate_suite(args: Args, run: RunDir) -> int:
         )
         results.append(result)
     write_gaps(run.gaps_file, results, f"{suite.name}: {config.environment.task}, {args.run.resolve().name}")
-    facts = {"suite": suite.name, "fingerprint": suite.fingerprint, "provenance": provenance()}
+    facts = {"suite": suite.name, "fingerprint": suite.fingerprint, "departures": apart, "provenance": provenance()}
     numbers = run.gaps_file.with_suffix(".json")
     numbers.write_text(json.dumps(facts | {"pairs": [r.as_dict() for r in results]}, indent=2) + "\n")
     say(f"{run.gaps_file}, {numbers}")

@@ -7,7 +7,7 @@ from pixelbrax.training.config import TrainConfig, check_types, is_of_any_task, 
 from pixelbrax.training.env_config import EnvConfig, camera_of
 from pixelbrax.training.evaluation import MAX_EPISODES, Evaluation, Evaluator, Policy
 from pixelbrax.training.files import replace_text, writing
-from pixelbrax.training.generalization import PairResult, evaluate_pairs, pairs_for
+from pixelbrax.training.generalization import PairResult, departures, evaluate_pairs, pairs_for
 from pixelbrax.training.hooks import Hook, register_hook
 from pixelbrax.training.lock import locked
 from pixelbrax.training.processes import (
@@ -71,6 +71,7 @@ __all__ = [
     "check_unused",
     "checkpoints_of",
     "clips_of",
+    "departures",
     "evaluate_pairs",
     "interruptible",
     "interval",

@@ -72,6 +72,13 @@ def pairs_for(suite: Suite, config: EnvConfig) -> tuple[Pair, ...]:
     return chosen
 
 
+def departures(suite: Suite, config: EnvConfig) -> tuple[str, ...]:
+    """What a run observes otherwise than the suite's frames: then its returns do not compare with other runs'."""
+    expected = {"image_size": suite.image_size, "frame_stack": suite.frame_stack, "grayscale": False}
+    given = {name: (getattr(config, name), value) for name, value in expected.items()}
+    return tuple(f"{name} is {mine}, not {value}" for name, (mine, value) in given.items() if mine != value)
+
+
 def evaluate_pairs(pairs: tuple[Pair, ...], evaluate: Callable[[tuple[str, ...]], Evaluation]) -> Iterator[PairResult]:
     """Evaluates a policy under the train setting, which all pairs share, and under each test setting.
 
