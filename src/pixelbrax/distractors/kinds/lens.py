@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -67,7 +67,7 @@ class LensDistortion(Distractor):
         return frame._replace(rgb=_resampled(frame.rgb, row, column))
 
 
-def _resampled(rgb: Float[Array, "3 height width"], row: Array, column: Array) -> Float[Array, "3 height width"]:
+def _resampled(rgb: Float[Array, "3 height width"], row: Any, column: Any) -> Float[Array, "3 height width"]:
     """The image at these places, (height, width) each, in pixels; bilinear, with edge pixels repeated."""
     _, height, width = rgb.shape
     whole = (jnp.clip(rgb, 0, 1) * 255 + 0.5).astype(jnp.int32)
@@ -168,7 +168,7 @@ class Glare(Distractor):
 _GLARE_RGB = np.array([1.0, 0.95, 0.85], np.float32)[:, None, None]
 
 
-def _edge(context: SceneContext) -> np.ndarray:
+def _edge(context: SceneContext) -> Any:
     """X and y of the image's lower right corner."""
     return np.array([context.width, context.height], np.float32) / max(context.height, context.width)
 

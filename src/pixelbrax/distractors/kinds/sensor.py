@@ -48,7 +48,7 @@ def _down(planes: Float[Array, "3 height width"], matrix: np.ndarray) -> Float[A
     blocks = planes.reshape(3, -1, _BLOCK, planes.shape[2])
     # Sums of whole rows: XLA's products of small matrices take twice as long on CPUs.
     total = sum(matrix[:, i, None] * blocks[:, :, i : i + 1] for i in range(_BLOCK))
-    return total.reshape(planes.shape)  # pyright: ignore[reportAttributeAccessIssue]
+    return jnp.asarray(total).reshape(planes.shape)
 
 
 def _across(planes: Float[Array, "3 height width"], matrix: np.ndarray) -> Float[Array, "3 height width"]:

@@ -1,7 +1,7 @@
 """Weather between the camera and the scene: rain, snow, fog. It lives in the image: no geom hides or wets it."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ _RAIN_RGB = np.array([0.80, 0.84, 0.88], np.float32)[:, None, None]
 _SMALLER, _FAINTER = 0.65, 0.75
 
 
-def _cells(u: Array, v: Array, seed: Array) -> tuple[Array, Array, list[Array]]:
+def _cells(u: Any, v: Any, seed: Array) -> tuple[Array, Array, list[Array]]:
     """Divides the image into unit cells of the coordinates u and v, (height, width) each.
 
     Returns:
@@ -204,7 +204,7 @@ class Snow(Distractor):
             least = 0.5 + 0.5 * size
             soft = jnp.clip(1.5 - 1.5 * (dx * dx + dy * dy) / (least * least), 0, 1)
             share = jnp.maximum(share, jnp.where(chance < state.density, soft, 0))
-        return _blended(frame, self.opacity * share, np.float32(1))
+        return _blended(frame, self.opacity * share, np.ones((1, 1, 1), np.float32))
 
 
 class FogState(NamedTuple):
