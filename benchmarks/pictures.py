@@ -17,6 +17,7 @@ from PIL import Image, ImageDraw
 
 import pixelbrax
 from pixelbrax.distractors import SCENES, SPLITS, list_distractors, load_bank
+from pixelbrax.distractors.catalog.severity import AXES, LEVELS
 from pixelbrax.envs import State
 from pixelbrax.experiments import policy_actor
 from pixelbrax.report import record_episode, write_curves, write_video
@@ -26,6 +27,7 @@ from pixelbrax.training import RunDir, TrainingRun
 DOCS = Path(__file__).parent.parent / "docs"
 CURVES = Path(__file__).parent / "results" / "curves"
 SIDE, MOMENTS, APART = 96, 5, 0.25  # pixels; images of a task; simulated seconds between them
+GALLERY_TASKS = "halfcheetah", "dmc/finger_spin"
 SHOWN = (
     "pixelbrax/color pixelbrax/video dcs/easy dcs/hard dmcgb/color_hard dmcgb/video_hard dmcr/all "
     "vigen/light-color-hard kage/radial-light filter/hue new/rain new/occluders new/motion-blur new/storm"
@@ -61,15 +63,32 @@ def distractor_sheet(
 def gallery(families: Sequence[str]) -> None:
     """A sheet for each family of presets: two tasks, of each two training levels and two held-out ones, two moments."""
     moments, keys = (0, 24), jax.random.split(jax.random.key(0), 2)
-    hands = {task: Stagehand(task, moments[-1] + 1, 64) for task in ("halfcheetah", "dmc/finger_spin")}
+    hands = [Stagehand(task, moments[-1] + 1, 64) for task in GALLERY_TASKS]
     for family in families:
+        if family == "severity":
+            severity_sheet()
+            continue
         strips = []
         for name in [name for name in list_distractors() if name.startswith(f"{family}/")]:
-            seen = [hand.frames(f"{name}@{split}", keys)[:, moments] for hand in hands.values() for split in SPLITS]
+            seen = [hand.frames(f"{name}@{split}", keys)[:, moments] for hand in hands for split in SPLITS]
             strips.append(_titled(name, np.concatenate([_strip(frames) for frames in seen], axis=1), margin=140))
             print(name, flush=True)
         (DOCS / "gallery").mkdir(exist_ok=True)
         Image.fromarray(np.concatenate(strips)).save(DOCS / "gallery" / f"{family}.png", optimize=True)
+
+
+def severity_sheet() -> None:
+    """A row for each axis: severities 1 to 5 of one level on two tasks."""
+    moment, keys, strips = 24, jax.random.split(jax.random.key(0), 1), []
+    hands = [Stagehand(task, moment + 1, 64) for task in GALLERY_TASKS]
+    for axis in AXES:
+        names = [f"severity/{axis}-{level}" for level in LEVELS]
+        seen = [hand.frames(name, keys)[:, moment:] for hand in hands for name in names]
+        strips.append(
+            _titled(f"severity/{axis}", np.concatenate([_strip(frames) for frames in seen], axis=1), margin=140)
+        )
+        print(axis, flush=True)
+    Image.fromarray(np.concatenate(strips)).save(DOCS / "gallery" / "severity.png", optimize=True)
 
 
 def distractor_videos(task: str, names: Sequence[str], folder: Path) -> None:

@@ -31,6 +31,7 @@ from pixelbrax.distractors import (
     SkyVideo,
     distractor,
 )
+from pixelbrax.distractors.catalog.severity import AXES, SHARES
 from pixelbrax.distractors.videos.bank import ClipBank
 from pixelbrax.distractors.videos.texels import Texels
 from pixelbrax.envs import camera_fn, camera_places
@@ -377,3 +378,20 @@ def test_texels_are_the_clips_with_smaller_copies():
     coarse = texels.at(jnp.int32(1), right, down, jnp.full((8, 8), 0.5)) * 255
     mean = bank.frames[1].reshape(3, 2, 4, 2, 4).mean((2, 4))
     np.testing.assert_allclose(coarse[:, ::4, ::4], mean, atol=1.0)
+
+
+# --- Severities -------------------------------------------------------------------------------------------------------
+
+
+def test_each_severity_is_farther_from_the_plain_image():
+    """The calibrated shares grow to the full strength, and so does the image distance, here of the cheapest axes."""
+    assert all(list(shares) == sorted(shares) and shares[-1] == 1.0 for shares in SHARES.values())
+    assert SHARES.keys() == AXES.keys()
+    env = probe_env(image_size=24, frame_stack=1)
+    plain = np.asarray(jax.vmap(env.reset)(_KEYS[:16]).obs["pixels"]).astype(float)
+    for axis in ("noise", "exposure", "color"):
+        apart = []
+        for level in (1, 3, 5):
+            seen = jax.vmap(env.with_distractors(f"severity/{axis}-{level}").reset)(_KEYS[:16]).obs["pixels"]
+            apart.append(np.abs(np.asarray(seen).astype(float) - plain).mean())
+        np.testing.assert_allclose(np.array(apart) / apart[-1], (0.2, 0.6, 1.0), atol=0.12)

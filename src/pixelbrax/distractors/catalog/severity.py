@@ -42,7 +42,18 @@ def _is_seen_from_the_side(setting: Setting) -> bool:
 
 
 # By `python benchmarks/severity.py`, on HalfCheetah and dmc/finger_spin.
-SHARES: dict[str, tuple[float, float, float, float, float]] = {name: (0.2, 0.4, 0.6, 0.8, 1.0) for name in AXES}
+SHARES: dict[str, tuple[float, float, float, float, float]] = {
+    "color": (0.157, 0.324, 0.511, 0.732, 1.0),
+    "light": (0.304, 0.494, 0.651, 0.814, 1.0),
+    "texture": (0.0933, 0.199, 0.327, 0.501, 1.0),
+    "background": (0.2, 0.4, 0.6, 0.8, 1.0),
+    "camera": (0.0964, 0.23, 0.399, 0.615, 1.0),
+    "moving-camera": (0.092, 0.219, 0.383, 0.592, 1.0),
+    "occlusion": (0.387, 0.576, 0.732, 0.872, 1.0),
+    "exposure": (0.173, 0.354, 0.549, 0.763, 1.0),
+    "noise": (0.154, 0.319, 0.51, 0.732, 1.0),
+    "blur": (0.183, 0.265, 0.376, 0.554, 1.0),
+}
 
 
 def _members(axis: _Axis, share: float) -> Members:
