@@ -12,7 +12,8 @@ from pixelbrax.distractors.background_only import BackgroundOnly
 from pixelbrax.distractors.kinds.temporal import MotionBlur
 from pixelbrax.distractors.levels import Levels
 from pixelbrax.errors import ConfigError
-from pixelbrax.render import Camera, unpack
+from pixelbrax.render import unpack
+from tests.distractors.frames import CAMERA as CAMERA_BY_HAND
 from tests.distractors.test_laws import SAMPLE
 from tests.probe import CAMERA, probe_env
 
@@ -159,9 +160,9 @@ def test_nan_is_black_and_what_is_beyond_is_cut_off(behind, infinity):
     shown = (0, 255, 0, 255, 0, 128, 255, 0)
     distraction = Distraction([_Odd(values), *behind], _context(8))
     frame = jax.jit(distraction.apply_frame)
-    look, camera = distraction.init(jax.random.key(0)), Camera(jnp.zeros(3), jnp.eye(3), jnp.float32(45))
+    look = distraction.init(jax.random.key(0))
     for _ in range(2):
-        look, packed = frame(look, jnp.zeros((8, 8), jnp.uint32), None, camera)
+        look, packed = frame(look, jnp.zeros((8, 8), jnp.uint32), None, CAMERA_BY_HAND)
         seen = np.asarray(unpack(packed))
         np.testing.assert_array_equal(seen, np.broadcast_to(np.array(shown)[:, None], (8, 8, 3)))
 

@@ -2,7 +2,6 @@
 
 import functools
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pixelbrax.distractors import Distraction, SceneContext, SceneView, distractor, list_distractors
-from pixelbrax.distractors.base import Distractor, RenderedFrame
+from pixelbrax.distractors.base import Distractor
 from pixelbrax.distractors.kinds.camera import CameraOrbit, FieldOfView
 from pixelbrax.distractors.kinds.color import ColorOffset, FloorColors, MaterialColors, SkyColors
 from pixelbrax.distractors.kinds.filters import (
@@ -36,7 +35,8 @@ from pixelbrax.distractors.kinds.video import Video
 from pixelbrax.distractors.roles import Role
 from pixelbrax.distractors.videos.sources import load_bank
 from pixelbrax.envs import PixelEnv
-from pixelbrax.render import Camera
+from tests.distractors.frames import CAMERA as CAMERA_BY_HAND
+from tests.distractors.frames import frame
 from tests.probe import CAMERA, ProbePhysics, probe_env
 
 SIZE = 16
@@ -63,10 +63,6 @@ NOTHING = [
     Latency(0),
     FrameDrop(0.0),
 ]
-
-
-def _frame(rgb: Any) -> RenderedFrame:
-    return RenderedFrame(rgb, None, Camera(jnp.zeros(3), jnp.eye(3), jnp.float32(45)))
 
 
 def _context(env: PixelEnv) -> SceneContext:
@@ -100,7 +96,7 @@ def test_bytes_come_back_as_they_were(strict):
     distraction = Distraction([Nothing()], _context(probe_env()))
     rgb = np.arange(256, dtype=np.uint32).reshape(16, 16)
     packed = jnp.asarray(rgb | (255 - rgb) << 8 | (rgb // 2) << 16)
-    camera = _frame(jnp.zeros(3)).camera
+    camera = CAMERA_BY_HAND
     _, seen = jax.jit(distraction.apply_frame)(distraction.init(jax.random.key(0)), packed, None, camera)
     np.testing.assert_array_equal(seen, packed)
 
@@ -327,11 +323,11 @@ def test_filters_do_what_their_names_say():
         np.testing.assert_allclose(kind().filter(half, flat, context), flat, atol=1e-6)
     assert Blur().filter(jnp.float32(1.5), rgb, context).std() < 0.5 * rgb.std()
     assert Sharpen().filter(jnp.float32(1.0), rgb, context).std() > rgb.std()
-    frame = Pixelate(4).apply_frame(jnp.zeros(()), _frame(rgb), context)
+    blocks = Pixelate(4).apply_frame(jnp.zeros(()), frame(rgb), context)
     np.testing.assert_allclose(
-        frame.rgb[:, :4, :4], np.broadcast_to(rgb[:, :4, :4].mean((1, 2))[:, None, None], (3, 4, 4)), atol=1e-6
+        blocks.rgb[:, :4, :4], np.broadcast_to(rgb[:, :4, :4].mean((1, 2))[:, None, None], (3, 4, 4)), atol=1e-6
     )
-    shifted = Jitter(2).apply_frame(jnp.array([1, -2]), _frame(rgb), context).rgb
+    shifted = Jitter(2).apply_frame(jnp.array([1, -2]), frame(rgb), context).rgb
     np.testing.assert_array_equal(shifted[:, :-1, 2:], rgb[:, 1:, :-2])
 
 

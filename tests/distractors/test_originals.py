@@ -37,6 +37,8 @@ from pixelbrax.distractors.videos.texels import Texels
 from pixelbrax.envs import camera_fn, camera_places
 from pixelbrax.render import Camera, SkyMapping, look_at, paint, paint_sky, render
 from pixelbrax.tasks import get_task
+from tests.distractors.frames import context as frames_context
+from tests.distractors.frames import frame
 from tests.probe import probe_env
 
 _KEYS = jax.random.split(jax.random.key(0), 2000)
@@ -294,10 +296,9 @@ def test_dmcr_reflectance_changes_pixels(task):
 def test_hsv_is_that_of_the_standard_library():
     rgb = np.random.default_rng(0).uniform(0, 1, (3, 4, 5)).astype(np.float32)
     rgb[:, 0, 0], rgb[:, 1, 1] = 0.4, (0.0, 0.0, 0.0)
-    context = replace(SceneContext.of(probe_env().physics.mj_model, probe_env().scene, 4, 5))
-    frame = RenderedFrame(jnp.asarray(rgb), None, Camera(jnp.zeros(3), jnp.eye(3), jnp.float32(45)))
+    context = frames_context(4, 5)
     for shift in (HsvShift(turn=math.pi), HsvShift(saturation=0.0), HsvShift(turn=1.0, saturation=0.5)):
-        found = np.asarray(shift.apply_frame(jnp.zeros(()), frame, context).rgb)
+        found = np.asarray(shift.apply_frame(jnp.zeros(()), frame(rgb), context).rgb)
         for at in np.ndindex(4, 5):
             h, s, v = colorsys.rgb_to_hsv(*rgb[(slice(None), *at)].tolist())
             law = colorsys.hsv_to_rgb((h + shift.turn / (2 * math.pi)) % 1.0, s * shift.saturation, v)
@@ -326,13 +327,13 @@ def test_a_sky_video_is_where_the_renderers_sky_is(pos, target):
     camera = look_at(jnp.array(pos), jnp.array(target), 60.0)
     context = SceneContext.of(env.physics.mj_model, env.scene, size, size)
     video = SkyVideo(bank=ClipBank.of({"a": _smooth_clip(256)}), floor=1.0).prepare(context)
-    frame = render(scene, pose, camera, size, size, ("color", "segmentation"))
-    seen = RenderedFrame(jnp.moveaxis(frame.color, -1, 0), frame.segmentation, camera)
+    drawn = render(scene, pose, camera, size, size, ("color", "segmentation"))
+    seen = RenderedFrame(jnp.moveaxis(drawn.color, -1, 0), drawn.segmentation, camera)
     found = video.apply_frame(video.init(jax.random.key(0), context), seen, context).rgb
     picture = jnp.asarray(np.moveaxis(_smooth_clip(256)[0], 0, -1))
     bare = replace(scene, visible=())
     sky = render(paint_sky(bare, picture, SkyMapping.CUBE), pose, camera, size, size, ("color",)).color
-    body = context.shows(frame.segmentation, (Role.BODY,))
+    body = context.shows(drawn.segmentation, (Role.BODY,))
     difference = np.abs(np.asarray(jnp.moveaxis(found, 0, -1) - sky))[~np.asarray(body)]
     assert np.quantile(difference, 0.99) < 0.06
     assert difference.mean() < 0.02
