@@ -25,7 +25,28 @@ from pixelbrax.training import provenance
 
 STEPS, ROUNDS = 20, 5
 # Presets that run the same program as another, with other constants.
-_SAME = ("-medium", "-easy", "_easy", "/easy", "/medium", "-static", "dmcgb/distracting_*", "dmcr/1*")
+_SAME = (
+    *(
+        "-medium",
+        "-easy",
+        "_easy",
+        "/easy",
+        "/medium",
+        "-static",
+        "dmcgb/distracting_*",
+        "dmcvb/easy-*",
+        "dmcvb/medium-*",
+    ),
+    *(
+        "dmcr/1*",
+        "kage/brightness",
+        "kage/contrast",
+        "kage/pixelate",
+        "kage/point-lights-[23]",
+        "gen-v1/*",
+        "severity/*",
+    ),
+)
 
 
 def measured_names(patterns: list[str]) -> list[str]:
