@@ -206,7 +206,9 @@ class Distractor:
         return type(self).apply_scene is not Distractor.apply_scene or self.needs_shadows or self.needs_reflections
 
 
-def wander(value: Array, key: Array, std: Array | float, low: Array | float, high: Array | float) -> Array:
+def wander(
+    value: Array, key: Array, std: Array | float, low: Array | np.ndarray | float, high: Array | np.ndarray | float
+) -> Array:
     """One step of a random walk between two bounds: value + N(0, std), clipped."""
     return jnp.clip(value + std * jax.random.normal(key, value.shape), low, high)
 

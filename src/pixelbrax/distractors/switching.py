@@ -31,8 +31,8 @@ class Switching(Composed):
     """Applies one distractor at a time, chosen by a Markov chain: uniform at first, jumping with a fixed probability.
 
     All of them are sampled at an episode's first observation and go on while others are active. Those that remember
-    frames remember their own results, shown or not. Shadows and segmentation are rendered if any of them needs them,
-    so `Shadows` cannot be switched.
+    frames remember their own results, shown or not. Shadows, reflections and segmentation are rendered if any of them
+    needs them, so `Shadows` cannot be switched.
 
     Attributes:
       distractors: to choose from.

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -32,11 +32,12 @@ class LensDistortion(Distractor):
     """Radial distortion around a principal point that is not the image's center; edge pixels are repeated.
 
     At distance r from the principal point the lens shows what an ideal one shows at r (1 + k1 r^2) from the center
-    (the first term of Brown 1966). Barrel where k1 is positive, pincushion where it is negative. Lengths are those
-    of an image whose longer side is 2. Colors are interpolated from 8 bits.
+    (the first term of Brown 1966). Barrel where k1 is positive, pincushion where it is negative. Where a pincushion
+    would fold the image over, at r^2 > 1 / (-3 k1), it is 2/3 r. Lengths are those of an image whose longer side is
+    2. Colors are interpolated from 8 bits.
 
     Attributes:
-      k1: U(-k1, k1) for each episode; at most 1/6, beyond which the corners would fold over.
+      k1: U(-k1, k1) for each episode; at most 1/6, beyond which the corners of a square would fold over.
       shift: of the principal point, U(-shift, shift) on each axis for each episode.
     """
 
@@ -59,35 +60,34 @@ class LensDistortion(Distractor):
         height, width = context.height, context.width
         y, x = grid(height, width)
         x, y = x - state.center[0], y - state.center[1]
-        stretch = state.k1 * (x * x + y * y)
+        stretch = jnp.maximum(state.k1 * (x * x + y * y), -1 / 3)
         # As displacements, so that no distortion is exactly none.
         half = 0.5 * max(height, width)
-        column = np.arange(width, dtype=np.float32)[None, :] + half * (x * stretch - state.center[0])
-        row = np.arange(height, dtype=np.float32)[:, None] + half * (y * stretch - state.center[1])
+        column = jnp.arange(width, dtype=jnp.float32)[None, :] + half * (x * stretch - state.center[0])
+        row = jnp.arange(height, dtype=jnp.float32)[:, None] + half * (y * stretch - state.center[1])
         return frame._replace(rgb=_resampled(frame.rgb, row, column))
 
 
-def _resampled(rgb: Float[Array, "3 height width"], row: Any, column: Any) -> Float[Array, "3 height width"]:
+def _resampled(rgb: Float[Array, "3 height width"], row: Array, column: Array) -> Float[Array, "3 height width"]:
     """The image at these places, (height, width) each, in pixels; bilinear, with edge pixels repeated."""
     _, height, width = rgb.shape
     whole = (jnp.clip(rgb, 0, 1) * 255 + 0.5).astype(jnp.int32)
     # One gather for all three channels.
     packed = materialized((whole[0] | (whole[1] << 8) | (whole[2] << 16)).reshape(-1))
-    row, column = jnp.clip(row, 0, height - 1), jnp.clip(column, 0, width - 1)
-    top, left = row.astype(jnp.int32), column.astype(jnp.int32)
+    # Both are written to memory: XLA would compute them anew for each of the four neighbors and three channels.
+    row, column = (materialized(jnp.clip(x, 0, n - 1)) for x, n in ((row, height), (column, width)))
+    top, left = (jnp.minimum(x.astype(jnp.int32), n - 2) for x, n in ((row, height), (column, width)))
     below, beside = (row - top.astype(jnp.float32))[None], (column - left.astype(jnp.float32))[None]
     first = top * width + left
-    down = jnp.where(top < height - 1, width, 0)
-    right = jnp.where(left < width - 1, 1, 0)
 
     def at(index: Array) -> Array:
         taken = materialized(packed.at[index].get(mode="promise_in_bounds"))
-        return ((taken[None] >> jnp.array([0, 8, 16])[:, None, None]) & 0xFF).astype(jnp.float32) * (1 / 255)
+        return ((taken[None] >> np.array([0, 8, 16], np.int32)[:, None, None]) & 0xFF).astype(jnp.float32) * (1 / 255)
 
-    upper, lower = at(first), at(first + down)
-    upper = upper + beside * (at(first + right) - upper)
-    lower = lower + beside * (at(first + down + right) - lower)
-    return upper + below * (lower - upper)
+    # Weights of this form are exact at both ends.
+    upper = at(first) * (1 - beside) + at(first + 1) * beside
+    lower = at(first + width) * (1 - beside) + at(first + width + 1) * beside
+    return upper * (1 - below) + lower * below
 
 
 class GlareState(NamedTuple):
@@ -168,7 +168,7 @@ class Glare(Distractor):
 _GLARE_RGB = np.array([1.0, 0.95, 0.85], np.float32)[:, None, None]
 
 
-def _edge(context: SceneContext) -> Any:
+def _edge(context: SceneContext) -> np.ndarray:
     """X and y of the image's lower right corner."""
     return np.array([context.width, context.height], np.float32) / max(context.height, context.width)
 
@@ -234,7 +234,7 @@ class PointLights(Distractor):
     def step(self, state: PointLightsState, key: Array, context: SceneContext) -> PointLightsState:
         if is_off(self.speed):
             return state
-        edge = 0.7 * _edge(context)
+        edge = 0.7 * _edge(context)[None]
         return state._replace(position=wander(state.position, key, self.speed, -edge, edge))
 
     @override

@@ -47,8 +47,8 @@ def _down(planes: Float[Array, "3 height width"], matrix: np.ndarray) -> Float[A
     """Multiplies each block's columns by a matrix."""
     blocks = planes.reshape(3, -1, _BLOCK, planes.shape[2])
     # Sums of whole rows: XLA's products of small matrices take twice as long on CPUs.
-    total = sum(matrix[:, i, None] * blocks[:, :, i : i + 1] for i in range(_BLOCK))
-    return jnp.asarray(total).reshape(planes.shape)
+    total = sum(blocks[:, :, i : i + 1] * matrix[None, None, :, i, None] for i in range(_BLOCK))
+    return total.reshape(planes.shape)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _across(planes: Float[Array, "3 height width"], matrix: np.ndarray) -> Float[Array, "3 height width"]:

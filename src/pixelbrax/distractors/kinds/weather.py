@@ -1,7 +1,7 @@
 """Weather between the camera and the scene: rain, snow, fog. It lives in the image: no geom hides or wets it."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ _RAIN_RGB = np.array([0.80, 0.84, 0.88], np.float32)[:, None, None]
 _SMALLER, _FAINTER = 0.65, 0.75
 
 
-def _cells(u: Any, v: Any, seed: Array) -> tuple[Array, Array, list[Array]]:
+def _cells(u: Array, v: Array, seed: Array) -> tuple[Array, Array, list[Array]]:
     """Divides the image into unit cells of the coordinates u and v, (height, width) each.
 
     Returns:
@@ -38,7 +38,7 @@ def _cells(u: Any, v: Any, seed: Array) -> tuple[Array, Array, list[Array]]:
     return u - column, v - row, numbers
 
 
-def _blended(frame: RenderedFrame, share: Array, rgb: Array | np.ndarray) -> RenderedFrame:
+def _blended(frame: RenderedFrame, share: Array, rgb: Array | np.ndarray | float) -> RenderedFrame:
     """A share (height, width) of the frame replaced by a color."""
     return frame._replace(rgb=frame.rgb + materialized(share)[None] * (rgb - frame.rgb))
 
@@ -114,14 +114,14 @@ class Rain(Distractor):
     @override
     def apply_frame(self, state: RainState, frame: RenderedFrame, context: SceneContext) -> RenderedFrame:
         y, x = grid(context.height, context.width)
-        share = jnp.zeros((context.height, context.width))
+        flat = jnp.zeros((context.height, context.width))
+        share = flat
         for layer in range(self.layers):
             scale = _SMALLER**layer
             # A streak and its soft edges take half of a cell's width, and half of its length.
             pitch = 4 * jnp.maximum(self.width * scale, 2 / max(context.height, context.width))
-            u = (x + state.slant * y) / pitch
-            v = y / (2 * scale * state.length) - state.fallen
-            across, down, (chance, middle, top, _) = _cells(u, v + jnp.zeros_like(u), _layer_seed(state.seed, layer))
+            u, v = flat + (x + state.slant * y) / pitch, flat + y / (2 * scale * state.length) - state.fallen
+            across, down, (chance, middle, top, _) = _cells(u, v, _layer_seed(state.seed, layer))
             profile = jnp.maximum(1 - 4 * jnp.abs(across - 0.25 - 0.5 * middle), 0)
             along = 2 * down - top
             shown = (chance < state.density) & (along > 0) & (along < 1)
@@ -187,7 +187,7 @@ class Snow(Distractor):
     @override
     def step(self, state: SnowState, key: Array, context: SceneContext) -> SnowState:
         wind = wander(state.wind, key, self.gust, -self.wind, self.wind)
-        velocity = jnp.stack([wind, jnp.asarray(self.speed, jnp.float32)]) / (6 * self.radius)
+        velocity = jnp.stack([wind, jnp.asarray(self.speed, jnp.float32)]) / self._cell(context, 0)
         return state._replace(wind=wind, moved=jnp.mod(state.moved + velocity, _WRAP))
 
     @override
@@ -197,14 +197,19 @@ class Snow(Distractor):
         share = flat
         for layer in range(self.layers):
             # A flake stays within its cell: its center keeps the largest radius from the edges.
-            cell = 6 * jnp.maximum(self.radius * _SMALLER**layer, 1.5 / max(context.height, context.width))
+            cell = self._cell(context, layer)
             u, v = flat + x / cell - state.moved[0], flat + y / cell - state.moved[1]
             across, down, (chance, middle, height, size) = _cells(u, v, _layer_seed(state.seed, layer))
             dx, dy = 6 * across - 1 - 4 * middle, 6 * down - 1 - 4 * height
             least = 0.5 + 0.5 * size
             soft = jnp.clip(1.5 - 1.5 * (dx * dx + dy * dy) / (least * least), 0, 1)
             share = jnp.maximum(share, jnp.where(chance < state.density, soft, 0))
-        return _blended(frame, self.opacity * share, np.ones((1, 1, 1), np.float32))
+        return _blended(frame, self.opacity * share, 1.0)
+
+    def _cell(self, context: SceneContext, layer: int) -> Float[Array, ""]:
+        """Side of a layer's cells: six of its largest radii."""
+        least = 1.5 / max(context.height, context.width)
+        return 6 * jnp.maximum(jnp.asarray(self.radius, jnp.float32) * _SMALLER**layer, least)
 
 
 class FogState(NamedTuple):
@@ -278,7 +283,7 @@ class Fog(Distractor):
         if not is_off(self.variation):
             y, x = grid(context.height, context.width)
             # The sine of a sum needs sines of rows and columns only, not of pixels.
-            down, across = y * state.vector[:, 1], state.vector[:, :1] * x - state.phase[:, None]
+            down, across = y * state.vector[None, :, 1], state.vector[:, :1] * x - state.phase[:, None]
             down = jnp.concatenate([jnp.cos(down), jnp.sin(down)], axis=1)
             across = jnp.concatenate([jnp.sin(across), jnp.cos(across)])
             total = jnp.dot(down, across, precision=jax.lax.Precision.HIGHEST)
