@@ -63,12 +63,12 @@ def _from_behind(shot: Shot, normal: Float[Array, "3"], point: Float[Array, "3"]
     """The scene as the camera's mirror image sees it; the headlight stays with the camera."""
     camera, scene = shot.camera, shot.scene
 
-    def mirrored(vector: Array) -> Array:
-        return vector - 2.0 * jnp.sum(vector * normal, axis=-1, keepdims=True) * normal
+    def mirrored(vectors: Array) -> Array:
+        return vectors - 2.0 * jnp.sum(vectors * normal[None], axis=-1, keepdims=True) * normal[None]
 
     # A mirror image turns right to left; so does its frame, that it remains one of right-handed axes.
     axes = mirrored(camera.mat.T) * jnp.array([-1.0, 1.0, 1.0])[:, None]
-    place = point + mirrored(camera.pos - point)
+    place = point + mirrored((camera.pos - point)[None])[0]
     back = camera.mat[:, 2]
     headlight = tuple(jnp.sum(axes[k] * back) for k in range(3))
     dimmed = replace(scene, geom_rgb=scene.geom_rgb * scene.geom_reflectance[scene.mirror])

@@ -184,14 +184,14 @@ class ColorSettings(Distractor):
     def apply_scene(self, state: SettingColors, view: SceneView, context: SceneContext) -> SceneView:
         scene, body = view.scene, self._body(context)
         offset = state.body - self._original(context).body  # preserves domain randomization
-        changed = jnp.where(body[:, None], jnp.clip(scene.geom_rgb + offset, 0.0, 1.0), scene.geom_rgb)
+        changed = jnp.where(body[:, None], jnp.clip(scene.geom_rgb + offset[None], 0.0, 1.0), scene.geom_rgb)
         scene = replace(scene, geom_rgb=changed)
         if not self.body_only:
             pattern = jnp.stack([state.floor, jnp.minimum(state.floor + _APART, 1.0)])
             floor = context.geoms((Role.FLOOR,))[:, None, None]
             scene = replace(
                 scene,
-                pattern_rgb=jnp.where(floor, pattern, scene.pattern_rgb),
+                pattern_rgb=jnp.where(floor, pattern[None], scene.pattern_rgb),
                 sky_rgb=jnp.stack([sky_colors(context.scene)[0], state.sky]),
                 sky_texture=-1,
             )

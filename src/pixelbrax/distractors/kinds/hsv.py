@@ -86,4 +86,4 @@ class CenterLight(Distractor):
         edge = math.hypot(context.height, context.width) / max(context.height, context.width)
         light = np.maximum(1.0 - (radius / edge) ** 1.5, 0.0).astype(np.float32)
         color = jnp.asarray(self.rgb, jnp.float32)[:, None, None]
-        return frame._replace(rgb=frame.rgb + self.strength * color * light)
+        return frame._replace(rgb=frame.rgb + self.strength * color * light[None])
