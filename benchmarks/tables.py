@@ -138,7 +138,8 @@ def distractors(machine: str = "cpu") -> str:
     cells += [["", ""]] * (length * columns - len(cells))
     together = [[cell for k in range(columns) for cell in cells[k * length + i]] for i in range(length)]
     heading = ["distractor", "relative throughput"] * columns
-    return table(heading, together) + "\n\n" + source(data["provenance"], f"{machine}-distractors.json")
+    further = [data["provenance"] | {"commit": row["commit"]} for row in rows]
+    return table(heading, together) + "\n\n" + source(data["provenance"], f"{machine}-distractors.json", *further)
 
 
 def resets() -> str:

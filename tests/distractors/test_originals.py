@@ -282,7 +282,9 @@ def test_dmcr_has_its_domains_ranges(task, reach, turns):
         _of_kind(task, "dmcr/light", lit)
 
 
-@pytest.mark.parametrize("task", ["halfcheetah", "ant", "dmc/cheetah_run"])
+@pytest.mark.parametrize(
+    "task", ["halfcheetah", *(pytest.param(task, marks=pytest.mark.full) for task in ("ant", "dmc/cheetah_run"))]
+)
 def test_dmcr_reflectance_changes_pixels(task):
     env = pixelbrax.make(task, image_size=48, frame_stack=1)
     mirrored = env.with_distractors("dmcr/reflectance")
