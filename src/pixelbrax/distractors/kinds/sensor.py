@@ -62,8 +62,9 @@ class Jpeg(Distractor):
     """The artifacts of JPEG (ITU-T T.81), without subsampling of colors: blocks, ringing, washed-out hues.
 
     Each 8x8 block's cosine transform of luminance and chrominance (BT.601, full range) is rounded to multiples of the
-    standard's tables, which the quality scales as in the Independent JPEG Group's encoder. Images whose sides are not
-    multiples of 8 are padded by their edge pixels.
+    standard's tables, which the quality scales as in the Independent JPEG Group's encoder. Luminance and chrominance
+    are whole numbers of 255, before and after, as there. Images whose sides are not multiples of 8 are padded by their
+    edge pixels.
 
     Attributes:
       worst, best: quality, 1..100, uniform for each episode. 100 for both changes nothing, unlike an encoder's.
@@ -104,13 +105,14 @@ class Jpeg(Distractor):
         table = jnp.clip(jnp.floor((_TABLES * percent + 50) / 100), 1, 255)
         red, green, blue = 255 * jnp.clip(frame.rgb, 0, 1)
         gray = _LUMA[0] * red + _LUMA[1] * green + _LUMA[2] * blue
-        planes = jnp.stack([gray - 128, (blue - gray) / _BLUE, (red - gray) / _RED])
+        planes = jnp.round(jnp.stack([gray - 128, (blue - gray) / _BLUE, (red - gray) / _RED]))
         pad = [(0, 0), (0, rows * _BLOCK - height), (0, columns * _BLOCK - width)]
         planes = _across(_down(materialized(jnp.pad(planes, pad, mode="edge")), _DCT), _DCT)
         blocks = planes.reshape(3, rows, _BLOCK, columns, _BLOCK)
         steps = table[:, None, :, None, :]
         planes = (jnp.round(blocks / steps) * steps).reshape(planes.shape)
-        gray, blueness, redness = materialized(_down(_across(planes, _DCT.T), _DCT.T))[:, :height, :width]
+        planes = materialized(jnp.round(_down(_across(planes, _DCT.T), _DCT.T)))
+        gray, blueness, redness = planes[:, :height, :width]
         gray += 128
         red, blue = gray + _RED * redness, gray + _BLUE * blueness
         green = (gray - _LUMA[0] * red - _LUMA[2] * blue) / _LUMA[1]
