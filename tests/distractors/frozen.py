@@ -11,7 +11,7 @@ from pixelbrax.report.motion import recorded_frames
 
 FOLDER = Path(__file__).parent / "frozen"
 _STEPS = (0, 7)  # of the frames kept
-_ON_ALL = (("gen-v1/dcs-hard@test",), ("new/storm@test",), ("gen-v1/hue@test",))
+_ON_ALL = (("gen-v1/dcs-hard@test",), ("new/storm@test",), ("filter/hue@test",))
 
 
 def settings_of(suite: Suite) -> list[tuple[str, tuple[str, ...]]]:

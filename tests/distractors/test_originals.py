@@ -237,7 +237,7 @@ def test_vigen_lights_and_cameras():
     assert _of_kind("halfcheetah", "vigen/light-color-hard", LightColor).amount == 10.0
     for name, reach in (("easy", 0.08), ("hard", 0.15)):
         shift = _of_kind("halfcheetah", f"vigen/camera-{name}", pixelbrax.distractors.CameraShift)
-        offset, turn = jnp.moveaxis(jax.vmap(lambda key, shift=shift: shift.init(key, context))(_KEYS), 1, 0)
+        offset, turn = jax.vmap(lambda key, shift=shift: shift.init(key, context))(_KEYS)
         np.testing.assert_allclose((offset.min(), offset.max()), (-reach, reach), rtol=0.01)
         np.testing.assert_array_equal(turn, 0.0)
 
@@ -250,7 +250,8 @@ def test_a_shifted_camera_keeps_its_direction():
     moved = shift.apply_scene(shift.init(jax.random.key(0), context), view, context).camera
     np.testing.assert_array_equal(moved.mat, camera.mat)
     np.testing.assert_allclose(moved.pos - camera.pos, [0.1, -0.2, 0.3], atol=1e-6)
-    turned = shift.apply_scene(jnp.array([[0.0, 0, 0], [0.1, 0.0, 0.0]]), view, context).camera.mat
+    tilt = shift.init(jax.random.key(0), context)._replace(turn=jnp.array([0.1, 0.0, 0.0]))
+    turned = shift.apply_scene(tilt, view, context).camera.mat
     np.testing.assert_allclose(turned[:, 0], camera.mat[:, 0], atol=1e-6)
     np.testing.assert_allclose(turned.T @ camera.mat[:, 2], [0.0, math.sin(0.1), math.cos(0.1)], atol=1e-6)
     np.testing.assert_allclose(jnp.linalg.det(turned), 1.0, atol=1e-6)

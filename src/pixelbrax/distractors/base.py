@@ -33,7 +33,7 @@ class SceneContext:
       height, width: of the observation, pixels.
       action_repeat: control steps between two observations.
       camera_offset: meters from the point that the camera circles, in the reference pose: the body's center of mass if
-        the camera moves with it, else the world's origin.
+        the camera moves with it, else the world's origin. By default that of the Control Suite's usual camera.
     """
 
     scene: Scene

@@ -42,6 +42,11 @@ class Setting:
         self._source = source
 
     @property
+    def domain(self) -> str:
+        """The task's name without "dmc/"; it begins with the name of its body, in Brax as in the Control Suite."""
+        return self.task.removeprefix("dmc/")
+
+    @property
     def source(self) -> str:
         """Source of its videos: "procedural", "scenes", "davis-2017" or a file."""
         self.has_videos = True

@@ -113,7 +113,9 @@ _QUESTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "",
         (
             *(f"gen-v1/{name}" for name in ("color_hard", "video_easy", "video_hard", "camera-medium")),
-            *(f"gen-v1/{name}" for name in ("light-color-hard", "moving-light-hard", "hue", "gaussian-noise")),
+            *(f"gen-v1/{name}" for name in ("light-color-hard", "moving-light-hard")),
+            "filter/hue",
+            "filter/gaussian-noise",
             "new/occluders",
             "new/storm",
         ),

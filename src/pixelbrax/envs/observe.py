@@ -38,7 +38,7 @@ _NEAREST = 0.1  # meters of a camera to what it circles, so that it has a direct
 Images = dict[str, Array]
 """The images of one observation, by their keys."""
 DistractorStates = dict[str, DistractorState]
-"""Distractor states by camera name; they differ only in the frames they remember. Empty without distractors."""
+"""Distractor states by camera name, sampled from the same keys. Empty without distractors."""
 
 
 @dataclass(frozen=True)

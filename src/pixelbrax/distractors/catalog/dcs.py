@@ -14,10 +14,6 @@ INTENSITY = {"easy": 0.1, "medium": 0.2, "hard": 0.3}
 CLIPS = {"easy": 4, "medium": 8, "hard": None}
 
 
-def _domain(setting: Setting) -> str:
-    return setting.task.removeprefix("dmc/")
-
-
 def color(intensity: float, dynamic: bool = True) -> Distractor:
     """Colors of materials (`color.py`, `suite_utils.get_color_kwargs`)."""
     return MaterialColors(intensity, 0.03 * intensity if dynamic else 0.0, by_material=True)
@@ -25,14 +21,14 @@ def color(intensity: float, dynamic: bool = True) -> Distractor:
 
 def camera(setting: Setting, intensity: float, dynamic: bool = True) -> Distractor:
     """The camera (`camera.py`, `suite_utils.get_camera_kwargs`)."""
-    return CameraWalk.of_intensity(intensity, dynamic, above=not _domain(setting).startswith("reacher"))
+    return CameraWalk.of_intensity(intensity, dynamic, above=not setting.domain.startswith("reacher"))
 
 
 def background(setting: Setting, clips: int | None, speed: float = 1.0) -> Distractor:
     """Video on the sky, and as far as the floor lets it through (`background.py`, `get_background_kwargs`)."""
-    if _domain(setting).startswith("reacher"):
+    if setting.domain.startswith("reacher"):
         floor = 1.0
-    elif _domain(setting).startswith(("halfcheetah", "cheetah", "walker")):
+    elif setting.domain.startswith(("halfcheetah", "cheetah", "walker")):
         floor = 0.0
     else:
         floor = 0.7

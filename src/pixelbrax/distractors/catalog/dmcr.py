@@ -51,9 +51,8 @@ _ALSO = {"inverted": "cartpole", "halfcheetah": "cheetah"}
 
 
 def _domain(setting: Setting) -> _Domain:
-    task = setting.task.removeprefix("dmc/")
     named = {name: _DOMAINS[domain] for name, domain in _ALSO.items()} | _DOMAINS
-    return next((domain for name, domain in named.items() if task.startswith(name)), _DOMAINS["cheetah"])
+    return next((domain for name, domain in named.items() if setting.domain.startswith(name)), _DOMAINS["cheetah"])
 
 
 def _camera(setting: Setting) -> list[Distractor]:

@@ -1,13 +1,9 @@
 """Presets as PixelBraxGen-v1 locked them, where those of today are other laws: the suite never changes."""
 
-import math
-
 from pixelbrax.distractors.catalog.adding import add
 from pixelbrax.distractors.kinds.camera import CameraOrbit
 from pixelbrax.distractors.kinds.color import FloorColors, MaterialColors, SkyColors
-from pixelbrax.distractors.kinds.filters import Hue
 from pixelbrax.distractors.kinds.light import Ambience, Gloss, LightColor, LightPosition, MovingLight
-from pixelbrax.distractors.kinds.noise import GaussianNoise
 from pixelbrax.distractors.presets import Members, Setting
 from pixelbrax.distractors.roles import Role
 
@@ -18,7 +14,7 @@ def _colors(amount: float) -> list:
 
 def _dcs(intensity: float, clips: int | None) -> Members:
     def members(setting: Setting) -> list:
-        see_through = not setting.task.removeprefix("dmc/").startswith(("halfcheetah", "cheetah", "walker"))
+        see_through = not setting.domain.startswith(("halfcheetah", "cheetah", "walker"))
         return [
             MaterialColors(intensity, 0.03 * intensity),
             CameraOrbit.of_intensity(intensity),
@@ -41,8 +37,6 @@ add("gen-v1/dcs-hard", "colors, camera and a flat video at intensity 0.3", _dcs(
 add("gen-v1/camera-medium", "a camera that circles the body at intensity 0.2", [CameraOrbit.of_intensity(0.2)])
 add("gen-v1/light-color-hard", "light colors within 1 of their own", [LightColor(1.0)])
 add("gen-v1/moving-light-hard", "lights that move back and forth", [MovingLight(0.05, 10.0)])
-add("gen-v1/hue", "any rotation of hue", [Hue(math.pi)])
-add("gen-v1/gaussian-noise", "noise of standard deviation 0.1", [GaussianNoise(0.1)])
 add(
     "gen-v1/dmcr-100",
     "pictures, colors, highlights, camera and light in 100 levels",

@@ -8,8 +8,8 @@ fifths, ... of that at full strength.
 from collections.abc import Callable
 
 from pixelbrax.distractors.base import Distractor
+from pixelbrax.distractors.catalog import dcs
 from pixelbrax.distractors.catalog.adding import add
-from pixelbrax.distractors.kinds.camera_walk import CameraWalk
 from pixelbrax.distractors.kinds.color import ColorSettings
 from pixelbrax.distractors.kinds.filters import Blur, Brightness
 from pixelbrax.distractors.kinds.light import LightColor
@@ -25,20 +25,13 @@ AXES: dict[str, tuple[str, _Axis]] = {
     "light": ("colors of lights", lambda s, x: [LightColor(1.0 * x)]),
     "texture": ("a picture on the floor", lambda s, x: [s.floor_video(floor=x, speed=0.0, size=2.0)]),
     "background": ("a video on the sky", lambda s, x: [s.sky_video(sky=x)]),
-    "camera": ("another camera", lambda s, x: [CameraWalk.of_intensity(0.5 * x, False, _is_seen_from_the_side(s))]),
-    "moving-camera": (
-        "a camera that wanders",
-        lambda s, x: [CameraWalk.of_intensity(0.5 * x, True, _is_seen_from_the_side(s))],
-    ),
+    "camera": ("another camera", lambda s, x: [dcs.camera(s, 0.5 * x, dynamic=False)]),
+    "moving-camera": ("a camera that wanders", lambda s, x: [dcs.camera(s, 0.5 * x)]),
     "occlusion": ("shapes in front", lambda s, x: [Occluders(smallest=0.1 * x, largest=0.5 * x)]),
     "exposure": ("brightness of the image", lambda s, x: [Brightness(0.5 * x)]),
     "noise": ("noise of each pixel", lambda s, x: [GaussianNoise(0.4 * x)]),
     "blur": ("blur", lambda s, x: [Blur(4.0 * x)]),
 }
-
-
-def _is_seen_from_the_side(setting: Setting) -> bool:
-    return not setting.task.removeprefix("dmc/").startswith("reacher")
 
 
 # By `python benchmarks/severity.py`, on HalfCheetah and dmc/finger_spin.

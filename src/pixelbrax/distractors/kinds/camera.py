@@ -2,20 +2,47 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float
 from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, SceneContext, SceneView
-from pixelbrax.distractors.fields import check_order, check_triple, data_field, is_off
+from pixelbrax.distractors.fields import check_triple, data_field, is_off
+from pixelbrax.distractors.kinds.offset import Offset
 from pixelbrax.errors import check_flag, check_number
 from pixelbrax.render import Camera
 
 _STEEPEST = math.radians(85)  # a camera that looks straight down has no upright
 _MOST = 1000.0
+
+USUAL_RADIUS = 4.0
+"""Meters of the Distracting Control Suite's cameras from what they circle, at which its speeds are given."""
+
+
+def camera_ranges(intensity: float, dynamic: bool = True) -> dict[str, Any]:
+    """The camera's ranges in the Distracting Control Suite (Stone et al. 2021), times `intensity`, 0..1.
+
+    "angle", "roll", "roll_std" and "fastest_roll" are in radians, "zoom_in" and "zoom_out" shares of the distance,
+    "std" and "fastest" meters per step at a distance of `USUAL_RADIUS`.
+
+    Raises:
+      ConfigError: the intensity is outside 0..1.
+    """
+    check_number("the camera's intensity", intensity, 0, 1)
+    moving = intensity if dynamic else 0.0
+    return {
+        "angle": math.pi / 2 * intensity,
+        "roll": math.pi / 2 * intensity,
+        "zoom_in": 0.5 * intensity,
+        "zoom_out": 1.5 * intensity,
+        "std": 0.1 * moving,
+        "fastest": 0.4 * moving,
+        "roll_std": math.pi / 300 * moving,
+        "fastest_roll": math.pi / 50 * moving,
+    }
 
 
 class CameraState(NamedTuple):
@@ -69,23 +96,11 @@ class CameraOrbit(Distractor):
 
     @classmethod
     def of_intensity(cls, intensity: float, dynamic: bool = True) -> "CameraOrbit":
-        """The paper's ranges, times `intensity`, 0..1.
-
-        Raises:
-          ConfigError: the intensity is outside 0..1.
-        """
-        check_number("the camera's intensity", intensity, 0, 1)
-        moving = intensity if dynamic else 0.0
-        return cls(
-            angle=math.pi / 2 * intensity,
-            roll=math.pi / 2 * intensity,
-            zoom_in=0.5 * intensity,
-            zoom_out=1.5 * intensity,
-            std=0.1 * moving / 4,
-            fastest=0.4 * moving / 4,
-            roll_std=math.pi / 300 * moving,
-            fastest_roll=math.pi / 50 * moving,
-        )
+        """The paper's ranges, times `intensity`; see `camera_ranges`."""
+        ranges = camera_ranges(intensity, dynamic)
+        for name in ("std", "fastest"):
+            ranges[name] /= USUAL_RADIUS
+        return cls(**ranges)
 
     @property
     @override
@@ -139,50 +154,46 @@ class CameraOrbit(Distractor):
         return view._replace(camera=Camera(target + distance * out, mat, camera.fovy), distance=distance)
 
 
+class ShiftState(NamedTuple):
+    """The camera's offset, (3,) meters, and its turns about its own axes, (3,) radians."""
+
+    offset: Float[Array, "3"]
+    turn: Float[Array, "3"]
+
+
 @dataclass(frozen=True)
-class CameraShift(Distractor):
+class CameraShift(Offset):
     """A camera at another place for the whole episode, which keeps its direction, or is turned by small angles.
 
     Attributes:
-      low, high: range of the offset along the world's x, y and z axes, meters.
       turn: largest turn about the camera's right, up and backward axes, radians.
     """
 
-    low: tuple[float, float, float] = data_field((-0.1, -0.1, -0.1), -_MOST, _MOST, strength=True)
-    high: tuple[float, float, float] = data_field((0.1, 0.1, 0.1), -_MOST, _MOST, strength=True)
     turn: tuple[float, float, float] = data_field((0.0, 0.0, 0.0), most=math.pi, strength=True)
 
     def __post_init__(self):
-        check_triple("CameraShift: low", self.low, -_MOST, _MOST)
-        check_triple("CameraShift: high", self.high, -_MOST, _MOST)
+        super().__post_init__()
         check_triple("CameraShift: turn", self.turn, 0.0, math.pi)
-        check_order("CameraShift: low", self.low, "high", self.high)
-
-    @override
-    def check_params(self, params: PyTree) -> None:
-        super().check_params(params)
-        check_order("CameraShift: low", params["low"], "high", params["high"])
 
     @property
     @override
     def is_identity(self) -> bool:
-        return not (any(self.low) or any(self.high) or any(self.turn))
+        return super().is_identity and not any(self.turn)
 
     @override
-    def init(self, key: Array, context: SceneContext) -> Float[Array, "2 3"]:
-        low, high, turn = (jnp.asarray(x, jnp.float32) for x in (self.low, self.high, self.turn))
-        return jax.random.uniform(key, (2, 3), minval=jnp.stack([low, -turn]), maxval=jnp.stack([high, turn]))
+    def init(self, key: Array, context: SceneContext) -> ShiftState:
+        place, twist = jax.random.split(key)
+        most = jnp.asarray(self.turn, jnp.float32)
+        return ShiftState(self.offset(place), jax.random.uniform(twist, (3,), minval=-most, maxval=most))
 
     @override
-    def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
-        camera, (offset, angles) = view.camera, state
-        mat = camera.mat
+    def apply_scene(self, state: ShiftState, view: SceneView, context: SceneContext) -> SceneView:
+        axes = list(view.camera.mat.T)
         for axis in range(3):  # turned about its own axes, one after the other
             one, other = (axis + 1) % 3, (axis + 2) % 3
-            c, s = jnp.cos(angles[axis]), jnp.sin(angles[axis])
-            turned = mat.at[:, one].set(c * mat[:, one] + s * mat[:, other])
-            mat = turned.at[:, other].set(c * mat[:, other] - s * mat[:, one])
-        return view._replace(camera=Camera(camera.pos + offset, mat, camera.fovy))
+            axes[one], axes[other] = _turned(axes[one], axes[other], state.turn[axis])
+        mat = jnp.stack(axes, axis=-1)
+        return view._replace(camera=Camera(view.camera.pos + state.offset, mat, view.camera.fovy))
 
 
 @dataclass(frozen=True)

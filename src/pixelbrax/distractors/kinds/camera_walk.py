@@ -11,10 +11,10 @@ from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, SceneContext, SceneView
 from pixelbrax.distractors.fields import data_field
-from pixelbrax.errors import check_flag, check_number
+from pixelbrax.distractors.kinds.camera import USUAL_RADIUS, camera_ranges
+from pixelbrax.errors import check_flag
 from pixelbrax.render import Camera
 
-_USUAL_RADIUS = 4.0  # meters, at which the suite's speeds are given
 _MOST = 1000.0
 _TINY = 1e-9
 
@@ -70,24 +70,8 @@ class CameraWalk(Distractor):
 
     @classmethod
     def of_intensity(cls, intensity: float, dynamic: bool = True, above: bool = True) -> "CameraWalk":
-        """The paper's ranges, times `intensity`, 0..1; `above` for all tasks but those seen from straight above.
-
-        Raises:
-          ConfigError: the intensity is outside 0..1.
-        """
-        check_number("the camera's intensity", intensity, 0, 1)
-        moving = intensity if dynamic else 0.0
-        return cls(
-            angle=math.pi / 2 * intensity,
-            roll=math.pi / 2 * intensity,
-            zoom_in=0.5 * intensity,
-            zoom_out=1.5 * intensity,
-            std=0.1 * moving,
-            fastest=0.4 * moving,
-            roll_std=math.pi / 300 * moving,
-            fastest_roll=math.pi / 50 * moving,
-            above=above,
-        )
+        """The paper's ranges, times `intensity` (`camera_ranges`); `above` unless it looks straight down."""
+        return cls(**camera_ranges(intensity, dynamic), above=above)
 
     @property
     @override
@@ -108,7 +92,7 @@ class CameraWalk(Distractor):
     @override
     def step(self, state: CameraWalkState, key: Array, context: SceneContext) -> CameraWalkState:
         push, twist = jax.random.split(key)
-        scale = math.hypot(*context.camera_offset) / _USUAL_RADIUS
+        scale = math.hypot(*context.camera_offset) / USUAL_RADIUS
         velocity = state.velocity + self.std * scale * jax.random.normal(push, (3,))
         velocity *= jnp.minimum(1.0, self.fastest * scale / jnp.maximum(jnp.linalg.norm(velocity), _TINY))
         before = _cartesian(state.place)

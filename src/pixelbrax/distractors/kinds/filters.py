@@ -15,15 +15,15 @@ from pixelbrax.errors import ConfigError, check_flag
 from pixelbrax.xla import materialized
 
 RgbImage = Float[Array, "3 height width"]
-# ITU-R BT.601, as for grayscale observations.
-_LUMA = np.array([0.299, 0.587, 0.114], np.float32)
+LUMA = np.array([0.299, 0.587, 0.114], np.float32)
+"""ITU-R BT.601's weights of red, green and blue, as for grayscale observations."""
 _MOST_PIXELS = 512
 _STRONGEST = 50.0  # its exponential is finite in float32
 
 
 def luminance(rgb: RgbImage) -> Float[Array, "1 height width"]:
     """Gray of the same brightness."""
-    return (_LUMA[0] * rgb[0] + _LUMA[1] * rgb[1] + _LUMA[2] * rgb[2])[None]
+    return (LUMA[0] * rgb[0] + LUMA[1] * rgb[1] + LUMA[2] * rgb[2])[None]
 
 
 def grid(height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
@@ -35,7 +35,7 @@ def grid(height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class _Amount(Distractor):
+class SampledFilter(Distractor):
     """A filter with one parameter x, sampled from U(-amount, amount) for each episode, which may follow a random walk.
 
     Attributes:
@@ -82,7 +82,7 @@ class _Amount(Distractor):
         raise NotImplementedError
 
 
-class Brightness(_Amount):
+class Brightness(SampledFilter):
     """Adds x."""
 
     @override
@@ -90,7 +90,7 @@ class Brightness(_Amount):
         return rgb + amount
 
 
-class Contrast(_Amount):
+class Contrast(SampledFilter):
     """Multiplies the distance from middle gray by exp(x)."""
 
     @override
@@ -98,7 +98,7 @@ class Contrast(_Amount):
         return 0.5 + (rgb - 0.5) * jnp.exp(amount)
 
 
-class Saturation(_Amount):
+class Saturation(SampledFilter):
     """Multiplies the distance from gray of the same brightness by exp(x)."""
 
     @override
@@ -107,7 +107,7 @@ class Saturation(_Amount):
         return gray + (rgb - gray) * jnp.exp(amount)
 
 
-class Hue(_Amount):
+class Hue(SampledFilter):
     """Rotates colors around the axis of grays by x radians."""
 
     @override
@@ -124,7 +124,7 @@ class Hue(_Amount):
         )
 
 
-class Gamma(_Amount):
+class Gamma(SampledFilter):
     """Raises colors to the power exp(x)."""
 
     @override
@@ -132,7 +132,7 @@ class Gamma(_Amount):
         return jnp.exp2(jnp.exp(amount) * jnp.log2(jnp.clip(rgb, 1e-4, 1.0)))
 
 
-class Sharpen(_Amount):
+class Sharpen(SampledFilter):
     """Adds x times the difference from the mean of the 3x3 pixels around; x is not negative."""
 
     one_sided = True
@@ -143,7 +143,7 @@ class Sharpen(_Amount):
         return rgb + amount * (rgb - convolve(rgb, third))
 
 
-class Blur(_Amount):
+class Blur(SampledFilter):
     """Gaussian blur of standard deviation x pixels, cut off after two pixels; x is not negative."""
 
     one_sided = True
@@ -155,7 +155,7 @@ class Blur(_Amount):
         return convolve(rgb, [w / total for w in weights])
 
 
-class Vignette(_Amount):
+class Vignette(SampledFilter):
     """Darkens towards the corners, where the share x of the light is lost; beyond 1 the corners are black."""
 
     one_sided = True

@@ -18,6 +18,7 @@ from pixelbrax.xla import materialized
 _MOST = 10.0  # the image's longer side is 2
 _SMALLEST = 1e-3
 _BRIGHTEST = 50.0
+_GLARE_RGB = np.array([1.0, 0.95, 0.85], np.float32)[:, None, None]
 
 
 class LensState(NamedTuple):
@@ -88,6 +89,11 @@ def _resampled(rgb: Float[Array, "3 height width"], row: Array, column: Array) -
     upper = at(first) * (1 - beside) + at(first + 1) * beside
     lower = at(first + width) * (1 - beside) + at(first + width + 1) * beside
     return upper * (1 - below) + lower * below
+
+
+def _edge(context: SceneContext) -> np.ndarray:
+    """X and y of the image's lower right corner."""
+    return np.array([context.width, context.height], np.float32) / max(context.height, context.width)
 
 
 class GlareState(NamedTuple):
@@ -163,14 +169,6 @@ class Glare(Distractor):
         # A streak reaches four times as far as the veil, and fades sooner there.
         light = veil + (1 - veil) * lines / jnp.square(1 + square * (1 / 16))
         return frame._replace(rgb=frame.rgb + (state.amount * light)[None] * _GLARE_RGB)
-
-
-_GLARE_RGB = np.array([1.0, 0.95, 0.85], np.float32)[:, None, None]
-
-
-def _edge(context: SceneContext) -> np.ndarray:
-    """X and y of the image's lower right corner."""
-    return np.array([context.width, context.height], np.float32) / max(context.height, context.width)
 
 
 class PointLightsState(NamedTuple):

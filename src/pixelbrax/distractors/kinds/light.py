@@ -10,7 +10,8 @@ from jaxtyping import Array, Float, PyTree
 from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, SceneContext, SceneView, check_roles
-from pixelbrax.distractors.fields import check_order, check_triple, data_field
+from pixelbrax.distractors.fields import check_order, data_field
+from pixelbrax.distractors.kinds.offset import Offset
 from pixelbrax.distractors.roles import Role
 from pixelbrax.errors import ConfigError, check_flag, check_number
 from pixelbrax.render import LightKind, Scene
@@ -83,35 +84,12 @@ class LightPosition(Distractor):
 
 
 @dataclass(frozen=True)
-class LightShift(Distractor):
-    """The lights shifted together, within a box.
-
-    Attributes:
-      low, high: range of the offset along the world's x, y and z axes, meters.
-    """
-
-    low: tuple[float, float, float] = data_field((-1.0, -1.0, -1.0), -_FARTHEST, _FARTHEST, strength=True)
-    high: tuple[float, float, float] = data_field((1.0, 1.0, 1.0), -_FARTHEST, _FARTHEST, strength=True)
-
-    def __post_init__(self):
-        check_triple("LightShift: low", self.low, -_FARTHEST, _FARTHEST)
-        check_triple("LightShift: high", self.high, -_FARTHEST, _FARTHEST)
-        check_order("LightShift: low", self.low, "high", self.high)
-
-    @override
-    def check_params(self, params: PyTree) -> None:
-        super().check_params(params)
-        check_order("LightShift: low", params["low"], "high", params["high"])
-
-    @property
-    @override
-    def is_identity(self) -> bool:
-        return not (any(self.low) or any(self.high))
+class LightShift(Offset):
+    """The lights shifted together, within a box."""
 
     @override
     def init(self, key: Array, context: SceneContext) -> Float[Array, "3"]:
-        low, high = jnp.asarray(self.low, jnp.float32), jnp.asarray(self.high, jnp.float32)
-        return jax.random.uniform(key, (3,), minval=low, maxval=high)
+        return self.offset(key)
 
     @override
     def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
@@ -308,8 +286,8 @@ class Reflectance(Distractor):
 
     @override
     def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
-        visible = np.isin(np.arange(len(context.roles)), context.scene.visible)
-        floors = context.geoms((Role.FLOOR,)) & visible
+        opaque = [i for i in context.scene.visible if i not in context.scene.transparent]
+        floors = context.geoms((Role.FLOOR,)) & np.isin(np.arange(len(context.roles)), opaque)
         if not floors.any():
             return view
         # The renderer has one mirror; a scene whose floor does not reflect has none, or another.

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext
 from pixelbrax.distractors.fields import check_order, data_field
-from pixelbrax.distractors.kinds.filters import _LUMA, RgbImage, _Amount
+from pixelbrax.distractors.kinds.filters import LUMA, RgbImage, SampledFilter
 from pixelbrax.distractors.kinds.noise import hashed
 from pixelbrax.errors import check_flag
 from pixelbrax.xla import materialized
@@ -104,7 +104,7 @@ class Jpeg(Distractor):
         percent = jnp.where(state < 50, 5000 / state, 200 - 2 * state)
         table = jnp.clip(jnp.floor((_TABLES * percent + 50) / 100), 1, 255)
         red, green, blue = 255 * jnp.clip(frame.rgb, 0, 1)
-        gray = _LUMA[0] * red + _LUMA[1] * green + _LUMA[2] * blue
+        gray = LUMA[0] * red + LUMA[1] * green + LUMA[2] * blue
         planes = jnp.round(jnp.stack([gray - 128, (blue - gray) / _BLUE, (red - gray) / _RED]))
         pad = [(0, 0), (0, rows * _BLOCK - height), (0, columns * _BLOCK - width)]
         planes = _across(_down(materialized(jnp.pad(planes, pad, mode="edge")), _DCT), _DCT)
@@ -115,7 +115,7 @@ class Jpeg(Distractor):
         gray, blueness, redness = planes[:, :height, :width]
         gray += 128
         red, blue = gray + _RED * redness, gray + _BLUE * blueness
-        green = (gray - _LUMA[0] * red - _LUMA[2] * blue) / _LUMA[1]
+        green = (gray - LUMA[0] * red - LUMA[2] * blue) / LUMA[1]
         return frame._replace(rgb=jnp.clip(jnp.stack([red, green, blue]) * (1 / 255), 0, 1))
 
 
@@ -147,7 +147,7 @@ class DeadPixels(Distractor):
         return frame._replace(rgb=jnp.where(stuck[None], shown.astype(jnp.float32), frame.rgb))
 
 
-class ColorTemperature(_Amount):
+class ColorTemperature(SampledFilter):
     """White balance: red is multiplied by exp(x), blue by exp(-x), and all by what keeps the luminance of grays.
 
     Warm where x is positive, cool where it is negative. Opposing gains, as in a camera's own correction, and no
@@ -157,7 +157,7 @@ class ColorTemperature(_Amount):
     @override
     def filter(self, amount: Array, rgb: RgbImage, context: SceneContext) -> RgbImage:
         gains = jnp.exp(amount * np.array([1, 0, -1], np.float32))
-        return rgb * (gains / (_LUMA * gains).sum())[:, None, None]
+        return rgb * (gains / (LUMA * gains).sum())[:, None, None]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Videos that are in the world: on the sky, and on the floor."""
 
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +13,6 @@ from pixelbrax.distractors.fields import data_field
 from pixelbrax.distractors.kinds.video import Video, VideoState
 from pixelbrax.distractors.roles import Role
 from pixelbrax.distractors.videos.texels import Texels
-from pixelbrax.errors import check_number
 from pixelbrax.render import Camera
 
 _SKY_DENSITY = 1.5  # texels across a face of the sky, for each pixel of the image's longer side
@@ -21,11 +21,8 @@ _NEAREST, _FARTHEST = 1e-3, 1e4  # meters to the floor
 
 
 @dataclass(frozen=True)
-class SkyVideo(Video):
-    """A video on the sky, which stays where it is when the camera turns.
-
-    It is on all faces of a cube around the world, as MuJoCo's skybox of one picture: at a field of view of 45 degrees
-    its middle 41 % are seen. The floor may let it through, as a transparent one does.
+class _WorldVideo(Video):
+    """A video that is looked up wherever in it a pixel falls.
 
     Attributes:
       texels: the clips themselves, as `prepare` lays them out.
@@ -38,64 +35,67 @@ class SkyVideo(Video):
     def num_bytes(self) -> int:
         return self.texels.num_bytes if self.texels else 0
 
+    def _laid_out(self, side: int, levels: int) -> Self:
+        """A copy with square clips of this side, and their smaller copies."""
+        loaded = self._loaded(side, side)
+        # The texels stand for the frames; the bank keeps the clips' places among them.
+        return replace(loaded, texels=Texels.of(loaded._bank(), levels))
+
+    def _texels(self) -> Texels:
+        assert self.texels is not None, "prepare() loads the clips"
+        return self.texels
+
+
+@dataclass(frozen=True)
+class SkyVideo(_WorldVideo):
+    """A video on the sky, which stays where it is when the camera turns.
+
+    It is on all faces of a cube around the world, as MuJoCo's skybox of one picture: at a field of view of 45 degrees
+    its middle 41 % are seen. The floor may let it through, as a transparent one does.
+    """
+
     @override
     def prepare(self, context: SceneContext) -> "SkyVideo":
-        side = round(_SKY_DENSITY * max(context.height, context.width))
-        loaded = self._loaded(side, side)
-        return replace(loaded, texels=Texels.of(loaded._bank()))
+        return self._laid_out(round(_SKY_DENSITY * max(context.height, context.width)), 1)
 
     @override
     def _seen(self, state: VideoState, frame: RenderedFrame, context: SceneContext) -> Float[Array, "3 height width"]:
-        assert self.texels is not None, "prepare() loads the clips"
         x, y, z = view_directions(frame.camera, context)
         ax, ay, az = jnp.abs(x), jnp.abs(y), jnp.abs(z)
         on_z, on_x = (az >= ax) & (az >= ay), ax >= ay
         scale = 0.5 / jnp.where(on_z, az, jnp.where(on_x, ax, ay))
         right = jnp.where(on_z, -x, jnp.where(on_x, -y * jnp.sign(x), x * jnp.sign(y)))
         down = jnp.where(on_z, -y * jnp.sign(z), -z)
-        return self.texels.at(self._number(state), 0.5 + right * scale, 0.5 + down * scale)
+        return self._texels().at(self._number(state), 0.5 + right * scale, 0.5 + down * scale)
 
 
 @dataclass(frozen=True)
-class FloorVideo(Video):
-    """A video on the floor's plane, lit as the floor is; it repeats.
+class FloorVideo(_WorldVideo):
+    """A video on the floor's plane, lit as the floor is; it repeats. The floor is taken to be level, at height 0.
 
     Of its opacities only `floor` counts.
 
     Attributes:
       size: side of the picture, meters.
-      texels: the clips themselves, as `prepare` lays them out.
     """
 
     sky: float = data_field(0.0, most=1.0, strength=True)
     floor: float = data_field(1.0, most=1.0, strength=True)
     size: float = data_field(1.0, 1e-3, 1e3)
-    texels: Texels | None = field(default=None, compare=False, repr=False)
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_number("FloorVideo: size", self.size, 1e-3, 1e3)
-
-    @property
-    @override
-    def num_bytes(self) -> int:
-        return self.texels.num_bytes if self.texels else 0
 
     @override
     def prepare(self, context: SceneContext) -> "FloorVideo":
         coarsest = 2 ** (_FLOOR_LEVELS - 1)
         side = max(round(max(context.height, context.width) / coarsest), 1) * coarsest
-        loaded = self._loaded(side, side)
-        return replace(loaded, texels=Texels.of(loaded._bank(), _FLOOR_LEVELS))
+        return self._laid_out(side, _FLOOR_LEVELS)
 
     @override
     def apply_scene(self, state: VideoState, view: SceneView, context: SceneContext) -> SceneView:
         """A floor without pattern: what is rendered there is the light on it, by the floor's opacity."""
         scene, floor = view.scene, context.geoms((Role.FLOOR,))
         plain = scene.pattern_rgb + self.floor * (1.0 - scene.pattern_rgb)
-        return view._replace(
-            scene=replace(scene, pattern_rgb=jnp.where(floor[:, None, None], plain, scene.pattern_rgb))
-        )
+        pattern = jnp.where(floor[:, None, None], plain, scene.pattern_rgb)
+        return view._replace(scene=replace(scene, pattern_rgb=pattern))
 
     @override
     def apply_frame(self, state: VideoState, frame: RenderedFrame, context: SceneContext) -> RenderedFrame:
@@ -106,9 +106,7 @@ class FloorVideo(Video):
 
     @override
     def _seen(self, state: VideoState, frame: RenderedFrame, context: SceneContext) -> Float[Array, "3 height width"]:
-        assert self.texels is not None, "prepare() loads the clips"
         x, y, z = view_directions(frame.camera, context)
-        # Floors are at height 0 and level in all but a few models; there the picture is off, but steady.
         distance = jnp.clip(frame.camera.pos[2] / jnp.maximum(-z, _NEAREST), _NEAREST, _FARTHEST)
         right = (frame.camera.pos[0] + distance * x) / self.size
         down = -(frame.camera.pos[1] + distance * y) / self.size
@@ -116,7 +114,7 @@ class FloorVideo(Video):
         # Along the line of sight a pixel covers more floor than across it.
         slant = jnp.sqrt(x * x + y * y + z * z) / jnp.maximum(-z, _NEAREST)
         footprint = pixel * distance * slant / self.size
-        return self.texels.at(self._number(state), right - jnp.floor(right), down - jnp.floor(down), footprint)
+        return self._texels().at(self._number(state), right - jnp.floor(right), down - jnp.floor(down), footprint)
 
 
 def view_directions(camera: Camera, context: SceneContext) -> tuple[Array, Array, Array]:
