@@ -6,8 +6,10 @@ import numpy as np
 
 from pixelbrax.distractors.videos.bank import ClipBank
 from pixelbrax.distractors.videos.scenes.drawing import View
-from pixelbrax.distractors.videos.scenes.heldout_depth import mountains, room, tunnel
-from pixelbrax.distractors.videos.scenes.heldout_lights import aquarium, city_above, fireworks
+from pixelbrax.distractors.videos.scenes.heldout_city import city_above
+from pixelbrax.distractors.videos.scenes.heldout_depth import mountains, tunnel
+from pixelbrax.distractors.videos.scenes.heldout_lights import aquarium, fireworks
+from pixelbrax.distractors.videos.scenes.heldout_room import room
 from pixelbrax.distractors.videos.scenes.nature import forest, hills, sea
 from pixelbrax.distractors.videos.scenes.town import crowd, street
 

@@ -1,4 +1,4 @@
-"""Held-out families: aquariums, cities from above, fireworks."""
+"""Held-out families: aquariums, fireworks."""
 
 import numpy as np
 
@@ -143,112 +143,6 @@ def _fish(rng: _Rng, view: View, pan: Array, floor: float, size: float) -> Sprit
         canvas.over(np.zeros(3), canvas.inside(size * (0.06 - np.sqrt((u - 0.57) ** 2 + (v + 0.08) ** 2))))
 
     return Sprite(view, x, y, 1.1 * size, size, draw)
-
-
-def city_above(rng: _Rng, view: View) -> Array:
-    """A city at night from above: towers with lit windows, roads, traffic; the camera flies over it."""
-    ground, roof, lamp, window = colors(
-        view.turn(
-            [
-                "181c2c 40485c ffa840 fff0b0",
-                "101c1c 485450 d8f0c0 c0f0ff",
-                "201420 584050 ff9050 ffd0e0",
-                "0c1430 384878 e0e8ff ffe060",
-            ],
-        )
-    )
-    turn, noise, span = rng.uniform(0, 2 * np.pi), Noise(rng), rng.uniform(0.7, 0.95)
-    c, s = np.cos(turn), np.sin(turn)
-    heading, speed, start = rng.uniform(0, 6.3), rng.uniform(0.3, 0.5), rng.uniform(-9, 9, 2)
-    dx, dy = start[0] + speed * np.cos(heading) * view.t, start[1] + speed * np.sin(heading) * view.t
-    road, few, lots = 0.085, rng.uniform(0.6, 0.9), 2
-    row = int(rng.integers(1000))
-
-    def turned(canvas: Canvas) -> tuple[Array, Array]:
-        """Coordinates along and across the streets; 0 is the middle of a street."""
-        return c * canvas.x - s * canvas.y, s * canvas.x + c * canvas.y
-
-    def plots(u: Array, v: Array) -> tuple[Array, Array, Array]:
-        """The numbers of the lots, and the distance from the edges of what is built there."""
-        size = (span - 2 * road) / lots
-        places, edges = [], []
-        for q in (u, v):
-            block = np.floor(q / span)
-            inner = (q - block * span - road) / size
-            places.append(block * lots + np.clip(np.floor(inner), 0, lots - 1))
-            edges.append(
-                np.minimum(inner - np.floor(inner), np.ceil(inner) - inner) * size * ((inner > 0) & (inner < lots))
-            )
-        gap = 0.012 + 0.022 * (noise.cells(places[0] + 5, places[1] + 3) + 1)
-        return places[0], places[1], np.minimum(edges[0], edges[1]) - gap
-
-    def streets(canvas: Canvas) -> None:
-        u, v = turned(canvas)
-        grain = noise(canvas, 0.1, 4, 1.0)
-        canvas.over(shaded(ground, 0.4 * grain))
-        away_u, away_v = (np.abs(q - span * np.round(q / span)) for q in (u, v))
-        lot_u, lot_v, _ = plots(u, v)
-        is_park = noise.cells(lot_u, lot_v) > few
-        inside = canvas.inside(np.minimum(away_u, away_v) - road)
-        canvas.over(shaded(rgb("1c4820"), 0.7 * grain), inside * is_park)
-        canvas.over(shaded(blend(ground, lamp, 0.4), 0.2 * grain), 1 - inside)
-        for along, away in ((u, away_v), (v, away_u)):
-            canvas.over(np.array([0.8, 0.8, 0.75]), 0.7 * canvas.inside(0.006 - away) * (np.mod(along, 0.1) < 0.055))
-            post = np.abs(np.mod(along, 0.3) - 0.15)
-            canvas.over(
-                blend(lamp, np.ones(3), 0.3), 0.9 * np.exp(-((post / 0.035) ** 2) - ((away - road) / 0.025) ** 2)
-            )
-
-    def floor(canvas: Canvas, level: int, scale: float) -> None:
-        u, v = turned(canvas)
-        u, v = u / scale, v / scale
-        lot_u, lot_v, edge = plots(u, v)
-        number = noise.cells(lot_u, lot_v)
-        levels = np.floor(2 + 5.4 * (noise.cells(lot_u + 9, lot_v + 4) + 1))
-        inside = canvas.inside(edge * scale) * (number <= few) * (level <= levels)
-        if not inside.any():
-            return
-        wall = roof[:, None, None] * (0.5 + 0.25 * noise.cells(lot_u + 2, lot_v))
-        lit = (noise.cells(u * 22, v * 22 + 17 * level) > -0.1) & (level % 2 == 1)
-        color = np.where(lit, window[:, None, None], wall)
-        tone = (
-            roof[:, None, None]
-            * (1.0 + 0.6 * noise.cells(lot_u + 4, lot_v + 1))
-            * (1 + 0.15 * noise(canvas, 0.08, 3, 1.0))
-        )
-        tone = blend(tone, tone * 1.5, canvas.inside(0.02 - edge))
-        vent = np.maximum(np.abs(np.mod(u * 5, 1) - 0.5), np.abs(np.mod(v * 5, 1) - 0.5)) < 0.22
-        tone = np.where(vent & (noise.cells(u * 5, v * 5) > 0.2), tone * 0.6, tone)
-        canvas.over(np.clip(np.where(level == levels, tone, color), 0, 1), inside)
-
-    parts: list[Part] = [Layer(view, dx, streets, dy)]
-    for along_u, way in ((True, 1), (True, -1), (False, 1), (False, -1)):
-        rate = way * rng.uniform(0.3, 0.5)
-
-        def traffic(canvas: Canvas, along_u=along_u, way=way) -> None:
-            u, v = turned(canvas)
-            along, side = (u, v) if along_u else (v, u)
-            lane, place = np.round(side / span), along / 0.24
-            middle = (np.floor(place) + 0.5) * 0.24 + 0.05 * noise.cells(place, lane + row + 11)
-            there = noise.cells(place, lane + row) > -0.3
-            off = side - lane * span - way * (0.04 if along_u else -0.04)
-            ahead = (along - middle) * way
-            body = np.minimum(0.036 - np.abs(ahead), 0.018 - np.abs(off))
-            canvas.over(rgb("484c58"), canvas.inside(body) * there)
-            beam = np.exp(-(((ahead - 0.07) / 0.04) ** 2) - (off / 0.02) ** 2)
-            canvas.over(rgb("fffff0"), np.clip(1.2 * beam, 0, 0.9) * there)
-            canvas.over(rgb("ff2818"), np.exp(-(((ahead + 0.036) / 0.014) ** 2) - (off / 0.016) ** 2) * there)
-
-        move_x, move_y = (c * rate, -s * rate) if along_u else (s * rate, c * rate)
-        parts.append(Layer(view, dx - move_x * view.t, traffic, dy - move_y * view.t))
-    for level in range(1, 13):
-        scale = 1 + 0.03 * level
-
-        def story(canvas: Canvas, level=level, scale=scale) -> None:
-            floor(canvas, level, scale)
-
-        parts.append(Layer(view, scale * dx, story, scale * dy))
-    return compose(view, parts)
 
 
 def fireworks(rng: _Rng, view: View) -> Array:

@@ -1,5 +1,7 @@
 """Families to train on: streets, crowds."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from pixelbrax.distractors.videos.scenes.drawing import (
@@ -198,75 +200,93 @@ def crowd(rng: _Rng, view: View) -> Array:
     return compose(view, parts)
 
 
+@dataclass(frozen=True)
+class _Walker:
+    """Somebody walking.
+
+    Attributes:
+      phase: (frame,) of the steps, radians.
+      way: 1 to the right, -1 to the left.
+      tall: height.
+      wide: half of the trunk's width, as a share of the height.
+      shirt, legs, skin, hair: colors.
+      skirt: whether there is one.
+      bag: its color, if there is one.
+    """
+
+    phase: Array
+    way: float
+    tall: float
+    wide: float
+    shirt: Array
+    legs: Array
+    skin: Array
+    hair: Array
+    skirt: bool
+    bag: Array | None
+
+    def draw(self, canvas: Canvas, frames: Array) -> None:
+        """Draws it around the canvas's origin."""
+        c, tall = Canvas(canvas.x * self.way, canvas.y, canvas.pitch, canvas.rgba), self.tall
+        swing = self.phase[frames, None, None]
+        bob = 0.012 * tall * np.cos(2 * swing)
+        hip, shoulder, head = 0.02 * tall + bob, -0.27 * tall + bob, -0.4 * tall + bob
+        self._arm(c, swing, shoulder, -1, 0.7)
+        self._leg(c, swing, hip, -1, 0.75)
+        self._leg(c, swing, hip, 1, 1.0)
+        if self.skirt:
+            flare = 0.06 * tall + 0.35 * (c.y - hip) - np.abs(c.x)
+            hem = np.minimum(c.y - hip + 0.04 * tall, hip + 0.2 * tall - c.y)
+            c.over(self.shirt * 0.85, c.inside(np.minimum(flare, hem)))
+        c.over(self.shirt, c.in_limb(0.0, shoulder + 0.03 * tall, 0.0, hip - 0.02 * tall, self.wide * tall))
+        if self.bag is not None:
+            ends = -0.12 * tall, shoulder + 0.07 * tall, -0.12 * tall, shoulder + 0.2 * tall
+            c.over(self.bag, c.in_limb(*ends, 0.07 * tall))
+        self._arm(c, swing, shoulder, 1, 0.88)
+        c.over(self.skin, c.in_limb(0.0, shoulder, 0.01 * tall, head, 0.03 * tall))
+        c.over(self.hair, c.in_disc(-0.012 * tall, head - 0.012 * tall, 0.068 * tall, 0.078 * tall))
+        c.over(self.skin, c.in_disc(0.018 * tall, head + 0.012 * tall, 0.05 * tall, 0.06 * tall))
+
+    def _leg(self, c: Canvas, swing: Array, hip: Array, sign: int, dark: float) -> None:
+        angle, bend = 0.5 * np.sin(swing) * sign, -0.35 - 0.35 * np.cos(swing) * sign
+        joints = _limb(angle, bend, hip, 0.23 * self.tall, 0.23 * self.tall)
+        x, y = _draw_limb(c, joints, self.legs * dark, 0.045 * self.tall)
+        c.over(rgb("201c1c"), c.in_limb(x, y, x + 0.06 * self.tall, y + 0.005, 0.026 * self.tall))
+
+    def _arm(self, c: Canvas, swing: Array, shoulder: Array, sign: int, dark: float) -> None:
+        angle, top = -0.55 * np.sin(swing) * sign, shoulder + 0.02 * self.tall
+        joints = _limb(angle, 0.35, top, 0.15 * self.tall, 0.14 * self.tall)
+        x, y = _draw_limb(c, joints, self.shirt * dark, 0.033 * self.tall)
+        c.over(self.skin, c.in_disc(x, y, 0.03 * self.tall, 0.03 * self.tall))
+
+
+_Joints = tuple[float, Array, Array, Array, Array, Array]
+
+
+def _limb(angle: Array, bend: Array | float, top: Array, upper: float, lower: float) -> _Joints:
+    """X and y of a limb's top, of its knee or elbow, and of its end."""
+    knee_x, knee_y = upper * np.sin(angle), top + upper * np.cos(angle)
+    end_x, end_y = knee_x + lower * np.sin(angle + bend), knee_y + lower * np.cos(angle + bend)
+    return 0.0, top, knee_x, knee_y, end_x, end_y
+
+
+def _draw_limb(canvas: Canvas, joints: _Joints, color: Array, radius: float) -> tuple[Array, Array]:
+    """Draws a limb, and returns x and y of its end."""
+    canvas.over(color, canvas.in_limb(*joints[:4], radius))
+    canvas.over(color, canvas.in_limb(*joints[2:], radius * 0.8))
+    return joints[4], joints[5]
+
+
 def _walker(rng: _Rng, view: View, pan: Array, foot: float, tall: float) -> Sprite:
     """Somebody walking; `foot` is where the feet are, `tall` the height."""
     way, speed = flip(rng), rng.uniform(0.35, 0.75)
     x = rng.uniform(-1.3, 1.3) + way * speed * view.t - pan
     phase = rng.uniform(0, 6.3) + 2 * np.pi * speed * view.t / (0.75 * tall)
-    shirt, legs = (
-        varied(rng, rng.uniform(0.1, 0.9, 3)),
-        varied(rng, pick(rng, colors("283858 202020 706050 504038 a09880"))),
-    )
-    skin, hair = (
-        pick(rng, colors("f0c8a8 d8a078 a87048 704828 4c3020")),
-        pick(rng, colors("201810 604020 c8a050 808080 a04820")),
-    )
-    wide, skirt, bag = rng.uniform(0.085, 0.115), rng.random() < 0.3, rng.random() < 0.35
-    bag_color = rng.uniform(0.1, 0.8, 3)
-
-    def draw(canvas: Canvas, frames: Array) -> None:
-        c = Canvas(canvas.x * way, canvas.y, canvas.pitch, canvas.rgba)
-        swing = phase[frames, None, None]
-        bob = 0.012 * tall * np.cos(2 * swing)
-        hip, shoulder, head = 0.02 * tall + bob, -0.27 * tall + bob, -0.4 * tall + bob
-
-        def limb(angle, bend, top, upper, lower, color, radius):
-            knee_x, knee_y = upper * np.sin(angle), top + upper * np.cos(angle)
-            end_x, end_y = knee_x + lower * np.sin(angle + bend), knee_y + lower * np.cos(angle + bend)
-            c.over(color, c.in_limb(0.0, top, knee_x, knee_y, radius))
-            c.over(color, c.in_limb(knee_x, knee_y, end_x, end_y, radius * 0.8))
-            return end_x, end_y
-
-        def side(sign, dark):
-            angle = 0.5 * np.sin(swing) * sign
-            bend = -0.35 - 0.35 * np.cos(swing) * sign
-            end = limb(angle, bend, hip, 0.23 * tall, 0.23 * tall, legs * dark, 0.045 * tall)
-            c.over(rgb("201c1c"), c.in_limb(end[0], end[1], end[0] + 0.06 * tall, end[1] + 0.005, 0.026 * tall))
-
-        def arm(sign, dark):
-            end = limb(
-                -0.55 * np.sin(swing) * sign,
-                0.35,
-                shoulder + 0.02 * tall,
-                0.15 * tall,
-                0.14 * tall,
-                shirt * dark,
-                0.033 * tall,
-            )
-            c.over(skin, c.in_disc(end[0], end[1], 0.03 * tall, 0.03 * tall))
-
-        arm(-1, 0.7)
-        side(-1, 0.75)
-        side(1, 1.0)
-        if skirt:
-            c.over(
-                shirt * 0.85,
-                c.inside(
-                    np.minimum(
-                        0.06 * tall + 0.35 * (c.y - hip) - np.abs(c.x),
-                        np.minimum(c.y - hip + 0.04 * tall, hip + 0.2 * tall - c.y),
-                    )
-                ),
-            )
-        c.over(shirt, c.in_limb(0.0, shoulder + 0.03 * tall, 0.0, hip - 0.02 * tall, wide * tall))
-        if bag:
-            c.over(
-                bag_color,
-                c.in_limb(-0.12 * tall, shoulder + 0.07 * tall, -0.12 * tall, shoulder + 0.2 * tall, 0.07 * tall),
-            )
-        arm(1, 0.88)
-        c.over(skin, c.in_limb(0.0, shoulder, 0.01 * tall, head, 0.03 * tall))
-        c.over(hair, c.in_disc(-0.012 * tall, head - 0.012 * tall, 0.068 * tall, 0.078 * tall))
-        c.over(skin, c.in_disc(0.018 * tall, head + 0.012 * tall, 0.05 * tall, 0.06 * tall))
-
-    return Sprite(view, x, foot - 0.49 * tall + 0 * x, 0.36 * tall, 0.54 * tall, draw)
+    shirt = varied(rng, rng.uniform(0.1, 0.9, 3))
+    legs = varied(rng, pick(rng, colors("283858 202020 706050 504038 a09880")))
+    skin = pick(rng, colors("f0c8a8 d8a078 a87048 704828 4c3020"))
+    hair = pick(rng, colors("201810 604020 c8a050 808080 a04820"))
+    wide, skirt, has_bag = rng.uniform(0.085, 0.115), rng.random() < 0.3, rng.random() < 0.35
+    bag = rng.uniform(0.1, 0.8, 3)
+    walker = _Walker(phase, way, tall, wide, shirt, legs, skin, hair, skirt, bag if has_bag else None)
+    return Sprite(view, x, foot - 0.49 * tall + 0 * x, 0.36 * tall, 0.54 * tall, walker.draw)
