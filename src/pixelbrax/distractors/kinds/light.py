@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 from typing_extensions import override
 
-from pixelbrax.distractors.base import Distractor, SceneContext, SceneView, check_roles
-from pixelbrax.distractors.fields import check_order, data_field
+from pixelbrax.distractors.base import Distractor, SceneContext, SceneView, check_roles, wander
+from pixelbrax.distractors.fields import check_order, data_field, is_off
 from pixelbrax.distractors.kinds.offset import Offset
 from pixelbrax.distractors.roles import Role
 from pixelbrax.errors import ConfigError, check_flag, check_number
@@ -156,10 +156,12 @@ class LightColor(Distractor):
     Attributes:
       amount: the diffuse color is changed by U(-amount, amount), but not below 0.
       headlight: whether the headlight changes too.
+      drift: standard deviation of each frame's step, within the same range; 0 keeps the color for the whole episode.
     """
 
     amount: float = data_field(0.2, most=_BRIGHTEST, strength=True)
     headlight: bool = True
+    drift: float = data_field(0.0, most=_BRIGHTEST, strength=True, optional=True)
 
     def __post_init__(self):
         super().__post_init__()
@@ -174,6 +176,10 @@ class LightColor(Distractor):
     def init(self, key: Array, context: SceneContext) -> Float[Array, "light 3"]:
         count = 1 + len(context.scene.light_kind)  # the headlight is the first
         return jax.random.uniform(key, (count, 3), minval=-self.amount, maxval=self.amount)
+
+    @override
+    def step(self, state: Array, key: Array, context: SceneContext) -> Float[Array, "light 3"]:
+        return state if is_off(self.drift) else wander(state, key, self.drift, -self.amount, self.amount)
 
     @override
     def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:

@@ -1,8 +1,8 @@
-"""Noise of each pixel, resampled in every frame."""
+"""Noise of each pixel, resampled in every frame or fixed."""
 
 import math
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext
 from pixelbrax.distractors.fields import data_field
-from pixelbrax.errors import MAX_FLOAT
+from pixelbrax.errors import MAX_FLOAT, check_flag
 
 
 def hashed(index: UInt32[Array, "*shape"], seed: UInt32[Array, ""]) -> UInt32[Array, "*shape"]:
@@ -40,13 +40,19 @@ def pixel_noise(seed: UInt32[Array, ""], height: int, width: int) -> Float[Array
 
 @dataclass(frozen=True)
 class _Noise(Distractor):
+    fixed: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_flag(f"{type(self).__name__}: fixed", self.fixed)
+
     @override
     def init(self, key: Array, context: SceneContext) -> UInt32[Array, ""]:
         return jax.random.bits(key)
 
     @override
     def step(self, state: Array, key: Array, context: SceneContext) -> UInt32[Array, ""]:
-        return jax.random.bits(key)
+        return state if self.fixed else jax.random.bits(key)
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,7 @@ class GaussianNoise(_Noise):
 
     Attributes:
       std: standard deviation in each channel of each pixel; colors are 0..1.
+      fixed: the same in all frames of an episode.
     """
 
     std: float = data_field(0.1, most=100.0, strength=True)
@@ -75,6 +82,7 @@ class PoissonNoise(_Noise):
 
     Attributes:
       photons: of a white pixel; the fewer, the noisier. Infinitely many change nothing.
+      fixed: the same in all frames of an episode.
     """
 
     photons: float = data_field(50.0, 0.001)
