@@ -53,8 +53,12 @@ class Stagehand:
         def look_at(looks: DistractorState, frame: Array) -> Seen:
             scene, pose, camera = jax.tree.map(lambda x: x[frame], self._seen)
             view = SceneView(scene, camera, self._distance)
-            changed = jax.vmap(lambda state: distraction.apply_scene(state, view))(looks)
-            return changed.scene, jax.vmap(lambda _: pose)(looks.count), changed.camera
+
+            def changed(state: DistractorState) -> Seen:
+                after = distraction.apply_scene(state, view)
+                return *distraction.furnish(state, after.scene, pose), after.camera
+
+            return jax.vmap(changed)(looks)
 
         start, step = jax.jit(jax.vmap(distraction.init)), jax.jit(jax.vmap(distraction.step))
         change = jax.jit(jax.vmap(distraction.apply_frame)) if several.changes_frames else None

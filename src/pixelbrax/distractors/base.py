@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Float, Int32, PyTree
 from pixelbrax.distractors.fields import as_data, data_fields, is_off
 from pixelbrax.distractors.roles import Role, geom_materials, geom_roles
 from pixelbrax.errors import ConfigError, check_count
-from pixelbrax.render import Camera, Scene
+from pixelbrax.render import Camera, GeomPose, Scene
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,7 @@ class SceneContext:
       action_repeat: control steps between two observations.
       camera_offset: meters from the point that the camera circles, in the reference pose: the body's center of mass if
         the camera moves with it, else the world's origin. By default that of the Control Suite's usual camera.
+      model: that the scene was read from; None if there is none.
     """
 
     scene: Scene
@@ -43,11 +44,12 @@ class SceneContext:
     width: int
     action_repeat: int = 1
     camera_offset: tuple[float, float, float] = (0.0, -4.0, 0.0)
+    model: mujoco.MjModel | None = None
 
     @classmethod
     def of(cls, model: mujoco.MjModel, scene: Scene, height: int, width: int, action_repeat: int = 1) -> "SceneContext":
         """The context of a model whose scene was read with its sites."""
-        return cls(scene, geom_roles(model), geom_materials(model), height, width, action_repeat)
+        return cls(scene, geom_roles(model), geom_materials(model), height, width, action_repeat, model=model)
 
     def geoms(self, roles: tuple[Role, ...]) -> np.ndarray:
         """(ngeom,) bool, which geoms have one of these roles."""
@@ -98,7 +100,8 @@ class Distractor:
     """The identity; subclasses override what they need. `context` is constant, `state` belongs to one environment.
 
     `step` and `remember` return a state with the structure, shapes and dtypes of `init`'s; `apply_scene` and
-    `apply_frame` return their input with other values. Environments check this before anything is compiled.
+    `apply_frame` return their input with other values; `furnish` may add to it. Environments check this before anything
+    is compiled.
 
     Fields made by `data_field` are data: `params` holds them, and inside a compiled program they are traced arrays.
     Python must not branch on them, except by `is_off`.
@@ -187,6 +190,13 @@ class Distractor:
         """Changes the scene before it is rendered."""
         return view
 
+    def furnish(self, state: PyTree, scene: Scene, pose: GeomPose, context: SceneContext) -> tuple[Scene, GeomPose]:
+        """Adds what the model does not have, after every distractor's `apply_scene`: geoms and their poses, textures.
+
+        Added geoms have no role; the model's keep their places before them.
+        """
+        return scene, pose
+
     def apply_frame(self, state: PyTree, frame: RenderedFrame, context: SceneContext) -> RenderedFrame:
         """Changes the rendered frame."""
         return frame
@@ -203,7 +213,13 @@ class Distractor:
     @property
     def changes_scenes(self) -> bool:
         """Whether it changes the scene or the camera."""
-        return type(self).apply_scene is not Distractor.apply_scene or self.needs_shadows or self.needs_reflections
+        changed = type(self).apply_scene is not Distractor.apply_scene or self.furnishes
+        return changed or self.needs_shadows or self.needs_reflections
+
+    @property
+    def furnishes(self) -> bool:
+        """Whether it adds to the scene what the model does not have."""
+        return type(self).furnish is not Distractor.furnish
 
 
 def wander(

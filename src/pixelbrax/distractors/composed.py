@@ -10,6 +10,7 @@ from typing_extensions import override
 from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, SceneView, no_distractor
 from pixelbrax.distractors.contract import checked
 from pixelbrax.errors import ConfigError
+from pixelbrax.render import GeomPose, Scene
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class Composed(Distractor):
     @override
     def changes_scenes(self) -> bool:
         return any(d.changes_scenes for d in self.distractors)
+
+    @property
+    @override
+    def furnishes(self) -> bool:
+        return any(d.furnishes for d in self.distractors)
 
     @property
     @override
@@ -105,6 +111,12 @@ class Composed(Distractor):
         for distractor, own in zip(self.distractors, state, strict=True):
             view = distractor.apply_scene(own, view, context)
         return view
+
+    @override
+    def furnish(self, state: PyTree, scene: Scene, pose: GeomPose, context: SceneContext) -> tuple[Scene, GeomPose]:
+        for distractor, own in zip(self.distractors, state, strict=True):
+            scene, pose = distractor.furnish(own, scene, pose, context)
+        return scene, pose
 
     @override
     def apply_frame(self, state: PyTree, frame: RenderedFrame, context: SceneContext) -> RenderedFrame:

@@ -13,7 +13,7 @@ from jaxtyping import Array
 
 from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, SceneView
 from pixelbrax.errors import ConfigError
-from pixelbrax.render import Camera
+from pixelbrax.render import Camera, GeomPose, Scene
 
 
 def checked(distractor: Distractor, context: SceneContext) -> Distractor:
@@ -49,6 +49,16 @@ def checked(distractor: Distractor, context: SceneContext) -> Distractor:
     _check_type(f"{name}.apply_scene", changed.scene, type(context.scene), "scene")
     _check_type(f"{name}.apply_scene", changed.camera, Camera, "camera")
     _check_same(f"{name}.apply_scene", "a view", changed, "the view before it", view)
+    furnished = _traced(
+        prepared,
+        "furnish",
+        lambda p, s, scene, pose: of(p).furnish(s, scene, pose, context),
+        params,
+        state,
+        view.scene,
+        _pose(context),
+    )
+    _check_furnished(f"{name}.furnish", furnished)
     seen = _traced(
         prepared, "apply_frame", lambda p, state, seen: of(p).apply_frame(state, seen, context), params, state, frame
     )
@@ -61,6 +71,11 @@ def _view(context: SceneContext) -> SceneView:
     """Shapes of the scene and camera."""
     scene = jax.tree.map(lambda x: jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)), context.scene)
     return SceneView(scene, _camera(), _float(()))
+
+
+def _pose(context: SceneContext) -> GeomPose:
+    count = len(context.scene.geom_type)
+    return GeomPose(_float((count, 3)), _float((count, 3, 3)))
 
 
 def _frame(context: SceneContext, segmented: bool) -> RenderedFrame:
@@ -101,6 +116,21 @@ def _check_type(method: str, given: Any, kind: type, part: str = "") -> None:
         where = f" a {kind.__name__} as {part}" if part else f" a {kind.__name__}"
         what = "an array" if isinstance(given, jax.ShapeDtypeStruct) else f"a {type(given).__name__}"
         raise ConfigError(f"{method} returns {what}: it must return{where}")
+
+
+def _check_furnished(method: str, given: Any) -> None:
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise ConfigError(
+            f"{method} returns a {type(given).__name__}: it must return a scene and the poses of its geoms"
+        )
+    scene, pose = given
+    _check_type(method, scene, Scene, "scene")
+    _check_type(method, pose, GeomPose, "poses")
+    if pose.xpos.shape[0] != len(scene.geom_type):
+        raise ConfigError(
+            f"{method} returns a scene of {len(scene.geom_type)} geoms and poses of {pose.xpos.shape[0]}: each geom "
+            "needs one (add_geoms, add_poses)"
+        )
 
 
 def _check_same(method: str, what: str, given: Any, origin: str, expected: Any) -> None:

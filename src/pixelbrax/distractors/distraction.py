@@ -11,7 +11,7 @@ from jaxtyping import Array, Int32, PyTree, UInt32
 
 from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, SceneView
 from pixelbrax.distractors.composed import Composed
-from pixelbrax.render import Camera
+from pixelbrax.render import Camera, GeomPose, Scene
 
 
 class DistractorState(NamedTuple):
@@ -65,6 +65,12 @@ class Distraction:
     def apply_scene(self, state: DistractorState, view: SceneView, params: PyTree = None) -> SceneView:
         """The scene and camera, changed."""
         return self._at(params).apply_scene(state.states, view, self.context)
+
+    def furnish(
+        self, state: DistractorState, scene: Scene, pose: GeomPose, params: PyTree = None
+    ) -> tuple[Scene, GeomPose]:
+        """The scene that `apply_scene` changed, and the poses of its geoms, with what is added."""
+        return self._at(params).furnish(state.states, scene, pose, self.context)
 
     def apply_frame(
         self,

@@ -11,6 +11,7 @@ from pixelbrax.distractors.base import RenderedFrame, SceneContext, SceneView
 from pixelbrax.distractors.composed import Composed
 from pixelbrax.distractors.fields import Bounds, as_data, check_order
 from pixelbrax.errors import check_count
+from pixelbrax.render import GeomPose, Scene
 
 _SEED = 2502_00021
 _NUM_LEVELS = 2**31 - 1  # the number after the last level is an int32 too
@@ -84,6 +85,10 @@ class Levels(Composed):
     @override
     def apply_scene(self, state: LevelState, view: SceneView, context: SceneContext) -> SceneView:
         return super().apply_scene(state.members, view, context)
+
+    @override
+    def furnish(self, state: LevelState, scene: Scene, pose: GeomPose, context: SceneContext) -> tuple[Scene, GeomPose]:
+        return super().furnish(state.members, scene, pose, context)
 
     @override
     def apply_frame(self, state: LevelState, frame: RenderedFrame, context: SceneContext) -> RenderedFrame:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pixelbrax.distractors.base import Distractor, no_distractor
+from pixelbrax.distractors.kinds.body_video import BodyVideo
 from pixelbrax.distractors.kinds.video import Video
 from pixelbrax.distractors.kinds.world_video import FloorVideo, SkyVideo
 from pixelbrax.distractors.levels import Levels
@@ -63,6 +64,10 @@ class Setting:
     def floor_video(self, **settings) -> FloorVideo:
         """A video of this source and split on the floor."""
         return FloorVideo(self.source, self.split, **settings)
+
+    def body_video(self, **settings) -> BodyVideo:
+        """A video of this source and split on the body."""
+        return BodyVideo(self.source, self.split, **settings)
 
 
 Members = Callable[[Setting], Sequence[Distractor]]

@@ -45,6 +45,9 @@ class Switching(Composed):
 
     def __post_init__(self):
         super().__post_init__()
+        for one in self.distractors:
+            if one.furnishes:
+                raise ConfigError(f"Switching: {type(one).__name__} adds to the scene, which cannot be switched")
         _PROBABILITY.check("Switching: probability", self.probability)
         check_flag("Switching: idle", self.idle)
 

@@ -289,11 +289,13 @@ class Observer:
         scene, seen_from = world.scene, world.cameras[camera](*bodies)
         if world.lights_at is not None:
             scene = scene.with_lights(*world.lights_at(*bodies))
+        pose = GeomPose.from_bodies(world.model, *bodies, sites=True)
         if camera in snapshot.distractors:
             view = SceneView(scene, seen_from, jnp.float32(self._distances[camera]))
             state, params = snapshot.distractors[camera], snapshot.distractor_params
             scene, seen_from, _ = self._seen_by[camera].apply_scene(state, view, params)
-        return scene, GeomPose.from_bodies(world.model, *bodies, sites=True), seen_from
+            scene, pose = self._seen_by[camera].furnish(state, scene, pose, params)
+        return scene, pose, seen_from
 
     def _world(self, model_params: dict[str, Array]) -> "_World":
         if not model_params:

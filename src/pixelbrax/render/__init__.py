@@ -5,7 +5,7 @@ Other subpackages import from here only; the modules behind it are private.
 
 from pixelbrax.render.camera import Camera, ModelCamera, check_camera, check_fovy, look_at, orbit
 from pixelbrax.render.light_motion import LightsAt, moving_lights
-from pixelbrax.render.paint import paint, paint_sky, repaint
+from pixelbrax.render.painting import Texture, paint, paint_sky, repaint, texture_of
 from pixelbrax.render.randomize import randomize_scene, randomized_model
 from pixelbrax.render.read import VISIBLE_GROUPS, UnsupportedGeomError
 from pixelbrax.render.renderer import OUTPUTS, SAMPLES, Frame, Output, render, render_where
@@ -27,6 +27,7 @@ __all__ = [
     "Pattern",
     "Scene",
     "SkyMapping",
+    "Texture",
     "UnsupportedGeomError",
     "add_geoms",
     "add_poses",
@@ -42,5 +43,6 @@ __all__ = [
     "render",
     "render_where",
     "repaint",
+    "texture_of",
     "unpack",
 ]

@@ -8,12 +8,17 @@ from pixelbrax.distractors.kinds.filters import Hue
 from pixelbrax.distractors.kinds.lens import Glare, LensDistortion, PointLights
 from pixelbrax.distractors.kinds.light import LightColor, MovingLight, Shadows
 from pixelbrax.distractors.kinds.noise import GaussianNoise
+from pixelbrax.distractors.kinds.objects import Objects
 from pixelbrax.distractors.kinds.occluders import Occluders
 from pixelbrax.distractors.kinds.sensor import ColorMix, ColorTemperature, DeadPixels, Jpeg
 from pixelbrax.distractors.kinds.temporal import FrameDrop, Latency, MotionBlur
+from pixelbrax.distractors.kinds.twin import Twin
 from pixelbrax.distractors.kinds.weather import Fog, Rain, Snow
 from pixelbrax.distractors.switching import Switching
 
+add("new/body-texture", "a picture on the body", lambda s: [s.body_video(speed=0.0)])
+add("new/objects", "eight solid objects on the ground, which the body passes", [Objects()])
+add("new/twin", "a second body of the same kind and colors, which moves by itself", [Twin()])
 add("new/rain", "slanted streaks that fall in front of everything", [Rain()])
 add("new/snow", "flakes of several sizes that fall and drift in the wind", [Snow()])
 add("new/fog", "drifting swathes of gray, near and far alike", [Fog()])

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array
@@ -13,6 +13,24 @@ from pixelbrax.render.mip import TextureShape, mip_chain
 from pixelbrax.render.scene import Pattern, Scene, SkyMapping
 from pixelbrax.render.shade import pack
 from pixelbrax.render.shapes import PLANE
+
+
+class Texture(NamedTuple):
+    """Images ready to be painted, by `texture_of`: where a step paints, they are prepared once.
+
+    Attributes:
+      shape: see `Scene.texture_shape`.
+      texels: see `Scene.textures`.
+    """
+
+    shape: TextureShape
+    texels: Array
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all texels."""
+        return self.texels.nbytes
+
 
 _CLIP = "(height, width, 3), or (frames, height, width, 3) for a clip"
 
@@ -27,7 +45,7 @@ def paint(scene: Scene, geoms: Sequence[int], images: Any, size: Sequence[float]
       scene: the scene.
       geoms: their ids.
       images: (height, width, 3), or (frames, height, width, 3) for a clip: uint8, or floats 0..1, which have
-        derivatives.
+        derivatives. Or what `texture_of` made of them.
       size: width and height of the image, in meters on planes, centered; elsewhere in shares of a face, of once
         around, or of a mesh's texture coordinates from 0 to 1 (on a mesh without, in meters along its x and y axes).
         It repeats beyond.
@@ -39,7 +57,7 @@ def paint(scene: Scene, geoms: Sequence[int], images: Any, size: Sequence[float]
         raise ConfigError(f"the scene has no geom {unknown[0]}: it has {len(scene.geom_type)}")
     if len(size) != 2 or not all(0 < x < math.inf for x in size):
         raise ConfigError(f"size is {size}: it must be a width and a height, each a positive number")
-    scene, texture = _with_texture(scene, _clip(images)[..., None, :, :, :])
+    scene, texture = _with_texture(scene, images if isinstance(images, Texture) else texture_of(images))
     is_chosen = jnp.array([i in geoms for i in range(len(scene.geom_type))])
     scale = jnp.array([1 / size[0], 1 / size[1], 0.0], jnp.float32)
     is_plane = jnp.array([kind == PLANE.geom_type for kind in scene.geom_type])
@@ -55,6 +73,18 @@ def paint(scene: Scene, geoms: Sequence[int], images: Any, size: Sequence[float]
         texture_scale=jnp.where(is_chosen[:, None], scale, scene.texture_scale),
         texture_offset=jnp.where(is_chosen[:, None], 0.5 * is_plane[:, None], scene.texture_offset),
     )
+
+
+def texture_of(images: Any) -> Texture:
+    """Images of `paint`, with their smaller copies.
+
+    Args:
+      images: (height, width, 3), or (frames, height, width, 3) for a clip: uint8, or floats 0..1.
+
+    Raises:
+      ConfigError: they have another shape or dtype.
+    """
+    return _texels(_clip(images)[..., None, :, :, :])
 
 
 def paint_sky(
@@ -81,7 +111,7 @@ def paint_sky(
     if len(span) != 2 or not all(0 < x < math.inf for x in span):
         raise ConfigError(f"span is {span}: it must be two positive numbers")
     faces = _faces(images) if mapping == SkyMapping.CUBE else _clip(images)[..., None, :, :, :]
-    scene, texture = _with_texture(scene, faces)
+    scene, texture = _with_texture(scene, _texels(faces))
     return replace(
         scene,
         sky_texture=texture,
@@ -137,25 +167,24 @@ def _faces(images: Any) -> Array:
     )
 
 
-def _with_texture(scene: Scene, faces: Array) -> tuple[Scene, int]:
+def _with_texture(scene: Scene, texture: Texture) -> tuple[Scene, int]:
     """The scene with one more texture, and its position."""
-    shape, texels = _texels(faces)
     changed = replace(
         scene,
-        texture_shape=(*scene.texture_shape, shape),
-        textures=(*scene.textures, texels),
+        texture_shape=(*scene.texture_shape, texture.shape),
+        textures=(*scene.textures, texture.texels),
         texture_frame=jnp.append(scene.texture_frame, 0.0),
     )
     return changed, len(scene.textures)
 
 
-def _texels(faces: Array) -> tuple[TextureShape, Array]:
-    """The entries of `Scene.texture_shape` and `Scene.textures`."""
+def _texels(faces: Array) -> Texture:
+    """A texture of (frames, faces, height, width, 3)."""
     if jnp.issubdtype(faces.dtype, jnp.floating):
         shape, texels = mip_chain(faces.astype(jnp.float32), jnp)
-        return shape, texels.reshape(-1, 3)
+        return Texture(shape, texels.reshape(-1, 3))
     if faces.dtype != jnp.uint8:
         raise ConfigError(f"images are {faces.dtype}: they must be uint8, or floats from 0 to 1")
     shape, texels = mip_chain(faces.astype(jnp.float32) / 255, jnp)
     flat = texels.reshape(-1, 3)
-    return shape, pack((flat[:, 0], flat[:, 1], flat[:, 2]))
+    return Texture(shape, pack((flat[:, 0], flat[:, 1], flat[:, 2])))
