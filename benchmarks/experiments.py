@@ -80,6 +80,30 @@ def _transfer(task: str) -> tuple[Run, ...]:
     return tuple(runs)
 
 
+# PixelBraxGen-v2-lite: what each task needs beside the algorithm's preset.
+_LITE = {
+    "halfcheetah": "--discount 0.99 --reward-scale 0.03",
+    "inverted_pendulum": "--discount 0.99 --reward-scale 0.03 --initial-std 0.3",
+    "reacher": "--discount 0.99 --reward-scale 0.2 --initial-std 0.3 --action-repeat 1 --episode-length 200",
+}
+_LOOKS = "--distractors severity/combined-3:scenes"
+
+
+def _lite(task: str) -> tuple[Run, ...]:
+    """Baselines of PixelBraxGen-v2-lite: with and without shifted images, trained plainly and with random looks."""
+    actions = {"ppo": 204_800, "dcpg": 196_608}  # whole log intervals
+    return tuple(
+        Run(
+            f"lite-{algorithm}{shift and '-shift'}-{track}-{task}",
+            f"--preset {algorithm}-cpu --env {task} --num-steps {actions[algorithm]} --no-grayscale --no-initial-eval "
+            f"{_LITE[task]} {shift} {looks}",
+        )
+        for algorithm in actions
+        for shift in ("", "--random-shift 2")
+        for track, looks in (("plain", ""), ("looks", _LOOKS))
+    )
+
+
 EXPERIMENTS: dict[str, tuple[Run, ...]] = {
     # `make demo`: a teacher, which is trained first, and its student.
     "demo": (Run("demo", f"--preset demo {_EVAL}", tuple(range(100, 110))),),
@@ -122,6 +146,7 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
         Run(task, f"{_SUITE} --env dmc/{task}")
         for task in ("cartpole_swingup", "reacher_easy", "finger_spin", "walker_walk", "cheetah_run")
     ),
+    "lite": tuple(run for task in _LITE for run in _lite(task)),
     "es": (Run("pendulum-es", "--preset es-cpu"),),
     # Off the policy beside PPO, at equal numbers of actions.
     "sac": (

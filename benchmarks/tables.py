@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Callable
 
+import generalization_tables
 import task_tables
 import transfer_tables
 from learning_tables import (
@@ -288,6 +289,7 @@ DOCUMENTS: dict[str, dict[str, Callable[[], str]]] = {
     "docs/adapters.md": {"adapters": adapters, "rollouts": rollouts},
     "docs/results.md": TABLES | transfer_tables.TABLES,
     "docs/tasks.md": task_tables.TABLES,
+    "docs/generalization.md": generalization_tables.TABLES,
 }
 
 

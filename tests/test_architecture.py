@@ -12,7 +12,7 @@ import pixelbrax
 SOURCE = Path(pixelbrax.__file__).parent
 # Data flows down this list and never back up.
 ROOMS = ["xla", "physics", "tasks", "render", "distractors", "envs", "networks", "learning", "algorithms"]
-ROOMS += ["training", "adapters", "report", "experiments", "cli", "configs"]
+ROOMS += ["training", "generalization", "adapters", "report", "experiments", "cli", "configs"]
 OPEN_TO_ALL = {"errors", "registry", "plugins", "cache", "precision", "__init__", "__main__"}
 FILES = sorted(SOURCE.rglob("*.py"))
 # Constructors that load when they are called what builds their objects.

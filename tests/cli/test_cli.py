@@ -12,8 +12,8 @@ import pytest
 import pixelbrax
 from pixelbrax.algorithms import PPGConfig
 from pixelbrax.cli.main import main
-from pixelbrax.distractors import SUITES, Pair, Suite
 from pixelbrax.experiments import file_name
+from pixelbrax.generalization import SUITES, Pair, PairSuite
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig, TrainingRun, runs_in
 from tests.algorithms.agents import CONFIGS
 from tests.images import read_image
@@ -242,7 +242,7 @@ def test_a_policy_is_evaluated_under_looks_it_has_not_seen(finished, monkeypatch
     assert main([*run, "--suite", "PixelBraxGen-v1"]) == 2
     assert "no pair of probe/sides" in capsys.readouterr().err
     pair = Pair("probe/sides", (), ("kage/brightness@test",))
-    monkeypatch.setitem(SUITES, "tiny", Suite("tiny", 16, 3, (pair,)))
+    monkeypatch.setitem(SUITES, "tiny", PairSuite("tiny", 16, 3, (pair,)))
     assert main([*run, "--suite", "tiny"]) == 0
     said = capsys.readouterr().out
     assert "probe/sides: plain -> kage/brightness@test" in said

@@ -1,6 +1,7 @@
-"""`pixelbrax eval RUN`: the return of a trained policy, under its training distractors or held-out ones."""
+"""`pixelbrax eval RUN ...`: returns of policies, under training distractors, held-out ones, or a benchmark's."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,31 +12,35 @@ from jaxtyping import PyTree
 
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import parse
-from pixelbrax.distractors import get_suite
 from pixelbrax.errors import ConfigError, check_count, check_seed
-from pixelbrax.report import write_gaps
-from pixelbrax.training import (
-    MAX_EPISODES,
-    Evaluation,
-    RunDir,
-    TrainingRun,
+from pixelbrax.experiments import sound_runs
+from pixelbrax.generalization import (
+    Benchmark,
+    MethodResult,
+    PairSuite,
     departures,
     evaluate_pairs,
+    evaluate_runs,
+    get_suite,
     pairs_for,
-    provenance,
+    result_file,
 )
+from pixelbrax.report import write_gaps
+from pixelbrax.training import MAX_EPISODES, Evaluation, Progress, RunDir, TrainingRun, provenance
+
+_EPISODES, _SEED = 32, 1_000
 
 
 @dataclass(frozen=True)
 class Args:
     """Arguments of `pixelbrax eval`."""
 
-    run: Annotated[Path, tyro.conf.Positional]
-    """Folder of the run."""
-    episodes: int = 32
-    """Number of episodes."""
-    seed: int = 1_000
-    """Random seed of the episodes and of sampled actions."""
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Folders of runs, or of several runs."""
+    episodes: int | None = None
+    """Number of episodes; by default 32."""
+    seed: int | None = None
+    """Random seed of the episodes and of sampled actions; by default 1000."""
     best: bool = False
     """Take the policy with the best evaluation during training, instead of the last."""
     stochastic: bool = False
@@ -43,30 +48,46 @@ class Args:
     distractors: tuple[str, ...] | None = None
     """Distractors instead of those of training, such as dcs/hard@test."""
     suite: str | None = None
-    """Evaluate on each pair of a suite, such as PixelBraxGen-v1, and print the gaps to the training return."""
+    """Run a benchmark's tests, such as PixelBraxGen-v2-lite; PixelBraxGen-v1 prints gaps to the training return."""
+    method: str = ""
+    """With a benchmark, the name of the method in leaderboards; by default the algorithm's."""
 
 
 def main(argv: list[str]) -> int:
-    """Loads a run's last checkpoint and prints its return with the standard error."""
+    """Loads each run's last checkpoint and prints its return with the standard error."""
     args = parse(Args, argv, "eval", "Prints the return of a run's policy over fresh episodes.")
-    check_count("episodes", args.episodes, most=MAX_EPISODES)
-    check_seed(args.seed)
+    check_count("episodes", _episodes(args), most=MAX_EPISODES)
+    check_seed(_seed(args))
     if args.suite is not None and (args.distractors is not None or args.stochastic):
         raise ConfigError("--suite sets distractors and takes the mode: leave out --distractors and --stochastic")
+    suite = None if args.suite is None else get_suite(args.suite)
+    if args.method and not isinstance(suite, Benchmark):
+        raise ConfigError("--method names a method in a benchmark: add --suite PixelBraxGen-v2-lite, or leave it out")
     enable_compilation_cache()
-    run = RunDir.open(args.run)
-    return _evaluate(args, run) if args.suite is None else _evaluate_suite(args, run)
+    runs = sound_runs(args.runs, print)
+    if isinstance(suite, Benchmark):
+        return _evaluate_benchmark(args, runs, suite)
+    for run in runs:
+        _evaluate(args, run) if suite is None else _evaluate_pairs(args, run, suite)
+    return 0
 
 
-def _evaluate(args: Args, run: RunDir) -> int:
+def _episodes(args: Args) -> int:
+    return _EPISODES if args.episodes is None else args.episodes
+
+
+def _seed(args: Args) -> int:
+    return _SEED if args.seed is None else args.seed
+
+
+def _evaluate(args: Args, run: RunDir) -> None:
     training_run = TrainingRun(run.load_config())
-    evaluator = training_run.evaluator(args.episodes, args.distractors, deterministic=not args.stochastic)
+    evaluator = training_run.evaluator(_episodes(args), args.distractors, deterministic=not args.stochastic)
     variables, updates = _policy(args, run, training_run)
-    result = evaluator(variables, jax.random.key(args.seed))
+    result = evaluator(variables, jax.random.key(_seed(args)))
     kind = "stochastic" if args.stochastic else "deterministic"
     seen = "" if args.distractors is None else f" under {' + '.join(args.distractors) or 'nothing'}"
-    training_run.progress.say(f"{args.run}, {updates:,} updates, {kind}{seen}: {result}")
-    return 0
+    training_run.progress.say(f"{run.path}, {updates:,} updates, {kind}{seen}: {result}")
 
 
 def _policy(args: Args, run: RunDir, training_run: TrainingRun) -> tuple[PyTree, int]:
@@ -74,18 +95,17 @@ def _policy(args: Args, run: RunDir, training_run: TrainingRun) -> tuple[PyTree,
     return training_run.restore_best(run) if args.best else training_run.restore_policy(run)
 
 
-def _evaluate_suite(args: Args, run: RunDir) -> int:
-    suite = get_suite(args.suite or "")
+def _evaluate_pairs(args: Args, run: RunDir, suite: PairSuite) -> None:
     config = run.load_config()
     pairs = pairs_for(suite, config.environment)
     training_run = TrainingRun(config)
     (params, _), say = _policy(args, run, training_run), training_run.progress.say
-    say(f"{suite.name} ({suite.fingerprint[:12]}): {len(pairs)} pairs, {args.episodes} episodes each")
+    say(f"{suite.name} ({suite.fingerprint[:12]}): {len(pairs)} pairs, {_episodes(args)} episodes each")
     if apart := departures(suite, config.environment):
         say(f"these returns compare only with those of runs that observe the same: {'; '.join(apart)}")
 
     def evaluate(distractors: tuple[str, ...]) -> Evaluation:
-        return training_run.evaluator(args.episodes, distractors)(params, jax.random.key(args.seed))
+        return training_run.evaluator(_episodes(args), distractors)(params, jax.random.key(_seed(args)))
 
     results = []
     for result in evaluate_pairs(pairs, evaluate):
@@ -94,9 +114,26 @@ def _evaluate_suite(args: Args, run: RunDir) -> int:
             f"gap {result.gap:,.0f} (95 %: {result.gap_low:,.0f} to {result.gap_high:,.0f})"
         )
         results.append(result)
-    write_gaps(run.gaps_file, results, f"{suite.name}: {config.environment.task}, {args.run.resolve().name}")
+    write_gaps(run.gaps_file, results, f"{suite.name}: {config.environment.task}, {run.path.resolve().name}")
     facts = {"suite": suite.name, "fingerprint": suite.fingerprint, "departures": apart, "provenance": provenance()}
     numbers = run.gaps_file.with_suffix(".json")
     numbers.write_text(json.dumps(facts | {"pairs": [r.as_dict() for r in results]}, indent=2) + "\n")
     say(f"{run.gaps_file}, {numbers}")
+
+
+def _evaluate_benchmark(args: Args, runs: Sequence[RunDir], benchmark: Benchmark) -> int:
+    if args.episodes is not None or args.seed is not None or args.best:
+        raise ConfigError(
+            f"{benchmark.name} sets the episodes and takes the last policy: leave out --episodes, --seed and --best"
+        )
+    progress = Progress()
+    for run, entry in evaluate_runs(benchmark, runs, args.method, progress):
+        result = MethodResult(benchmark, (entry,))
+        kept = result.kept()
+        share = "has not learned" if kept is None else f"kept {kept.value:.0%} of {result.plain().value:.2f}"
+        progress.say(
+            f"{run.path}: {entry.method} ({entry.track}), {entry.task}, seed {entry.seed}: score "
+            f"{result.overall().value:.2f}, {share}; {result_file(benchmark, run)}",
+            always=True,
+        )
     return 0

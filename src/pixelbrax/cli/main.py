@@ -11,7 +11,8 @@ from pixelbrax.plugins import load_plugins
 _COMMANDS = {
     "train": "train a policy from pixels",
     "sweep": "train policies with different settings, side by side",
-    "eval": "evaluate a trained policy",
+    "eval": "evaluate trained policies",
+    "leaderboard": "rank methods in a benchmark of generalization",
     "collect": "record a dataset of a policy's trajectories",
     "plot": "plot learning curves of several runs",
     "compare": "compare settings: returns, intervals over seeds, odds of improvement",

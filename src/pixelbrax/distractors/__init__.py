@@ -1,7 +1,7 @@
 """Visual distractors: they change the scene before it is rendered, or the rendered frame.
 
 base, composed, levels, background_only, every_control_step, switching, distraction: what a distractor is, and how
-several work together. kinds/: the distractors. videos/: clips and their sources. presets, catalog/, suites: names.
+several work together. kinds/: the distractors. videos/: clips and their sources. presets, catalog/: names.
 """
 
 from pixelbrax.distractors import catalog as catalog  # registers the presets
@@ -10,6 +10,7 @@ from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, 
 from pixelbrax.distractors.composed import Composed
 from pixelbrax.distractors.distraction import Distraction, DistractorState
 from pixelbrax.distractors.every_control_step import EveryControlStep
+from pixelbrax.distractors.kinds.body_video import BodyVideo
 from pixelbrax.distractors.kinds.camera import CameraOrbit, CameraShake, CameraShift, FieldOfView
 from pixelbrax.distractors.kinds.camera_walk import CameraWalk
 from pixelbrax.distractors.kinds.color import ColorOffset, ColorSettings, FloorColors, MaterialColors, SkyColors
@@ -39,9 +40,11 @@ from pixelbrax.distractors.kinds.light import (
     Shadows,
 )
 from pixelbrax.distractors.kinds.noise import GaussianNoise, PoissonNoise
+from pixelbrax.distractors.kinds.objects import Objects
 from pixelbrax.distractors.kinds.occluders import Occluders
 from pixelbrax.distractors.kinds.sensor import ColorMix, ColorTemperature, DeadPixels, Jpeg
 from pixelbrax.distractors.kinds.temporal import FrameDrop, Latency, MotionBlur
+from pixelbrax.distractors.kinds.twin import Twin
 from pixelbrax.distractors.kinds.video import Video
 from pixelbrax.distractors.kinds.weather import Fog, Rain, Snow
 from pixelbrax.distractors.kinds.world_video import FloorVideo, SkyVideo
@@ -57,7 +60,6 @@ from pixelbrax.distractors.presets import (
     resolve,
 )
 from pixelbrax.distractors.roles import Role, geom_roles, main_body
-from pixelbrax.distractors.suites import SUITES, Pair, Suite, get_suite
 from pixelbrax.distractors.switching import Switching
 from pixelbrax.distractors.videos.bank import ClipBank
 from pixelbrax.distractors.videos.davis import DAVIS_BYTES, fetch_davis
@@ -72,10 +74,10 @@ __all__ = [
     "PROCEDURAL",
     "SCENES",
     "SPLITS",
-    "SUITES",
     "Ambience",
     "BackgroundOnly",
     "Blur",
+    "BodyVideo",
     "Brightness",
     "CameraOrbit",
     "CameraShake",
@@ -117,8 +119,8 @@ __all__ = [
     "MaterialColors",
     "MotionBlur",
     "MovingLight",
+    "Objects",
     "Occluders",
-    "Pair",
     "Pixelate",
     "PointLights",
     "PoissonNoise",
@@ -138,8 +140,8 @@ __all__ = [
     "SkyVideo",
     "Snow",
     "Split",
-    "Suite",
     "Switching",
+    "Twin",
     "Video",
     "Vignette",
     "banks_of_folder",
@@ -148,7 +150,6 @@ __all__ = [
     "fetch_davis",
     "geom_roles",
     "get_preset",
-    "get_suite",
     "host_memory",
     "list_distractors",
     "load_bank",

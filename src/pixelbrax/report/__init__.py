@@ -6,6 +6,7 @@ from pixelbrax.report.gap import write_gaps
 from pixelbrax.report.grid import write_grid
 from pixelbrax.report.movie import MOVIES, write_video
 from pixelbrax.report.profiles import write_profiles
+from pixelbrax.report.severity import write_severity
 from pixelbrax.report.video import Actor, Recording, num_frames, record, record_episode, record_observations
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "write_gaps",
     "write_grid",
     "write_profiles",
+    "write_severity",
     "write_video",
 ]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from pixelbrax.training import PairResult
+from pixelbrax.generalization import PairResult
 
 
 def write_gaps(path: Path, results: Sequence[PairResult], title: str) -> None:

@@ -7,7 +7,6 @@ from pixelbrax.training.config import TrainConfig, check_types, is_of_any_task, 
 from pixelbrax.training.env_config import EnvConfig, camera_of
 from pixelbrax.training.evaluation import MAX_EPISODES, Evaluation, Evaluator, Policy
 from pixelbrax.training.files import replace_text, writing
-from pixelbrax.training.generalization import PairResult, departures, evaluate_pairs, pairs_for
 from pixelbrax.training.hooks import Hook, register_hook
 from pixelbrax.training.lock import locked
 from pixelbrax.training.processes import (
@@ -37,7 +36,15 @@ from pixelbrax.training.run_dir import (
 )
 from pixelbrax.training.signals import interruptible, last_stop
 from pixelbrax.training.software import provenance
-from pixelbrax.training.statistics import Center, interval, iqm, over_runs, probability_of_improvement, share_above
+from pixelbrax.training.statistics import (
+    Center,
+    interval,
+    iqm,
+    over_runs,
+    over_tasks,
+    probability_of_improvement,
+    share_above,
+)
 from pixelbrax.training.trainer import MAX_AGENTS, Trainer
 from pixelbrax.training.training_run import TrainingRun
 
@@ -54,7 +61,6 @@ __all__ = [
     "Evaluator",
     "Hook",
     "Interval",
-    "PairResult",
     "Policy",
     "Processes",
     "Progress",
@@ -71,8 +77,6 @@ __all__ = [
     "check_unused",
     "checkpoints_of",
     "clips_of",
-    "departures",
-    "evaluate_pairs",
     "interruptible",
     "interval",
     "iqm",
@@ -85,9 +89,9 @@ __all__ = [
     "make_folder",
     "natural",
     "over_runs",
+    "over_tasks",
     "own_folder",
     "own_progress",
-    "pairs_for",
     "preset_names",
     "probability_of_improvement",
     "process_start",

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
-from pixelbrax.envs import PixelEnv, State, with_autoreset
+from pixelbrax.envs import EnvParams, PixelEnv, State, with_autoreset
 from pixelbrax.errors import check_count
 from pixelbrax.networks import ActionDistribution, Observation
 from pixelbrax.training.progress import Progress
@@ -119,8 +119,15 @@ class Evaluator:
         self._progress = progress or Progress()
         self._compiled = None
 
-    def __call__(self, variables: PyTree, key: Array) -> Evaluation:
-        """Runs the episodes that `key` determines."""
+    def __call__(self, variables: PyTree, key: Array, params: EnvParams | None = None) -> Evaluation:
+        """Runs the episodes that `key` determines.
+
+        Args:
+          variables: of the policy.
+          key: PRNG key.
+          params: of the environment; by default its own, as constants of the program. Give them in every call or in
+            none.
+        """
         keys = jnp.stack([jax.random.split(part, self._num_episodes) for part in jax.random.split(key)], axis=1)
         # The last batch is padded with earlier episodes, whose results are dropped.
         count = -(-self._num_episodes // self._batch_size)
@@ -129,16 +136,16 @@ class Evaluator:
         if self._compiled is None:
             with self._progress.busy("compiling the evaluation"):
                 program = jax.jit(self._run, compiler_options=compiler_options())
-                self._compiled = program.lower(variables, batches[0]).compile()
+                self._compiled = program.lower(variables, batches[0], params).compile()
         run = self._compiled
         with self._progress.busy(f"{self._num_episodes:,} episodes") if count > 1 else nullcontext():
-            results = [jax.tree.map(np.asarray, run(variables, batch)) for batch in batches]
+            results = [jax.tree.map(np.asarray, run(variables, batch, params)) for batch in batches]
         parts = (np.concatenate(parts)[: self._num_episodes] for parts in zip(*results, strict=True))
         returns, lengths, diverged = parts
         return Evaluation(returns, lengths, diverged=diverged)
 
     def _run(
-        self, variables: PyTree, keys: Array
+        self, variables: PyTree, keys: Array, params: EnvParams | None
     ) -> tuple[Float[Array, " episode"], Float[Array, " episode"], Bool[Array, " episode"]]:
         """Returns, lengths (frames), divergence of a batch of episodes, from (episode, 2) keys: to reset and to act."""
 
@@ -151,7 +158,7 @@ class Evaluator:
                 raw_action = jax.vmap(lambda one, key: one.sample(key))(policy, act_keys)
             return jax.vmap(self._env.step)(state, policy.action(raw_action)), None
 
-        initial = jax.vmap(self._env.reset)(keys[:, 0])
+        initial = jax.vmap(lambda key: self._env.reset(key, params))(keys[:, 0])
         num_steps = -(-self._env.episode_length // self._env.action_repeat)
         final, _ = jax.lax.scan(step, initial, jnp.arange(num_steps))
         metrics = final.metrics

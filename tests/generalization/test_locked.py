@@ -4,17 +4,28 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pixelbrax.distractors import SUITES, get_suite
 from pixelbrax.errors import ConfigError
+from pixelbrax.generalization import GEN_V1, GEN_V2, GEN_V2_LITE, SUITES, PairResult, get_suite, pairs_for
+from pixelbrax.generalization.content import clips_digest, model_digest
 from pixelbrax.training.env_config import EnvConfig
 from pixelbrax.training.evaluation import Evaluation
-from pixelbrax.training.generalization import PairResult, pairs_for
-from tests.distractors.frozen import file_of, frames, pairs_are_distinct, settings_of
+from tests.generalization.frozen import KEPT, file_of, frames, settings_of
 
-V1 = SUITES["PixelBraxGen-v1"]
-FINGERPRINTS = {"PixelBraxGen-v1": "73cec26145a8298eec424273f4285f50db05642e28180f9cdbb848b98b78e558"}
-# `make test` looks at one; `make test-all` at all of them.
-SAMPLE = {"halfcheetah": ("gen-v1/dcs-hard@test",)}
+V1 = GEN_V1
+FINGERPRINTS = {
+    "PixelBraxGen-v1": "73cec26145a8298eec424273f4285f50db05642e28180f9cdbb848b98b78e558",
+    "PixelBraxGen-v2": "",
+    "PixelBraxGen-v2-lite": "",
+}
+CLIPS = ""
+MODELS: dict[str, str] = {}
+RULES = {rules.task: rules for rules in (*GEN_V2_LITE.tasks, *GEN_V2.tasks)}
+QUICK = ("halfcheetah", "inverted_pendulum", "dmc/finger_spin")
+# `make test` looks at one of each; `make test-all` at all of them.
+SAMPLE = {
+    ("PixelBraxGen-v1", "halfcheetah"): ("gen-v1/dcs-hard@test",),
+    ("PixelBraxGen-v2", "halfcheetah"): ("severity/moving-combined-5:scenes@test",),
+}
 
 
 @pytest.mark.parametrize("name", list(SUITES))
@@ -22,24 +33,39 @@ def test_settings_are_locked(name):
     assert get_suite(name).fingerprint == FINGERPRINTS[name], "a suite never changes: make a new version"
 
 
+# A model of each engine by default: MJX's take seconds to load.
+@pytest.mark.parametrize(
+    "task", [pytest.param(task, marks=[] if task in QUICK else [pytest.mark.full]) for task in MODELS]
+)
+def test_models_are_locked(task):
+    assert model_digest(RULES[task]) == MODELS[task], "a benchmark never changes: make a new version"
+
+
+def test_every_task_has_a_lock():
+    assert MODELS.keys() == RULES.keys()
+    assert clips_digest() == CLIPS
+
+
 def _settings():
-    for env, names in settings_of(V1):
-        name = f"{env}-{'+'.join(names) or 'plain'}"
-        yield pytest.param(env, names, id=name, marks=[] if SAMPLE.get(env) == names else [pytest.mark.full])
+    for suite in KEPT:
+        for env, names in settings_of(suite):
+            name = f"{suite.name}-{env}-{'+'.join(names) or 'plain'}"
+            marks = [] if SAMPLE.get((suite.name, env)) == names else [pytest.mark.full]
+            yield pytest.param(suite, env, names, id=name, marks=marks)
 
 
-@pytest.mark.parametrize(("env", "names"), list(_settings()))
-def test_pixels_are_locked(env, names):
-    kept = np.asarray(Image.open(file_of(V1, env, names))).astype(int)
+@pytest.mark.parametrize(("suite", "env", "names"), list(_settings()))
+def test_pixels_are_locked(suite, env, names):
+    kept = np.asarray(Image.open(file_of(suite, env, names))).astype(int)
     # Other processors round the last bit otherwise: a few pixels may be off by a little, as no change would have it.
-    apart = np.abs(frames(V1, env, names).astype(int) - kept)
+    apart = np.abs(frames(suite, env, names).astype(int) - kept)
     assert (apart > 0).mean() < 0.002
     assert (apart > 8).mean() < 0.0005
 
 
 def test_v1_asks_enough():
     assert len(V1.pairs) >= 40
-    assert pairs_are_distinct(V1.pairs)
+    assert len({pair.name for pair in V1.pairs}) == len(V1.pairs)
     assert all("@test" in name for pair in V1.pairs for name in pair.test)
     assert all("@train" in name for pair in V1.pairs for name in pair.train)
 

@@ -1,15 +1,13 @@
-"""Generalization: a policy's return under held-out distractors."""
+"""Gaps: a policy's return under the test setting of each pair of a suite, beside that under the train setting."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from pixelbrax.distractors import Pair, Suite
 from pixelbrax.errors import ConfigError
-from pixelbrax.training.env_config import EnvConfig
-from pixelbrax.training.evaluation import Evaluation
-from pixelbrax.training.statistics import interval
+from pixelbrax.generalization.pairs import Pair, PairSuite
+from pixelbrax.training import EnvConfig, Evaluation, interval
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class PairResult:
         }
 
 
-def pairs_for(suite: Suite, config: EnvConfig) -> tuple[Pair, ...]:
+def pairs_for(suite: PairSuite, config: EnvConfig) -> tuple[Pair, ...]:
     """The pairs that match a run's task and train setting.
 
     Raises:
@@ -72,7 +70,7 @@ def pairs_for(suite: Suite, config: EnvConfig) -> tuple[Pair, ...]:
     return chosen
 
 
-def departures(suite: Suite, config: EnvConfig) -> tuple[str, ...]:
+def departures(suite: PairSuite, config: EnvConfig) -> tuple[str, ...]:
     """What a run observes otherwise than the suite's frames: then its returns do not compare with other runs'."""
     expected = {"image_size": suite.image_size, "frame_stack": suite.frame_stack, "grayscale": False}
     given = {name: (getattr(config, name), value) for name, value in expected.items()}

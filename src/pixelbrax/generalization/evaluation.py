@@ -1,0 +1,156 @@
+"""Runs a benchmark's tests on trained policies."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import PyTree
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.generalization.benchmark import Benchmark
+from pixelbrax.generalization.content import clips_digest, code_digest, model_digest
+from pixelbrax.generalization.entry import PLAIN, Entry, privileged
+from pixelbrax.training import Evaluator, Progress, RunDir, TrainConfig, TrainingRun, provenance
+
+MUST_MATCH = ("rules", "model", "clips")
+"""Fingerprints without which results do not compare."""
+
+
+@dataclass
+class _Candidate:
+    """A run under evaluation."""
+
+    file: Path
+    entry: Entry
+    variables: PyTree
+
+
+def fingerprints(benchmark: Benchmark, task: str) -> dict[str, str]:
+    """All fingerprints of one of the benchmark's tasks as this version and machine have it."""
+    return {
+        "rules": benchmark.fingerprint,
+        "model": model_digest(benchmark.rules(task)),
+        "clips": clips_digest(),
+        "code": code_digest(),
+    }
+
+
+def result_file(benchmark: Benchmark, run: RunDir) -> Path:
+    """Where a run's results are."""
+    return run.path / f"{benchmark.name}.json"
+
+
+def evaluate_runs(
+    benchmark: Benchmark, runs: Sequence[RunDir], method: str = "", progress: Progress | None = None
+) -> Iterator[tuple[RunDir, Entry]]:
+    """Evaluates the last policy of each run in all tests of its task, and writes the result into its folder.
+
+    Tests that the run's file has already are not repeated, so that an evaluation that was interrupted goes on. Runs
+    that differ in what training alone depends on share what is compiled.
+
+    Args:
+      benchmark: the tests.
+      runs: finished runs.
+      method: name of the method in tables; by default the algorithm's.
+      progress: shows what is under way.
+
+    Yields:
+      Each run with its results, as soon as they are complete.
+
+    Raises:
+      ConfigError: a run departs from the protocol, has not been trained to its end, or its file has results of other
+        rules. Nothing is compiled before all runs have been checked.
+    """
+    progress = progress or Progress()
+    configs = [run.load_config() for run in runs]
+    tracks = [_checked(benchmark, run, config) for run, config in zip(runs, configs, strict=True)]
+    with progress.busy("fingerprints of models, clips and code"):
+        found = {task: fingerprints(benchmark, task) for task in {config.environment.task for config in configs}}
+    groups: dict[Any, list[int]] = {}
+    for k, config in enumerate(configs):
+        alike = replace(config.environment.resolved(), distractors=())
+        groups.setdefault((config.algorithm, config.network, alike), []).append(k)
+    entries = {
+        k: _begun(benchmark, run, config, track, method, found[config.environment.task])
+        for k, (run, config, track) in enumerate(zip(runs, configs, tracks, strict=True))
+    }
+    for group in groups.values():
+        candidates = []
+        training_run = TrainingRun(configs[group[0]], progress)
+        for k in group:
+            variables, _ = TrainingRun(configs[k], progress).restore_policy(runs[k])
+            candidates.append(_Candidate(result_file(benchmark, runs[k]), entries[k], variables))
+        _evaluate(benchmark, training_run, candidates, progress)
+        yield from ((runs[k], candidate.entry) for k, candidate in zip(group, candidates, strict=True))
+
+
+def _checked(benchmark: Benchmark, run: RunDir, config: TrainConfig) -> str:
+    """The track of a run that may be evaluated."""
+    try:
+        track = benchmark.check(config)
+    except ConfigError as e:
+        raise ConfigError(f"{run.path}: {e}") from None
+    if "trained" not in run.read_evaluations():
+        raise ConfigError(f"{run.path} has not been trained to its end: pixelbrax train --resume {run.path}")
+    return track
+
+
+def _begun(
+    benchmark: Benchmark, run: RunDir, config: TrainConfig, track: str, method: str, found: dict[str, str]
+) -> Entry:
+    """The entry in a run's file, or an empty one."""
+    file = result_file(benchmark, run)
+    entry = Entry(
+        benchmark=benchmark.name,
+        fingerprints=found,
+        method=method or config.algorithm.upper(),
+        track=track,
+        task=config.environment.task,
+        seed=config.seed,
+        privileged=privileged(config),
+        settings=json.loads(json.dumps(asdict(config))),  # as it is read again
+        provenance=provenance(),
+        returns={},
+    )
+    if not file.exists():
+        return entry
+    earlier = Entry.read(file)
+    if earlier.fingerprints != found:
+        other = [name for name, value in found.items() if earlier.fingerprints.get(name) != value]
+        raise ConfigError(
+            f"{file} has results of other {', '.join(other)} than this version's: move it away to evaluate anew"
+        )
+    return replace(entry, method=method or earlier.method, returns=earlier.returns)
+
+
+def _evaluate(
+    benchmark: Benchmark, training_run: TrainingRun, candidates: Sequence[_Candidate], progress: Progress
+) -> None:
+    """Runs the tests that are missing; candidates are alike but for their variables."""
+    task, key = training_run.config.environment.task, jax.random.key(benchmark.seed)
+    for axis in (PLAIN, *benchmark.axes_of(task)):
+        severities = (0,) if axis == PLAIN else benchmark.severities
+        missing = [one for one in candidates if axis not in one.entry.returns]
+        returns: list[dict[int, np.ndarray]] = [{} for _ in missing]
+        evaluator = None
+        for severity in severities if missing else ():
+            names = () if axis == PLAIN else benchmark.test(axis, severity)
+            env = training_run.env_under(names)
+            if evaluator is None:  # all severities of an axis are one program
+                evaluator = Evaluator(env, training_run.policy, benchmark.episodes, progress=progress)
+            for one, kept in zip(missing, returns, strict=True):
+                kept[severity] = evaluator(one.variables, key, env.default_params).returns
+        for one, kept in zip(missing, returns, strict=True):
+            one.entry = one.entry.with_returns(axis, kept)
+            one.entry.write(one.file)
+        if missing:
+            scores = benchmark.rules(task)
+            seen = ", ".join(
+                " ".join(f"{scores.score(float(kept[severity].mean())):.2f}" for severity in severities)
+                for kept in returns
+            )
+            progress.say(f"{task}, {axis}: scores {seen}")

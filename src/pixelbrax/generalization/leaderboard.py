@@ -1,0 +1,147 @@
+"""Tables of several methods' results in one benchmark."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.generalization.benchmark import Benchmark
+from pixelbrax.generalization.entry import Entry
+from pixelbrax.generalization.evaluation import MUST_MATCH
+from pixelbrax.generalization.scores import MethodResult, ranked
+from pixelbrax.training import Center
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Results of several methods, ranked.
+
+    Attributes:
+      benchmark: that all of them were evaluated in.
+      results: complete ones, best first, then the others.
+      notes: what a reader must know beside the numbers.
+    """
+
+    benchmark: Benchmark
+    results: tuple[MethodResult, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, benchmark: Benchmark, entries: Sequence[Entry]) -> "Leaderboard":
+        """Compares results of `pixelbrax eval --suite`.
+
+        Raises:
+          ConfigError: one is of another benchmark, of other rules, models or clips than others, or incomplete; or
+            two are of the same method, track, task and seed.
+        """
+        if not entries:
+            raise ConfigError("there are no results: pixelbrax eval RUN --suite ... makes them")
+        groups: dict[tuple[str, str], list[Entry]] = {}
+        first: dict[str, Entry] = {}
+        for entry in entries:
+            _check(benchmark, entry, first.setdefault(entry.task, entry))
+            groups.setdefault((entry.method, entry.track), []).append(entry)
+        for group in groups.values():
+            _check_seeds(group)
+        results = ranked([MethodResult(benchmark, tuple(group)) for group in groups.values()])
+        return cls(benchmark, tuple(results), tuple(_notes(results, entries)))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One for each method and track, as JSON has it; `None` where no task shows an axis."""
+        rows = []
+        for place, result in enumerate(self.results, 1):
+            axes = {axis: _listed(result.axis(axis)) for axis in self.benchmark.axes}
+            curves = {axis: [_listed(at) for at in result.curve(axis)] for axis in self.benchmark.axes}
+            rows.append(
+                {
+                    "place": None if result.lacking else place,
+                    "method": result.method,
+                    "track": result.track,
+                    "privileged": result.entries[0].privileged,
+                    "lacking": result.lacking,
+                    "seeds": result.seeds,
+                    "score": _listed(result.overall()),
+                    "plain": _listed(result.plain()),
+                    "kept": _listed(result.kept()),
+                    "axes": axes,
+                    "curves": curves,
+                }
+            )
+        return rows
+
+
+def read_entries(paths: Iterable[Path], benchmark: Benchmark) -> list[Entry]:
+    """Results in files, or in folders of runs and below.
+
+    Raises:
+      ConfigError: there is none, or a file is something else.
+    """
+    entries = []
+    for path in paths:
+        if path.is_dir():
+            files = sorted(path.rglob(f"{benchmark.name}.json"))
+            if not files:
+                raise ConfigError(
+                    f"{path} has no results of {benchmark.name}: pixelbrax eval RUN --suite {benchmark.name} makes them"
+                )
+        else:
+            files = [path]
+        entries += [Entry.read(file) for file in files]
+    return entries
+
+
+def _check(benchmark: Benchmark, entry: Entry, first: Entry) -> None:
+    what = f"the result of {entry.method}, {entry.task}, seed {entry.seed},"
+    if entry.benchmark != benchmark.name:
+        raise ConfigError(f"{what} is of {entry.benchmark}, not of {benchmark.name}: see --suite")
+    for name in MUST_MATCH:
+        ours = benchmark.fingerprint if name == "rules" else first.fingerprints.get(name)
+        if entry.fingerprints.get(name) != ours:
+            raise ConfigError(
+                f"{what} is of another version of the {name} and does not compare: evaluate it with this version"
+            )
+    if missing := [axis for axis in benchmark.axes_of(entry.task) if axis not in entry.returns]:
+        raise ConfigError(f"{what} is incomplete, without {', '.join(missing)}: give its pixelbrax eval again")
+
+
+def _check_seeds(entries: Sequence[Entry]) -> None:
+    """Refuses two runs of one method, track, task and seed, and seeds that were trained with different settings."""
+    known: dict[tuple[str, int], Entry] = {}
+    first: dict[str, Entry] = {}
+    for entry in entries:
+        what = f"{entry.method}, {entry.track}, {entry.task}"
+        if (entry.task, entry.seed) in known:
+            raise ConfigError(f"there are two results of {what}, seed {entry.seed}: name them apart by eval --method")
+        known[entry.task, entry.seed] = entry
+        other = first.setdefault(entry.task, entry)
+        if apart := _apart(entry.settings, other.settings):
+            raise ConfigError(
+                f"results of {what} have different settings ({', '.join(apart)}): name them apart by eval --method"
+            )
+
+
+_NEUTRAL = ("seed", "checkpoint_interval", "loggers", "initial_eval", "num_devices", "log_interval")
+_EVALUATION = ("eval_episodes", "eval_distractors", "eval_interval")
+
+
+def _apart(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """Settings that differ and change what is learned."""
+    names = [name for name in {**one, **other} if name not in (*_NEUTRAL, *_EVALUATION)]
+    return [name for name in names if one.get(name) != other.get(name)]
+
+
+def _notes(results: Sequence[MethodResult], entries: Sequence[Entry]) -> list[str]:
+    notes = [f"{r.method}, {r.track}: {r.lacking}" for r in results if r.lacking]
+    if len({entry.fingerprints.get("code") for entry in entries}) > 1:
+        notes.append("these results are of several versions of the code")
+    tuned = [r for r in results if len({repr(_method_settings(e)) for e in r.entries}) > 1]
+    return notes + [f"{r.method}, {r.track}: settings of the algorithm differ between tasks" for r in tuned]
+
+
+def _method_settings(entry: Entry) -> Any:
+    return entry.settings["agent"], entry.settings["network"]
+
+
+def _listed(center: Center | None) -> list[float] | None:
+    return None if center is None else [round(x, 4) for x in center]

@@ -1,0 +1,267 @@
+"""A benchmark's protocol, tests, scores and leaderboard, from end to end on a run of seconds."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from pixelbrax.cli.main import main
+from pixelbrax.errors import ConfigError
+from pixelbrax.generalization import (
+    GEN_V2,
+    GEN_V2_LITE,
+    PLAIN,
+    SUITES,
+    Benchmark,
+    Entry,
+    Leaderboard,
+    MethodResult,
+    TaskRules,
+    evaluate_runs,
+    get_benchmark,
+    read_entries,
+    result_file,
+)
+from pixelbrax.training import Progress, RunDir, TrainConfig, TrainingRun
+from tests.images import read_image
+
+pytestmark = pytest.mark.usefixtures("probe_tasks")
+TINY = Benchmark(
+    "tiny",
+    tasks=(TaskRules("probe/sides", "probe", random=0.0, reference=20.0, episode_length=20, without=("light",)),),
+    tracks={"plain": (), "looks": ("severity/noise-1",)},
+    axes=("noise", "moving-noise", "light"),
+    severities=(1, 5),
+    image_size=8,
+    num_steps=96,
+    num_seeds=2,
+    episodes=3,
+)
+QUIET = Progress(quiet=True)
+
+
+@pytest.fixture(scope="module")
+def runs(probe_tasks, tmp_path_factory):
+    """Two seeds, trained as the benchmark demands."""
+    root = tmp_path_factory.mktemp("runs")
+    settings = "--num-envs 4 --unroll-length 4 --num-minibatches 2 --num-epochs 1 --features 8 --patch-features 4"
+    settings += " --conv-features 4 --num-steps 96 --log-interval 2 --eval-episodes 2 --image-size 8"
+    train = ["train", "--task", "probe/sides", *settings.split(), "--episode-length", "20", "--num-seeds", "2"]
+    assert main([*train, "--runs", str(root), "--name", "both", "--quiet"]) == 0
+    return [RunDir.open(path) for path in sorted((root / "both").iterdir()) if path.is_dir()]
+
+
+@pytest.fixture(scope="module")
+def evaluated(runs):
+    return list(evaluate_runs(TINY, runs, progress=QUIET))
+
+
+def _config(task="halfcheetah", track="plain", **settings):
+    return TrainConfig(GEN_V2_LITE.environment(task, track), num_steps=GEN_V2_LITE.num_steps, **settings)
+
+
+def test_a_run_that_obeys_gets_its_track():
+    for task in GEN_V2_LITE.task_names:
+        for track in GEN_V2_LITE.tracks:
+            assert GEN_V2_LITE.check(_config(task, track)) == track
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"image_size": 16}, "image_size is 16, not 48"),
+        ({"grayscale": True}, "grayscale is True, not False"),
+        ({"action_repeat": 8}, "action_repeat is 8, not 2"),
+        ({"backend": "positional"}, "backend is 'positional', not 'spring'"),
+        ({"episode_length": 10}, "episode_length is 10, not 1000"),
+        ({"obs": "state"}, "obs is 'state', not 'pixels'"),
+        ({"camera": "side"}, "camera is 'side', not None"),
+        ({"distractors": ("kage/hue",)}, "no track of runs trained with kage/hue: its tracks are plain: none; looks"),
+        ({"task": "swimmer"}, "does not have the task 'swimmer': its tasks are halfcheetah"),
+    ],
+)
+def test_a_run_that_departs_is_refused(change, message):
+    config = _config()
+    with pytest.raises(ConfigError, match=message):
+        GEN_V2_LITE.check(replace(config, environment=replace(config.environment, **change)))
+
+
+def test_the_budget_counts_what_is_trained_in_all():
+    with pytest.raises(ConfigError, match="it trains for 225,280 actions, more than 204,800"):
+        GEN_V2_LITE.check(replace(_config(), num_steps=GEN_V2_LITE.num_steps + 1, log_interval=11))
+    with pytest.raises(ConfigError, match="starts from another run"):
+        GEN_V2_LITE.check(replace(_config(), start_from="runs/other"))
+
+
+@pytest.mark.parametrize("benchmark", [GEN_V2, GEN_V2_LITE], ids=lambda benchmark: benchmark.name)
+def test_all_tests_are_held_out_and_distinct(benchmark):
+    names = [benchmark.test(axis, severity) for axis in benchmark.axes for severity in benchmark.severities]
+    assert len(set(names)) == len(names) == len(benchmark.axes) * len(benchmark.severities)
+    assert all(name.endswith("@test") for test in names for name in test)
+    assert not any("@" in name for distractors in benchmark.tracks.values() for name in distractors)
+    assert all(axis in benchmark.axes for rules in benchmark.tasks for axis in rules.without)
+    with pytest.raises(ConfigError, match=r"no axis 'colour': did you mean color"):
+        benchmark.test("colour", 1)
+
+
+def test_every_test_is_run_in_the_same_episodes(runs, evaluated):
+    (run, entry), _ = evaluated
+    assert entry == Entry.read(result_file(TINY, run))
+    assert set(entry.returns) == {PLAIN, "noise", "moving-noise"}  # the task does not show the third
+    training_run = TrainingRun(run.load_config(), QUIET)
+    variables, _ = training_run.restore_policy(run)
+    for axis, severity in (("noise", 1), ("noise", 5), ("moving-noise", 5)):
+        alone = training_run.evaluator(TINY.episodes, TINY.test(axis, severity))
+        found = alone(variables, jax.random.key(TINY.seed)).returns
+        np.testing.assert_allclose(entry.returns[axis][str(severity)], found, rtol=1e-6)
+
+
+def test_an_evaluation_that_was_interrupted_goes_on(runs, evaluated, tmp_path, monkeypatch):
+    (_, entry), _ = evaluated
+    run = RunDir.open(shutil.copytree(runs[0].path, tmp_path / "copy"))
+    left = {axis: returns for axis, returns in entry.returns.items() if axis != "moving-noise"}
+    marked = left | {"noise": {"1": [7.0] * 3, "5": [7.0] * 3}}
+    replace(entry, returns=marked, method="mine").write(result_file(TINY, run))
+    ((_, again),) = evaluate_runs(TINY, [run], progress=QUIET)
+    assert again.returns == marked | {"moving-noise": entry.returns["moving-noise"]}
+    assert again.method == "mine"
+    replace(entry, fingerprints=entry.fingerprints | {"clips": "other"}).write(result_file(TINY, run))
+    with pytest.raises(ConfigError, match=r"tiny.json has results of other clips than this version's: move it away"):
+        list(evaluate_runs(TINY, [run], progress=QUIET))
+
+
+def test_a_run_is_checked_before_anything_is_compiled(runs, tmp_path):
+    run = RunDir.open(shutil.copytree(runs[0].path, tmp_path / "copy"))
+    run.evaluation_file.unlink()
+    with pytest.raises(ConfigError, match="has not been trained to its end: pixelbrax train --resume"):
+        list(evaluate_runs(TINY, [run], progress=QUIET))
+    with pytest.raises(ConfigError, match=r"both.*image_size is 8, not 9"):
+        list(evaluate_runs(replace(TINY, image_size=9), runs, progress=QUIET))
+
+
+def test_from_the_command_line(runs, evaluated, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(SUITES, "tiny", TINY)
+    folder = str(runs[0].path.parent)
+    assert main(["eval", folder, "--suite", "tiny"]) == 0
+    assert "PPO (plain), probe/sides, seed 0: score" in capsys.readouterr().out
+    assert main(["eval", folder, "--suite", "tiny", "--episodes", "2"]) == 2
+    assert "tiny sets the episodes and takes the last policy" in capsys.readouterr().err
+    assert main(["eval", folder, "--method", "mine"]) == 2
+    assert "--method names a method in a benchmark" in capsys.readouterr().err
+    out = tmp_path / "board.png"
+    assert main(["leaderboard", folder, "--suite", "tiny", "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "| 1 | PPO | plain | 1 x 2 |" in said
+    assert "| light | - |" in said
+    assert read_image(out).shape[1] > 600
+    numbers = json.loads(out.with_suffix(".json").read_text())
+    assert numbers["fingerprint"] == TINY.fingerprint
+    assert [row["place"] for row in numbers["rows"]] == [1]
+    assert main(["leaderboard", str(tmp_path), "--suite", "tiny", "--out", str(out)]) == 2
+    assert "has no results of tiny" in capsys.readouterr().err
+    assert main(["leaderboard", folder, "--suite", "PixelBraxGen-v1", "--out", str(out)]) == 2
+    assert "is a suite of pairs and has no leaderboard" in capsys.readouterr().err
+
+
+# Scores, from numbers on paper.
+PAPER = replace(
+    TINY,
+    tasks=(TaskRules("a", "x", random=10.0, reference=110.0), TaskRules("b", "x", 0.0, 1.0, without=("light",))),
+    axes=("noise", "light"),
+)
+
+
+def _entry(task="a", seed=0, method="m", track="plain", plain=110.0, noise=(60.0, 10.0), light=(110.0, 110.0), **more):
+    returns = {PLAIN: {"0": [plain]}, "noise": {"1": [noise[0]], "5": [noise[1]]}}
+    if task == "a":
+        returns["light"] = {"1": [light[0]], "5": [light[1]]}
+    settings = {"agent": {"learning_rate": 1.0}, "network": {}, "seed": seed}
+    prints = {"rules": PAPER.fingerprint, "model": "m", "clips": "c", "code": "x"}
+    facts = {"privileged": "", "settings": settings, "provenance": {}, "fingerprints": prints}
+    return Entry("tiny", method=method, track=track, task=task, seed=seed, returns=returns, **facts | more)
+
+
+@pytest.fixture
+def on_paper(monkeypatch):
+    """The fingerprint of a benchmark whose tasks do not exist."""
+    monkeypatch.setattr(Benchmark, "fingerprint", "paper")
+
+
+def _value(center):
+    assert center is not None
+    return center.value
+
+
+@pytest.mark.usefixtures("on_paper")
+def test_scores_on_paper():
+    result = MethodResult(PAPER, (_entry(),))
+    assert result.plain().value == 1.0
+    assert _value(result.axis("noise")) == pytest.approx((0.5 + 0.0) / 2)
+    assert result.overall().value == pytest.approx((0.25 + 1.0) / 2)
+    assert _value(result.kept()) == pytest.approx(0.625)
+    assert [center.value for center in result.curve("noise")] == pytest.approx([1.0, 0.5, 0.0])
+    both = MethodResult(PAPER, (_entry(), _entry("b", plain=0.5, noise=(0.5, 0.0))))
+    assert _value(both.axis("light")) == pytest.approx(1.0)  # b does not show it
+    assert both.plain().value == pytest.approx(0.75)
+    assert _value(both.kept()) == pytest.approx((0.625 + 0.5) / 2)
+    nothing = MethodResult(PAPER, (_entry(plain=11.0, noise=(11.0, 11.0), light=(11.0, 11.0)),))
+    assert nothing.kept() is None  # what has learned nothing keeps nothing
+    assert nothing.overall().value == pytest.approx(0.01)
+
+
+@pytest.mark.usefixtures("on_paper")
+def test_the_leaderboard_ranks_complete_results_first():
+    def of(method, noise):
+        return [
+            _entry(task, seed, method, noise=(noise * x, noise * x))
+            for task, x in (("a", 100), ("b", 1))
+            for seed in (0, 1)
+        ]
+
+    lone = [_entry(method="lone", noise=(110.0, 110.0))]
+    board = Leaderboard.of(PAPER, [*lone, *of("worse", 0.3), *of("better", 0.8)])
+    assert [result.method for result in board.results] == ["better", "worse", "lone"]
+    assert [row["place"] for row in board.rows()] == [1, 2, None]
+    assert board.results[2].lacking == "no run of b; fewer than 2 seeds: a has 1"
+    assert "lone, plain: no run of b" in board.notes[0]
+    assert json.dumps(board.rows())
+
+
+@pytest.mark.usefixtures("on_paper")
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (_entry(), "two results of m, plain, a, seed 0: name them apart by eval --method"),
+        (replace(_entry(seed=1), benchmark="PixelBraxGen-v2"), "is of PixelBraxGen-v2, not of tiny"),
+        (
+            replace(_entry(seed=1), fingerprints={"rules": "other"}),
+            "is of another version of the rules and does not compare",
+        ),
+        (replace(_entry(seed=1), returns={PLAIN: {"0": [1.0]}}), "is incomplete, without noise, light"),
+        (
+            replace(_entry(seed=1), settings={"agent": {"learning_rate": 2.0}, "network": {}}),
+            r"different settings \(agent\): name them apart",
+        ),
+    ],
+    ids=["twice", "another benchmark", "other rules", "incomplete", "other settings"],
+)
+def test_what_does_not_compare_is_refused(other, message):
+    first = replace(_entry(), fingerprints={"rules": "paper", "model": "m", "clips": "c", "code": "x"})
+    if other.fingerprints["rules"] != "other":
+        other = replace(other, fingerprints=first.fingerprints)
+    with pytest.raises(ConfigError, match=message):
+        Leaderboard.of(PAPER, [first, other])
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    (tmp_path / "tiny.json").write_text('{"benchmark": "tiny"}')
+    with pytest.raises(ConfigError, match=r"tiny.json is no result of `pixelbrax eval --suite`: missing"):
+        read_entries([tmp_path], TINY)
+    (tmp_path / "tiny.json").write_text("{")
+    with pytest.raises(ConfigError, match=r"cannot read .*tiny.json"):
+        read_entries([tmp_path], TINY)
+    with pytest.raises(ConfigError, match="PixelBraxGen-v1 is a suite of pairs"):
+        get_benchmark("PixelBraxGen-v1")
