@@ -126,8 +126,8 @@ def test_what_is_added_is_seen_and_changes_no_physics(name):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)  # two programs, which may round differently
     added = np.asarray(seen.obs["segmentation"]) >= len(env.scene.geom_type)
     assert added.any((1, 2)).all()
-    pixels = (np.asarray(state.obs["pixels"]).astype(int) for state in (plain, seen))
-    apart = (np.abs(np.subtract(*pixels)) > 8).any(-1)
+    before, after = (np.asarray(state.obs["pixels"]).astype(int) for state in (plain, seen))
+    apart = (np.abs(after - before) > 8).any(-1)
     assert (apart & ~added).mean() < 0.002
     assert apart[added].mean() > 0.5  # a second body has the first one's colors
 

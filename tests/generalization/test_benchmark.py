@@ -128,6 +128,8 @@ def test_an_evaluation_that_was_interrupted_goes_on(runs, evaluated, tmp_path, m
     ((_, again),) = evaluate_runs(TINY, [run], progress=QUIET)
     assert again.returns == marked | {"moving-noise": entry.returns["moving-noise"]}
     assert again.method == "mine"
+    ((_, renamed),) = evaluate_runs(TINY, [run], "yours", progress=QUIET)
+    assert renamed == Entry.read(result_file(TINY, run)) == replace(again, method="yours")
     replace(entry, fingerprints=entry.fingerprints | {"clips": "other"}).write(result_file(TINY, run))
     with pytest.raises(ConfigError, match=r"tiny.json has results of other clips than this version's: move it away"):
         list(evaluate_runs(TINY, [run], progress=QUIET))

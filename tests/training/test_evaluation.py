@@ -38,7 +38,7 @@ def test_another_number_of_episodes_is_the_same_program():
         evaluator = _evaluator(num_episodes, batch_size=4)
         evaluator(jnp.ones(()), jax.random.key(0))
         assert evaluator._compiled is not None
-        (params, keys), _ = evaluator._compiled.args_info
+        (params, keys, _), _ = evaluator._compiled.args_info
         return jax.jit(evaluator._run).lower(params, keys).as_text()
 
     assert program(3) == program(4) == program(9)

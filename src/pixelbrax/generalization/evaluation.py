@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 from jaxtyping import PyTree
 
 from pixelbrax.errors import ConfigError
@@ -102,7 +101,7 @@ def _checked(benchmark: Benchmark, run: RunDir, config: TrainConfig) -> str:
 def _begun(
     benchmark: Benchmark, run: RunDir, config: TrainConfig, track: str, method: str, found: dict[str, str]
 ) -> Entry:
-    """The entry in a run's file, or an empty one."""
+    """The entry in a run's file, which a new name of the method changes, or an empty one."""
     file = result_file(benchmark, run)
     entry = Entry(
         benchmark=benchmark.name,
@@ -124,7 +123,10 @@ def _begun(
         raise ConfigError(
             f"{file} has results of other {', '.join(other)} than this version's: move it away to evaluate anew"
         )
-    return replace(entry, method=method or earlier.method, returns=earlier.returns)
+    entry = replace(entry, method=method or earlier.method, returns=earlier.returns)
+    if entry.method != earlier.method:
+        entry.write(file)
+    return entry
 
 
 def _evaluate(
@@ -132,25 +134,20 @@ def _evaluate(
 ) -> None:
     """Runs the tests that are missing; candidates are alike but for their variables."""
     task, key = training_run.config.environment.task, jax.random.key(benchmark.seed)
+    score = benchmark.rules(task).score
     for axis in (PLAIN, *benchmark.axes_of(task)):
-        severities = (0,) if axis == PLAIN else benchmark.severities
         missing = [one for one in candidates if axis not in one.entry.returns]
-        returns: list[dict[int, np.ndarray]] = [{} for _ in missing]
-        evaluator = None
-        for severity in severities if missing else ():
-            names = () if axis == PLAIN else benchmark.test(axis, severity)
-            env = training_run.env_under(names)
-            if evaluator is None:  # all severities of an axis are one program
-                evaluator = Evaluator(env, training_run.policy, benchmark.episodes, progress=progress)
-            for one, kept in zip(missing, returns, strict=True):
-                kept[severity] = evaluator(one.variables, key, env.default_params).returns
-        for one, kept in zip(missing, returns, strict=True):
-            one.entry = one.entry.with_returns(axis, kept)
+        if not missing:
+            continue
+        severities = (0,) if axis == PLAIN else benchmark.severities
+        envs = [training_run.env_under(() if axis == PLAIN else benchmark.test(axis, s)) for s in severities]
+        # All severities of an axis are one program, which takes their strengths as arguments.
+        evaluator = Evaluator(envs[0], training_run.policy, benchmark.episodes, progress=progress)
+        params = [env.complete_params() for env in envs]
+        scores = []
+        for one in missing:
+            found = evaluator.under(one.variables, key, params)
+            one.entry = one.entry.with_returns(axis, {s: x.returns for s, x in zip(severities, found, strict=True)})
             one.entry.write(one.file)
-        if missing:
-            scores = benchmark.rules(task)
-            seen = ", ".join(
-                " ".join(f"{scores.score(float(kept[severity].mean())):.2f}" for severity in severities)
-                for kept in returns
-            )
-            progress.say(f"{task}, {axis}: scores {seen}")
+            scores.append(" ".join(f"{score(x.mean):.2f}" for x in found))
+        progress.say(f"{task}, {axis}: scores {', '.join(scores)}")

@@ -56,5 +56,5 @@ GEN_V2_LITE = Benchmark(
     image_size=48,
     num_steps=204_800,
     num_seeds=3,
-    episodes=16,
+    episodes=8,
 )

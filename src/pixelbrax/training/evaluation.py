@@ -1,8 +1,9 @@
 """Evaluation: returns of a policy over whole episodes of fresh environments."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -85,7 +86,10 @@ MAX_EPISODES = 1_000_000
 
 
 class Evaluator:
-    """Runs whole episodes in batches of a fixed size; compiled when first called, once for any number of episodes."""
+    """Runs whole episodes in batches of a fixed size; compiled when first called, once for any number of episodes.
+
+    One is called, or asked for episodes `under` parameters, not both: it has one program.
+    """
 
     def __init__(
         self,
@@ -119,35 +123,49 @@ class Evaluator:
         self._progress = progress or Progress()
         self._compiled = None
 
-    def __call__(self, variables: PyTree, key: Array, params: EnvParams | None = None) -> Evaluation:
-        """Runs the episodes that `key` determines.
-
-        Args:
-          variables: of the policy.
-          key: PRNG key.
-          params: of the environment; by default its own, as constants of the program. Give them in every call or in
-            none.
-        """
-        keys = jnp.stack([jax.random.split(part, self._num_episodes) for part in jax.random.split(key)], axis=1)
+    def __call__(self, variables: PyTree, key: Array) -> Evaluation:
+        """Runs the episodes that `key` determines."""
+        keys = self._keys(key)
         # The last batch is padded with earlier episodes, whose results are dropped.
         count = -(-self._num_episodes // self._batch_size)
         numbers = np.arange(count * self._batch_size) % self._num_episodes
         batches = [keys[chosen] for chosen in np.split(numbers, count)]
-        if self._compiled is None:
-            with self._progress.busy("compiling the evaluation"):
-                program = jax.jit(self._run, compiler_options=compiler_options())
-                self._compiled = program.lower(variables, batches[0], params).compile()
-        run = self._compiled
+        run = self._program(variables, batches[0], None)
         with self._progress.busy(f"{self._num_episodes:,} episodes") if count > 1 else nullcontext():
-            results = [jax.tree.map(np.asarray, run(variables, batch, params)) for batch in batches]
+            results = [jax.tree.map(np.asarray, run(variables, batch, None)) for batch in batches]
         parts = (np.concatenate(parts)[: self._num_episodes] for parts in zip(*results, strict=True))
         returns, lengths, diverged = parts
         return Evaluation(returns, lengths, diverged=diverged)
 
+    def under(self, variables: PyTree, key: Array, params: Sequence[EnvParams]) -> list[Evaluation]:
+        """Runs the episodes that `key` determines under each of several parameters of the environment, side by side.
+
+        Args:
+          variables: of the policy.
+          key: PRNG key.
+          params: complete, and always as many.
+        """
+        every = jax.tree.map(lambda *x: jnp.repeat(jnp.stack(x), self._num_episodes, axis=0), *params)
+        keys = jnp.tile(self._keys(key), (len(params), 1))
+        results = self._program(variables, keys, every)(variables, keys, every)
+        parts = (np.split(np.asarray(part), len(params)) for part in results)
+        return [Evaluation(returns, lengths, diverged=ended) for returns, lengths, ended in zip(*parts, strict=True)]
+
+    def _keys(self, key: Array) -> Array:
+        """(episode, 2) keys: to reset and to act."""
+        return jnp.stack([jax.random.split(part, self._num_episodes) for part in jax.random.split(key)], axis=1)
+
+    def _program(self, variables: PyTree, keys: Array, params: EnvParams | None) -> Any:
+        if self._compiled is None:
+            with self._progress.busy("compiling the evaluation"):
+                program = jax.jit(self._run, compiler_options=compiler_options())
+                self._compiled = program.lower(variables, keys, params).compile()
+        return self._compiled
+
     def _run(
         self, variables: PyTree, keys: Array, params: EnvParams | None
     ) -> tuple[Float[Array, " episode"], Float[Array, " episode"], Bool[Array, " episode"]]:
-        """Returns, lengths (frames), divergence of a batch of episodes, from (episode, 2) keys: to reset and to act."""
+        """Returns, lengths (frames), divergence of a batch of episodes, whose parameters have that axis too."""
 
         def step(state: State, number: Array) -> tuple[State, None]:
             policy = self._policy(variables, state.obs)
@@ -158,7 +176,10 @@ class Evaluator:
                 raw_action = jax.vmap(lambda one, key: one.sample(key))(policy, act_keys)
             return jax.vmap(self._env.step)(state, policy.action(raw_action)), None
 
-        initial = jax.vmap(lambda key: self._env.reset(key, params))(keys[:, 0])
+        if params is None:
+            initial = jax.vmap(self._env.reset)(keys[:, 0])
+        else:
+            initial = jax.vmap(self._env.reset)(keys[:, 0], params)
         num_steps = -(-self._env.episode_length // self._env.action_repeat)
         final, _ = jax.lax.scan(step, initial, jnp.arange(num_steps))
         metrics = final.metrics
