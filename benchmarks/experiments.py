@@ -22,6 +22,7 @@ from typing import Any
 
 from learning import summarize
 
+from pixelbrax.generalization import GEN_V2
 from pixelbrax.training import RunDir, load_preset
 from pixelbrax.training.files import as_json
 
@@ -104,6 +105,26 @@ def _lite(task: str) -> tuple[Run, ...]:
     )
 
 
+def _full(task: str) -> tuple[Run, ...]:
+    """The same of PixelBraxGen-v2, for a GPU. Not yet run on one; settings that a task needs are to be found there."""
+    at = GEN_V2.environment(task, "plain")
+    environment = f"--env {task} --backend {at.backend} --action-repeat {at.action_repeat}"
+    environment += f" --episode-length {at.episode_length}" + (f" --physics {at.physics}" if at.physics else "")
+    # Whole log intervals of 262,144 and 524,288 actions.
+    actions = {"ppo": 24_903_680, "dcpg": 24_641_536}
+    return tuple(
+        Run(
+            f"gen-{algorithm}{shift and '-shift'}-{track}-{task.replace('/', '-')}",
+            f"--preset {algorithm}-gpu {environment} --num-steps {actions[algorithm]} {shift}"
+            + (f" --distractors {' '.join(distractors)}" if distractors else ""),
+            tuple(range(100, 105)),
+        )
+        for algorithm in actions
+        for shift in ("", "--random-shift 3")
+        for track, distractors in GEN_V2.tracks.items()
+    )
+
+
 EXPERIMENTS: dict[str, tuple[Run, ...]] = {
     # `make demo`: a teacher, which is trained first, and its student.
     "demo": (Run("demo", f"--preset demo {_EVAL}", tuple(range(100, 110))),),
@@ -146,6 +167,7 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
         Run(task, f"{_SUITE} --env dmc/{task}")
         for task in ("cartpole_swingup", "reacher_easy", "finger_spin", "walker_walk", "cheetah_run")
     ),
+    "generalization": tuple(run for task in GEN_V2.task_names for run in _full(task)),
     "lite": tuple(run for task in _LITE for run in _lite(task)),
     "es": (Run("pendulum-es", "--preset es-cpu"),),
     # Off the policy beside PPO, at equal numbers of actions.

@@ -11,6 +11,9 @@ import jax
 import numpy as np
 import pytest
 
+from pixelbrax.cli.settings import read
+from pixelbrax.cli.train import Args
+from pixelbrax.generalization import GEN_V2, GEN_V2_LITE
 from pixelbrax.report.motion import recorded_frames
 from pixelbrax.xla import program_cost
 
@@ -212,3 +215,16 @@ def test_a_run_stopped_before_its_first_checkpoint_begins_anew(tmp_path, monkeyp
     (tmp_path / "a-s1" / "checkpoint").mkdir(parents=True)
     experiments._train(tmp_path / "a-s1", "--preset demo", tmp_path)
     assert commands[1] == ["train", "--resume", str(tmp_path / "a-s1")]
+
+
+def test_the_baselines_obey_their_benchmarks(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    import experiments  # pyright: ignore[reportMissingImports]
+
+    for experiment, benchmark in (("generalization", GEN_V2), ("lite", GEN_V2_LITE)):
+        tracks: dict[tuple[str, str], set[str]] = {}
+        for run, options in experiments._each(experiment, "*"):
+            config = read(Args, options.split(), "train", "").config
+            tracks.setdefault((config.environment.task, benchmark.check(config)), set()).add(run)
+        assert set(tracks) == {(task, track) for task in benchmark.task_names for track in benchmark.tracks}
+        assert {len(runs) for runs in tracks.values()} == {4 * benchmark.num_seeds}  # two algorithms, with and without

@@ -354,3 +354,28 @@ def test_other_autoresets(autoreset):
         np.testing.assert_array_equal(pixels[3], pixels[5])
     else:
         assert (pixels[2] != pixels[3]).any()
+
+
+def test_fixed_noise_stays_and_other_noise_does_not():
+    context = _context(probe_env(image_size=16))
+    for kind in (GaussianNoise, PoissonNoise):
+        for fixed in (True, False):
+            noise = kind(fixed=fixed)
+            first = noise.init(jax.random.key(0), context)
+            later = noise.step(first, jax.random.key(1), context)
+            assert (int(first) == int(later)) == fixed
+
+
+def test_colors_of_lights_drift_within_their_range():
+    context = _context(probe_env(image_size=16))
+    light = LightColor(0.5, drift=0.02)
+    state = light.init(jax.random.key(0), context)
+    states = [state]
+    for t in range(400):
+        states.append(light.step(states[-1], jax.random.fold_in(jax.random.key(1), t), context))
+    walk = np.array(states)
+    assert (np.abs(walk) <= 0.5).all()
+    inside = np.abs(walk[:-1]) < 0.4
+    assert np.diff(walk, axis=0)[inside].std() == pytest.approx(0.02, rel=0.1)
+    still = LightColor(0.5)
+    np.testing.assert_array_equal(still.step(state, jax.random.key(1), context), state)

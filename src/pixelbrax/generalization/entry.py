@@ -10,6 +10,7 @@ import dacite
 import numpy as np
 
 from pixelbrax.errors import ConfigError
+from pixelbrax.generalization.benchmark import Benchmark
 from pixelbrax.training import TrainConfig, replace_text
 
 PLAIN = "plain"
@@ -49,6 +50,10 @@ class Entry:
     def mean(self, axis: str, severity: int) -> float:
         """Mean return of a test."""
         return float(np.mean(self.returns[axis][str(severity)]))
+
+    def missing(self, benchmark: Benchmark) -> list[str]:
+        """The axes that it has no returns of yet."""
+        return [axis for axis in (PLAIN, *benchmark.axes_of(self.task)) if axis not in self.returns]
 
     def with_returns(self, axis: str, returns: Mapping[int, np.ndarray]) -> "Entry":
         """A copy that has an axis's returns, to seven digits."""

@@ -25,7 +25,7 @@ class _Candidate:
 
     file: Path
     entry: Entry
-    variables: PyTree
+    variables: PyTree = None
 
 
 def fingerprints(benchmark: Benchmark, task: str) -> dict[str, str]:
@@ -78,13 +78,14 @@ def evaluate_runs(
         for k, (run, config, track) in enumerate(zip(runs, configs, tracks, strict=True))
     }
     for group in groups.values():
-        candidates = []
-        training_run = TrainingRun(configs[group[0]], progress)
-        for k in group:
-            variables, _ = TrainingRun(configs[k], progress).restore_policy(runs[k])
-            candidates.append(_Candidate(result_file(benchmark, runs[k]), entries[k], variables))
-        _evaluate(benchmark, training_run, candidates, progress)
-        yield from ((runs[k], candidate.entry) for k, candidate in zip(group, candidates, strict=True))
+        todo = {
+            k: _Candidate(result_file(benchmark, runs[k]), entries[k]) for k in group if entries[k].missing(benchmark)
+        }
+        if todo:
+            for k, candidate in todo.items():
+                candidate.variables, _ = TrainingRun(configs[k], progress).restore_policy(runs[k])
+            _evaluate(benchmark, TrainingRun(configs[group[0]], progress), list(todo.values()), progress)
+        yield from ((runs[k], todo[k].entry if k in todo else entries[k]) for k in group)
 
 
 def _checked(benchmark: Benchmark, run: RunDir, config: TrainConfig) -> str:
@@ -136,7 +137,7 @@ def _evaluate(
     task, key = training_run.config.environment.task, jax.random.key(benchmark.seed)
     score = benchmark.rules(task).score
     for axis in (PLAIN, *benchmark.axes_of(task)):
-        missing = [one for one in candidates if axis not in one.entry.returns]
+        missing = [one for one in candidates if axis in one.entry.missing(benchmark)]
         if not missing:
             continue
         severities = (0,) if axis == PLAIN else benchmark.severities

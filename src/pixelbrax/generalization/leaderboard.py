@@ -38,9 +38,9 @@ class Leaderboard:
         if not entries:
             raise ConfigError("there are no results: pixelbrax eval RUN --suite ... makes them")
         groups: dict[tuple[str, str], list[Entry]] = {}
-        first: dict[str, Entry] = {}
+        rules, first = benchmark.fingerprint, {}
         for entry in entries:
-            _check(benchmark, entry, first.setdefault(entry.task, entry))
+            _check(benchmark, rules, entry, first.setdefault(entry.task, entry))
             groups.setdefault((entry.method, entry.track), []).append(entry)
         for group in groups.values():
             _check_seeds(group)
@@ -58,7 +58,7 @@ class Leaderboard:
                     "place": None if result.lacking else place,
                     "method": result.method,
                     "track": result.track,
-                    "privileged": result.entries[0].privileged,
+                    "privileged": result.privileged,
                     "lacking": result.lacking,
                     "seeds": result.seeds,
                     "score": _listed(result.overall()),
@@ -91,17 +91,17 @@ def read_entries(paths: Iterable[Path], benchmark: Benchmark) -> list[Entry]:
     return entries
 
 
-def _check(benchmark: Benchmark, entry: Entry, first: Entry) -> None:
+def _check(benchmark: Benchmark, rules: str, entry: Entry, first: Entry) -> None:
     what = f"the result of {entry.method}, {entry.task}, seed {entry.seed},"
     if entry.benchmark != benchmark.name:
         raise ConfigError(f"{what} is of {entry.benchmark}, not of {benchmark.name}: see --suite")
     for name in MUST_MATCH:
-        ours = benchmark.fingerprint if name == "rules" else first.fingerprints.get(name)
+        ours = rules if name == "rules" else first.fingerprints.get(name)
         if entry.fingerprints.get(name) != ours:
             raise ConfigError(
                 f"{what} is of another version of the {name} and does not compare: evaluate it with this version"
             )
-    if missing := [axis for axis in benchmark.axes_of(entry.task) if axis not in entry.returns]:
+    if missing := entry.missing(benchmark):
         raise ConfigError(f"{what} is incomplete, without {', '.join(missing)}: give its pixelbrax eval again")
 
 

@@ -39,6 +39,11 @@ class MethodResult:
         return self.entries[0].track
 
     @property
+    def privileged(self) -> str:
+        """What training saw beside pixels; empty if nothing."""
+        return "; ".join(sorted({entry.privileged for entry in self.entries} - {""}))
+
+    @property
     def seeds(self) -> dict[str, int]:
         """The number of runs by task, of the tasks that have any."""
         return {task: len(runs) for task, runs in self._by_task(lambda entry: 0.0).items()}
