@@ -85,7 +85,6 @@ def _transfer(task: str) -> tuple[Run, ...]:
 _LITE = {
     "halfcheetah": "--discount 0.99 --reward-scale 0.03",
     "inverted_pendulum": "--discount 0.99 --reward-scale 0.03 --initial-std 0.3",
-    "reacher": "--discount 0.99 --reward-scale 0.2 --initial-std 0.3 --action-repeat 1 --episode-length 200",
 }
 _LOOKS = "--distractors severity/combined-3:scenes"
 

@@ -1,8 +1,8 @@
-"""Mean returns of random actions in the tasks of a benchmark: what scores 0 in `pixelbrax.generalization.gen_v2`.
+"""Mean returns of random actions and of none in the tasks of a benchmark: the greater scores 0 in it.
 
 Usage: python benchmarks/gen_scale.py [--suite NAME ...] [--episodes 256]
 
-Actions are uniform over the allowed range, each held for the task's action repeat.
+Random actions are uniform over the allowed range, each held for the task's action repeat; `gen_v2` has the results.
 """
 
 import argparse
@@ -15,20 +15,20 @@ from pixelbrax.envs import PixelEnv, with_autoreset, without_images
 from pixelbrax.generalization import get_benchmark
 
 
-def random_returns(env: PixelEnv, episodes: int) -> np.ndarray:
-    """(episode,) returns."""
+def returns_of(env: PixelEnv, most: jax.Array, episodes: int) -> jax.Array:
+    """(episode,) returns of actions that are uniform between -most and most."""
     env = with_autoreset(without_images(env), "disabled")
 
     def episode(key: jax.Array) -> jax.Array:
         first, acting = jax.random.split(key)
 
         def step(state, key):
-            return env.step(state, jax.random.uniform(key, (env.action_size,), minval=-1.0, maxval=1.0)), None
+            return env.step(state, jax.random.uniform(key, (env.action_size,), minval=-most, maxval=most)), None
 
         keys = jax.random.split(acting, -(-env.episode_length // env.action_repeat))
         return jax.lax.scan(step, env.reset(first), keys)[0].metrics["episode_return"]
 
-    return np.asarray(jax.jit(jax.vmap(episode))(jax.random.split(jax.random.key(0), episodes)))
+    return jax.vmap(episode)(jax.random.split(jax.random.key(0), episodes))
 
 
 def main() -> None:
@@ -41,9 +41,13 @@ def main() -> None:
     for name in args.suite:
         benchmark = get_benchmark(name)
         for task in benchmark.task_names:
-            found = random_returns(benchmark.environment(task, "plain").build(), args.episodes)
-            error = found.std(ddof=1) / np.sqrt(len(found))
-            print(f"{name}, {task}: {found.mean():.4g} +- {error:.2g}", flush=True)
+            env = benchmark.environment(task, "plain").build()
+            program = jax.jit(lambda most, env=env: returns_of(env, most, args.episodes))
+            cells = []
+            for kind, most in (("random", 1.0), ("none", 0.0)):
+                found = np.asarray(program(most))
+                cells.append(f"{kind} {found.mean():.4g} +- {found.std(ddof=1) / np.sqrt(len(found)):.2g}")
+            print(f"{name}, {task}: {', '.join(cells)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ class TaskRules:
     Attributes:
       task: its name.
       backend: the physics engine.
-      random: mean return of random actions, which scores 0.
+      blind: what needs no image, and scores 0: the mean return of random actions or of none, whichever is greater.
       reference: the return that scores 1.
       action_repeat: frames that each action lasts.
       episode_length: frames.
@@ -28,7 +28,7 @@ class TaskRules:
 
     task: str
     backend: str
-    random: float
+    blind: float
     reference: float
     action_repeat: int = 1
     episode_length: int = 1000
@@ -36,8 +36,8 @@ class TaskRules:
     without: tuple[str, ...] = ()
 
     def score(self, mean_return: float) -> float:
-        """A mean return between 0, that of random actions, and 1, the reference."""
-        return (mean_return - self.random) / (self.reference - self.random)
+        """A mean return between 0, that of acting blindly, and 1, the reference."""
+        return (mean_return - self.blind) / (self.reference - self.blind)
 
 
 @dataclass(frozen=True)
@@ -150,14 +150,20 @@ class Benchmark:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the rules, and of every constant of every distractor of every track and test."""
+        """SHA-256 of the rules and of what scores 0 and 1."""
+        return digest([self.rules_digest, [[rules.blind, rules.reference] for rules in self.tasks]])
+
+    @property
+    def rules_digest(self) -> str:
+        """SHA-256 of the rules, and of every constant of every distractor of every track and test; not of scores."""
         rules = {f.name: repr(getattr(self, f.name)) for f in fields(self) if f.name not in ("name", "tasks")}
+        tasks = [repr(replace(rules, blind=0.0, reference=1.0)) for rules in self.tasks]
         tests = [self.test(axis, severity) for axis in self.axes for severity in self.severities]
         looks = [
             [[settings_of(distractor(name, task)) for name in names] for names in (*self.tracks.values(), *tests)]
             for task in self.task_names
         ]
-        return digest({"rules": rules, "tasks": repr(self.tasks), "looks": looks})
+        return digest({"rules": rules, "tasks": tasks, "looks": looks})
 
 
 def _preset(axis: str, severity: int) -> str:

@@ -31,7 +31,7 @@ class _Candidate:
 def fingerprints(benchmark: Benchmark, task: str) -> dict[str, str]:
     """All fingerprints of one of the benchmark's tasks as this version and machine have it."""
     return {
-        "rules": benchmark.fingerprint,
+        "rules": benchmark.rules_digest,
         "model": model_digest(benchmark.rules(task)),
         "clips": clips_digest(),
         "code": code_digest(),

@@ -38,7 +38,7 @@ class Leaderboard:
         if not entries:
             raise ConfigError("there are no results: pixelbrax eval RUN --suite ... makes them")
         groups: dict[tuple[str, str], list[Entry]] = {}
-        rules, first = benchmark.fingerprint, {}
+        rules, first = benchmark.rules_digest, {}
         for entry in entries:
             _check(benchmark, rules, entry, first.setdefault(entry.task, entry))
             groups.setdefault((entry.method, entry.track), []).append(entry)
@@ -135,8 +135,8 @@ def _notes(results: Sequence[MethodResult], entries: Sequence[Entry]) -> list[st
     notes = [f"{r.method}, {r.track}: {r.lacking}" for r in results if r.lacking]
     if len({entry.fingerprints.get("code") for entry in entries}) > 1:
         notes.append("these results are of several versions of the code")
-    tuned = [r for r in results if len({repr(_method_settings(e)) for e in r.entries}) > 1]
-    return notes + [f"{r.method}, {r.track}: settings of the algorithm differ between tasks" for r in tuned]
+    tuned = [f"{r.method}, {r.track}" for r in results if len({repr(_method_settings(e)) for e in r.entries}) > 1]
+    return notes + ([f"settings of the algorithm differ between tasks: {'; '.join(tuned)}"] if tuned else [])
 
 
 def _method_settings(entry: Entry) -> Any:

@@ -17,7 +17,7 @@ LEARNED = 0.05
 class MethodResult:
     """The runs of one method on one track.
 
-    Scores are 0 for random actions and 1 for the task's reference return; a score of an axis is the mean over its
+    Scores are 0 for acting blindly and 1 for the task's reference return; a score of an axis is the mean over its
     severities, and the score in all the mean over axes.
 
     Attributes:

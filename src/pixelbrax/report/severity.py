@@ -14,7 +14,7 @@ _COLUMNS = 4
 def write_severity(
     path: Path, rows: Sequence[Mapping[str, Any]], axes: Sequence[str], severities: Sequence[int]
 ) -> None:
-    """Score against severity with its 95 % interval, a line for each method, as a PNG.
+    """Score against severity with its 95 % interval, a line for each method, as a PNG; 0 is without distractors.
 
     Args:
       path: the PNG file.
@@ -41,7 +41,8 @@ def write_severity(
         panel.grid(alpha=0.3)
     for panel in panels[len(axes) :]:
         panel.set_visible(False)
-    figure.supxlabel("severity (0: without distractors)", fontsize="medium")
-    figure.supylabel("score (0: random actions, 1: reference)", fontsize="medium")
+    for panel in panels[max(0, len(axes) - columns) : len(axes)]:
+        panel.set_xlabel("severity")
+    figure.supylabel("score (0: blind, 1: reference)", fontsize="medium")
     legend_below(figure, most_columns=4)
     figure.savefig(path)
