@@ -14,11 +14,24 @@ from tests.generalization.frozen import KEPT, file_of, frames, settings_of
 V1 = GEN_V1
 FINGERPRINTS = {
     "PixelBraxGen-v1": "73cec26145a8298eec424273f4285f50db05642e28180f9cdbb848b98b78e558",
-    "PixelBraxGen-v2": "",
-    "PixelBraxGen-v2-lite": "",
+    "PixelBraxGen-v2": "3b8cf8f9e49f15cd8518de613e3eebfee181d0b7844d53014ed56f183024be3f",
+    "PixelBraxGen-v2-lite": "0ee597e90eab392128a0e1e523235df7ef733ca5486ccd0fb2532c456768b4fd",
 }
-CLIPS = ""
-MODELS: dict[str, str] = {}
+CLIPS = "8fd6ef3c78a07889f27ed73546553d63883e7153840f36e42102d240055d4348"
+MODELS = {
+    "halfcheetah": "ce9ab6060816000315e1a78d814285599f133a1d90042442bef6a815ee04346a",
+    "inverted_pendulum": "572f5f55c0ea822d94d1a0c3621a6d636332e732e37f855df7eb4851d584e57f",
+    "reacher": "871a49a1bfa2dc4a20b18616b1aa6701313479ab8625236f674f6f26c00bb29a",
+    "ant": "a06ae3a1b486f2cd160ee5275ada2c4a1bd9b53720800d78e4cda6ae287f1d33",
+    "walker2d": "242f961c4b185d554991ab3afd45b8a2f5710e561b4cb7ac86d32adfed706356",
+    "humanoid": "05132634ef87d0d3a92940654f7e353cc431c6ac54bc66c0794d045821c6845a",
+    "dmc/cartpole_swingup": "848f4e98a06b6770defc719102aaec4f9e5a1d0221cac32278ec3769be21234e",
+    "dmc/cheetah_run": "546e1e0293f53b2d66854befc57d05d488a77f4b866e8998f52d8344cb422173",
+    "dmc/walker_walk": "42190b9b5997b65be81ee009d3e0a55031e16a8b29fcaddde9db498ba976e229",
+    "dmc/finger_spin": "f8c68354f8aa8eb4ab44e3ac6b07a00c70d480371782b01017904e1b4162c4f3",
+    "dmc/reacher_easy": "0a6b077d37dbc5ebdf546013c2195a8163098eed9fe74b7061409ddf6684d302",
+    "dmc/ball_in_cup": "cdba45596b9721cae802d29c5e714d1dbdc3e3e536d44c0894a13912d90c1df1",
+}
 RULES = {rules.task: rules for rules in (*GEN_V2_LITE.tasks, *GEN_V2.tasks)}
 QUICK = ("halfcheetah", "inverted_pendulum", "dmc/finger_spin")
 # `make test` looks at one of each; `make test-all` at all of them.
