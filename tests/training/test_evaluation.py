@@ -39,7 +39,7 @@ def test_another_number_of_episodes_is_the_same_program():
         evaluator(jnp.ones(()), jax.random.key(0))
         assert evaluator._compiled is not None
         (params, keys, _), _ = evaluator._compiled.args_info
-        return jax.jit(evaluator._run).lower(params, keys).as_text()
+        return jax.jit(evaluator._run).lower(params, keys, None).as_text()
 
     assert program(3) == program(4) == program(9)
 

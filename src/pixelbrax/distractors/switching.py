@@ -14,6 +14,7 @@ from pixelbrax.distractors.composed import Composed
 from pixelbrax.distractors.contract import checked
 from pixelbrax.distractors.fields import Bounds, as_data
 from pixelbrax.errors import ConfigError, check_flag
+from pixelbrax.render import GeomPose, Scene
 
 _PROBABILITY = Bounds(0.0, 1.0)
 Tree = TypeVar("Tree")
@@ -102,6 +103,12 @@ class Switching(Composed):
     def apply_scene(self, state: SwitchState, view: SceneView, context: SceneContext) -> SceneView:
         members = zip(self.distractors, state.members, strict=True)
         return self._chosen(state, view, [d.apply_scene(own, view, context) for d, own in members])
+
+    @override
+    def furnish(
+        self, state: SwitchState, scene: Scene, pose: GeomPose, context: SceneContext
+    ) -> tuple[Scene, GeomPose]:
+        return scene, pose  # none of its distractors adds anything
 
     @override
     def apply_frame(self, state: SwitchState, frame: RenderedFrame, context: SceneContext) -> RenderedFrame:
