@@ -33,7 +33,7 @@ MODELS = {
     "dmc/ball_in_cup": "cdba45596b9721cae802d29c5e714d1dbdc3e3e536d44c0894a13912d90c1df1",
 }
 RULES = {rules.task: rules for rules in (*GEN_V2_LITE.tasks, *GEN_V2.tasks)}
-QUICK = ("halfcheetah", "inverted_pendulum", "dmc/finger_spin")
+QUICK = ("halfcheetah", "inverted_pendulum")
 # `make test` looks at one of each; `make test-all` at all of them.
 SAMPLE = {
     ("PixelBraxGen-v1", "halfcheetah"): ("gen-v1/dcs-hard@test",),
@@ -46,7 +46,7 @@ def test_settings_are_locked(name):
     assert get_suite(name).fingerprint == FINGERPRINTS[name], "a suite never changes: make a new version"
 
 
-# A model of each engine by default: MJX's take seconds to load.
+# Two by default: models of MJX take seconds to load.
 @pytest.mark.parametrize(
     "task", [pytest.param(task, marks=[] if task in QUICK else [pytest.mark.full]) for task in MODELS]
 )
