@@ -8,9 +8,10 @@ import pytest
 import pixelbrax
 from pixelbrax.distractors import BackgroundOnly, Distractor, Objects, Role, SceneContext, Switching, Twin
 from pixelbrax.distractors.kinds.places import body_center, ground_height
+from pixelbrax.envs import EnvParams
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import RecordedPhysics
-from pixelbrax.render import GeomPose, add_geoms
+from pixelbrax.render import GeomPose, Scene, add_geoms
 from pixelbrax.tasks import get_task
 from tests.distractors.frames import keys
 from tests.probe import probe_env
@@ -95,6 +96,26 @@ def test_a_second_body_moves_by_itself(cheetah):
     steps = np.array([int(s.frame) for s in turned])
     assert (steps >= 0).all()
     assert (steps < 238).all()
+
+
+@pytest.mark.parametrize("task", ["humanoid", "hopper", "ant"])
+def test_a_second_body_does_not_sink_into_the_ground(task):
+    """Few geoms of these models collide with the floor."""
+    model = get_task(task).load_physics().mj_model
+    context = SceneContext.of(model, Scene.from_mujoco(model, sites=True), 32, 32)
+    motion = Twin().prepare(context).motion
+    assert motion is not None
+    heights = motion.xpos[..., 2].min(1)
+    assert heights.min() >= heights[0] - 1e-5
+
+
+def test_parameters_of_what_is_added_are_checked():
+    env = pixelbrax.make("halfcheetah", image_size=16, frame_stack=1)
+    for distractor, name in ((Objects(), "largest"), (Twin(), "farthest")):
+        looks = env.with_distractors(distractor)
+        (params,) = looks.default_params.distractors
+        with pytest.raises(ConfigError, match=name):
+            looks.complete_params(EnvParams(distractors=(params | {name: np.float32(0.01)},)))
 
 
 def test_a_picture_is_on_the_body_and_nowhere_else():

@@ -156,8 +156,8 @@ def test_from_the_command_line(runs, evaluated, tmp_path, monkeypatch, capsys):
     out = tmp_path / "board.png"
     assert main(["leaderboard", folder, "--suite", "tiny", "--out", str(out)]) == 0
     said = capsys.readouterr().out
-    assert "| 1 | PPO | plain | 1 x 2 |" in said
-    assert "| light | - |" in said
+    assert "| 1 | PPO | plain | probe/sides 2 |" in said
+    assert "| `light` | - |" in said
     assert read_image(out).shape[1] > 600
     numbers = json.loads(out.with_suffix(".json").read_text())
     assert numbers["fingerprint"] == TINY.fingerprint

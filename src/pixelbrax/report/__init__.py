@@ -4,6 +4,7 @@ from pixelbrax.report.curve import write_curve
 from pixelbrax.report.curves import write_curves
 from pixelbrax.report.gap import write_gaps
 from pixelbrax.report.grid import write_grid
+from pixelbrax.report.leaderboard import by_axis, ranking
 from pixelbrax.report.movie import MOVIES, write_video
 from pixelbrax.report.profiles import write_profiles
 from pixelbrax.report.severity import write_severity
@@ -13,7 +14,9 @@ __all__ = [
     "MOVIES",
     "Actor",
     "Recording",
+    "by_axis",
     "num_frames",
+    "ranking",
     "record",
     "record_episode",
     "record_observations",

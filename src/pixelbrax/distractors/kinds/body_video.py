@@ -19,7 +19,7 @@ _SIDE = 32  # texels: a body part is a few pixels wide
 class BodyVideo(Video):
     """A video on the body in place of its colors, lit as the body is; each geom has all of it.
 
-    Opacities do not count.
+    It replaces the body's colors, so opacities do not count, and it has no strength.
 
     Attributes:
       texture: the clips themselves, as `prepare` lays them out.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, SceneContext, check_whole
@@ -38,7 +38,8 @@ class ObjectsState(NamedTuple):
 class Objects(Distractor):
     """Solid objects that lie about on the ground, in the world: a body that runs passes them, and others follow.
 
-    They are spheres, boxes, cylinders, capsules and ellipsoids, and touch nothing. Lengths are in units of the camera's
+    They are spheres, boxes, cylinders, capsules and ellipsoids, and touch nothing; in a segmentation they follow the
+    model's geoms. Lengths are in units of the camera's
     distance from what it looks at, so that they look alike in all tasks.
 
     Attributes:
@@ -57,6 +58,11 @@ class Objects(Distractor):
         check_whole(self, "count", 0, 50)
         check_order("Objects: smallest", self.smallest, "largest", self.largest)
 
+    @override
+    def check_params(self, params: PyTree) -> None:
+        super().check_params(params)
+        check_order("Objects: smallest", params["smallest"], "largest", params["largest"])
+
     @property
     @override
     def is_identity(self) -> bool:
@@ -67,9 +73,8 @@ class Objects(Distractor):
         along, across, side, size, turn, color = jax.random.split(key, 6)
         n = self.count
         x = jax.random.uniform(along, (n,), minval=-_REACH, maxval=_REACH)
-        y = jax.random.uniform(across, (n,), minval=self.clear, maxval=_REACH) * jax.random.rademacher(
-            side, (n,), float
-        )
+        y = jax.random.uniform(across, (n,), minval=self.clear, maxval=_REACH)
+        y *= jax.random.rademacher(side, (n,), jnp.float32)
         sizes = jax.random.uniform(size, (n, 3), minval=self.smallest, maxval=self.largest)
         turns = jax.random.uniform(turn, (n,), maxval=2 * math.pi)
         return ObjectsState(jnp.stack([x, y], axis=1), sizes, turns, jax.random.uniform(color, (n, 3)))

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
-from jaxtyping import Array, Float, Int32
+from jaxtyping import Array, Float, Int32, PyTree
 from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, SceneContext
@@ -20,7 +20,8 @@ from pixelbrax.physics import RecordedPhysics
 from pixelbrax.render import GeomPose, Scene, add_geoms, add_poses
 
 _FRAMES, _SECONDS = 120, 0.05  # of its motion
-_FLAT = [int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")) for name in ("MESH", "HFIELD", "PLANE")]  # cannot be added
+# What `add_geoms` cannot add.
+_NO_PRIMITIVES = [int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")) for name in ("MESH", "HFIELD", "PLANE")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,8 @@ class TwinState(NamedTuple):
 class Twin(Distractor):
     """A second body of the same kind and colors beside the first, that moves by itself and touches nothing.
 
-    Its motion is MuJoCo's under random controls, recorded once; it stays beside the first, wherever that runs.
+    It is an agent-like distractor. Its motion is MuJoCo's under random controls, recorded once, and never lower than
+    where it starts; it stays beside the first, wherever that runs. In a segmentation its geoms follow the model's.
     Lengths are in units of the camera's distance from what it looks at.
 
     Attributes:
@@ -75,6 +77,11 @@ class Twin(Distractor):
         check_order("Twin: nearest", self.nearest, "farthest", self.farthest)
 
     @override
+    def check_params(self, params: PyTree) -> None:
+        super().check_params(params)
+        check_order("Twin: nearest", params["nearest"], "farthest", params["farthest"])
+
+    @override
     def prepare(self, context: SceneContext) -> "Twin":
         """Records the motion.
 
@@ -86,7 +93,8 @@ class Twin(Distractor):
             raise ConfigError("Twin: there is no model whose body it could double")
         body = context.geoms((Role.BODY,))
         # Sites of the body, which follow the geoms, are left out.
-        geoms = tuple(i for i in scene.visible if i < model.ngeom and body[i] and scene.geom_type[i] not in _FLAT)
+        seen = [i for i in scene.visible if i < model.ngeom and body[i]]
+        geoms = tuple(i for i in seen if scene.geom_type[i] not in _NO_PRIMITIVES)
         if not geoms:
             raise ConfigError("Twin: the task's body has no visible primitive geoms, and meshes cannot be doubled")
         recorded = RecordedPhysics.of_random_controls(model, _FRAMES, _SECONDS)
@@ -95,6 +103,9 @@ class Twin(Distractor):
             pose = jax.vmap(lambda xpos, xmat: GeomPose.from_bodies(model, xpos, xmat))(*bodies)
         xpos, xmat = (np.array(poses[:, list(geoms)]) for poses in (pose.xpos, pose.xmat))
         xpos[..., :2] -= xpos[..., :2].mean(1, keepdims=True)
+        # Where only feet collide, as in some of Brax's models, a body that falls would sink into the ground.
+        lowest = xpos[..., 2].min(1)
+        xpos[..., 2] += np.maximum(lowest[0] - lowest, 0.0)[:, None]
         return replace(self, motion=Motion(geoms, xpos, xmat))
 
     @override
