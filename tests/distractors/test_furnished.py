@@ -77,7 +77,9 @@ def test_a_second_body_moves_by_itself(cheetah):
     (scene, one), (_, other) = (twin.furnish(state, context.scene, pose, context) for pose in poses[::3])
     assert len(scene.geom_type) == count + len(body)
     np.testing.assert_array_equal(scene.geom_size[count:], context.scene.geom_size[np.array(body)])
-    np.testing.assert_array_equal(scene.geom_rgb[count:], context.scene.geom_rgb[np.array(body)])
+    for name in ("geom_rgb", "pattern_rgb", "geom_specular", "texture_scale"):
+        np.testing.assert_array_equal(getattr(scene, name)[count:], getattr(context.scene, name)[np.array(body)])
+    assert scene.geom_pattern[count:] == tuple(context.scene.geom_pattern[i] for i in body)
     # Its shape does not follow the first body's, its place does.
     np.testing.assert_array_equal(one.xmat[count:], other.xmat[count:])
     np.testing.assert_allclose(

@@ -16,6 +16,7 @@ from pixelbrax.render import (
     SkyMapping,
     add_geoms,
     add_poses,
+    copy_geoms,
     look_at,
     paint,
     paint_sky,
@@ -180,6 +181,41 @@ def test_more_geoms_look_as_those_of_a_model_and_need_no_new_program():
     assert len(traced) == 1
 
 
+def test_copied_geoms_look_as_those_of_a_model():
+    """Colors, a texture, transparency, emission, a mesh: the same as a model with each geom twice."""
+
+    def setup(twice: bool) -> tuple[Scene, GeomPose]:
+        kinds = (
+            'type="box" size=".2 .1 .3" material="checked"',
+            'type="ellipsoid" size=".2 .1 .3" rgba=".2 .9 .3 .4"',
+            'type="mesh" mesh="tent" material="glows"',
+        )
+        places = [(i, j) for j in range(1 + twice) for i in range(3)]
+        geoms = "".join(f'<geom {kinds[i]} pos="{i - 1} {1.2 * j - 0.6} .4" euler="0 0 {40 * j}"/>' for i, j in places)
+        model = mujoco.MjModel.from_xml_string(
+            f"""<mujoco><asset><mesh name="tent" vertex="0 0 0 .4 0 0 0 .4 0 0 0 .4"/>
+            <texture name="c" type="2d" builtin="checker" rgb1="1 0 0" rgb2="0 0 1" width="32" height="32"/>
+            <material name="checked" texture="c" texrepeat="3 2" specular=".9" shininess=".3"/>
+            <material name="glows" rgba=".7 .4 .2 1" emission=".5"/></asset><worldbody>
+            <light pos="0 0 3"/><geom type="plane" size="0 0 1"/>{geoms}</worldbody></mujoco>"""
+        )
+        data = mujoco.MjData(model)
+        mujoco.mj_forward(model, data)
+        return Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+
+    (scene, pose), (whole, whole_pose) = setup(False), setup(True)
+    copied = copy_geoms(scene, [1, 2, 3])
+    pose = add_poses(pose, whole_pose.xpos[4:], whole_pose.xmat[4:])
+    for seed in range(3):
+        camera = _camera(seed)
+        outputs = ("rgb", "segmentation")
+        seen, expected = (
+            render(s, p, camera, HEIGHT, WIDTH, outputs, shadows=True) for s, p in ((copied, pose), (whole, whole_pose))
+        )
+        np.testing.assert_array_equal(seen.segmentation, expected.segmentation)
+        assert np.abs(np.asarray(seen.rgb, int) - np.asarray(expected.rgb, int)).max() <= 1
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -193,6 +229,7 @@ def test_more_geoms_look_as_those_of_a_model_and_need_no_new_program():
         (lambda s: repaint(paint(s, [0], _ramp()), 0, np.zeros((64, 64, 3), np.uint8)), "pass the same kind"),
         (lambda s: add_geoms(s, ["plane"], jnp.ones((1, 3)), jnp.ones((1, 3))), "no geom of type 'plane'"),
         (lambda s: add_geoms(s, ["box"], jnp.ones((2, 3)), jnp.ones((1, 3))), "size of 1 geoms"),
+        (lambda s: copy_geoms(s, [7]), "geom 7 of the scene is not visible"),
     ],
 )
 def test_wrong_arguments_are_named(wrong, message):

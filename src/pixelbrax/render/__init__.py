@@ -9,7 +9,7 @@ from pixelbrax.render.painting import Texture, paint, paint_sky, repaint, textur
 from pixelbrax.render.randomize import randomize_scene, randomized_model
 from pixelbrax.render.read import VISIBLE_GROUPS, UnsupportedGeomError
 from pixelbrax.render.renderer import OUTPUTS, SAMPLES, Frame, Output, render, render_where
-from pixelbrax.render.scatter import add_geoms, add_poses
+from pixelbrax.render.scatter import add_geoms, add_poses, copy_geoms
 from pixelbrax.render.scene import GeomPose, LightKind, Pattern, Scene, SkyMapping
 from pixelbrax.render.shade import unpack
 
@@ -33,6 +33,7 @@ __all__ = [
     "add_poses",
     "check_camera",
     "check_fovy",
+    "copy_geoms",
     "look_at",
     "moving_lights",
     "orbit",

@@ -12,6 +12,11 @@ from pixelbrax.render.read import DEFAULT_SHININESS, DEFAULT_SPECULAR
 from pixelbrax.render.scene import GeomPose, Pattern, Scene
 from pixelbrax.render.shapes import SHAPES
 
+# The fields of a scene that have an entry for each geom: static ones, and leaves.
+_OF_GEOMS = ("geom_type", "geom_pattern", "geom_texture", "geom_mesh")
+_LEAVES_OF_GEOMS = ("geom_size", "geom_rgb", "geom_alpha", "geom_reflectance", "geom_emission", "geom_specular")
+_LEAVES_OF_GEOMS += ("geom_shininess", "pattern_rgb", "texture_scale", "texture_offset")
+
 
 def add_geoms(scene: Scene, kinds: Sequence[str], size: Any, rgb: Any) -> Scene:
     """The scene with more geoms, after those of the model.
@@ -61,8 +66,35 @@ def add_geoms(scene: Scene, kinds: Sequence[str], size: Any, rgb: Any) -> Scene:
     )
 
 
+def copy_geoms(scene: Scene, geoms: Sequence[int]) -> Scene:
+    """The scene with copies of some of its geoms, after all others: of their shape, size and looks.
+
+    Poses must then contain them as well: see `add_poses`.
+
+    Args:
+      scene: the scene.
+      geoms: ids of visible geoms.
+
+    Raises:
+      ConfigError: one is not visible.
+    """
+    if unknown := [i for i in geoms if i not in scene.visible]:
+        raise ConfigError(f"geom {unknown[0]} of the scene is not visible: only visible geoms can be copied")
+    first, rows = len(scene.geom_type), jnp.asarray(geoms, jnp.int32)
+    copies = range(first, first + len(geoms))
+    static = {name: (*(own := getattr(scene, name)), *(own[i] for i in geoms)) for name in _OF_GEOMS}
+    leaves = {name: jnp.concatenate([own := getattr(scene, name), own[rows]]) for name in _LEAVES_OF_GEOMS}
+    return replace(
+        scene,
+        visible=(*scene.visible, *copies),
+        transparent=(*scene.transparent, *(k for k, i in zip(copies, geoms, strict=True) if i in scene.transparent)),
+        **static,
+        **leaves,
+    )
+
+
 def add_poses(pose: GeomPose, xpos: Float[Array, "more 3"], xmat: Float[Array, "more 3 3"] | None = None) -> GeomPose:
-    """The poses with those of the geoms that `add_geoms` added.
+    """The poses with those of the geoms that `add_geoms` or `copy_geoms` added.
 
     Args:
       pose: of the model's geoms.

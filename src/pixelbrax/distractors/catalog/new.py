@@ -18,7 +18,7 @@ from pixelbrax.distractors.switching import Switching
 
 add("new/body-texture", "a picture on the body", lambda s: [s.body_video(speed=0.0)])
 add("new/objects", "eight solid objects on the ground, which the body passes", [Objects()])
-add("new/twin", "a second body of the same kind and colors, which moves by itself", [Twin()])
+add("new/twin", "a second body of the same shape and looks, which moves by itself", [Twin()])
 add("new/rain", "slanted streaks that fall in front of everything", [Rain()])
 add("new/snow", "flakes of several sizes that fall and drift in the wind", [Snow()])
 add("new/fog", "drifting swathes of gray, near and far alike", [Fog()])

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import mujoco
 import numpy as np
 from jaxtyping import Array, Float, Int32, PyTree
 from typing_extensions import override
@@ -17,11 +16,9 @@ from pixelbrax.distractors.kinds.places import body_center
 from pixelbrax.distractors.roles import Role
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import RecordedPhysics
-from pixelbrax.render import GeomPose, Scene, add_geoms, add_poses
+from pixelbrax.render import GeomPose, Scene, add_poses, copy_geoms
 
 _FRAMES, _SECONDS = 120, 0.05  # of its motion
-# What `add_geoms` cannot add.
-_NO_PRIMITIVES = [int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")) for name in ("MESH", "HFIELD", "PLANE")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +50,7 @@ class TwinState(NamedTuple):
 
 @dataclass(frozen=True)
 class Twin(Distractor):
-    """A second body of the same kind and colors beside the first, that moves by itself and touches nothing.
+    """A second body of the same shape and looks beside the first, that moves by itself and touches nothing.
 
     It is an agent-like distractor. Its motion is MuJoCo's under random controls, recorded once, and never lower than
     where it starts; it stays beside the first, wherever that runs. In a segmentation its geoms follow the model's.
@@ -86,17 +83,16 @@ class Twin(Distractor):
         """Records the motion.
 
         Raises:
-          ConfigError: the scene is not a model's, or its body has no geom that can be doubled.
+          ConfigError: the scene is not a model's, or its body is not seen.
         """
         model, scene = context.model, context.scene
         if model is None:
             raise ConfigError("Twin: there is no model whose body it could double")
         body = context.geoms((Role.BODY,))
         # Sites of the body, which follow the geoms, are left out.
-        seen = [i for i in scene.visible if i < model.ngeom and body[i]]
-        geoms = tuple(i for i in seen if scene.geom_type[i] not in _NO_PRIMITIVES)
+        geoms = tuple(i for i in scene.visible if i < model.ngeom and body[i])
         if not geoms:
-            raise ConfigError("Twin: the task's body has no visible primitive geoms, and meshes cannot be doubled")
+            raise ConfigError("Twin: the task has no body that is seen")
         recorded = RecordedPhysics.of_random_controls(model, _FRAMES, _SECONDS)
         with jax.ensure_compile_time_eval():
             bodies = recorded.body_pose(recorded.at(jnp.arange(_FRAMES)))
@@ -128,14 +124,11 @@ class Twin(Distractor):
     @override
     def furnish(self, state: TwinState, scene: Scene, pose: GeomPose, context: SceneContext) -> tuple[Scene, GeomPose]:
         assert self.motion is not None, "prepare() records it"
-        geoms, unit = np.array(self.motion.geoms), math.hypot(*context.camera_offset)
-        center = body_center(pose, context) + unit * state.place
+        center = body_center(pose, context) + math.hypot(*context.camera_offset) * state.place
         number = _there_and_back(state.frame)
         xpos, xmat = jnp.asarray(self.motion.xpos)[number], jnp.asarray(self.motion.xmat)[number]
         xpos = xpos + jnp.append(center, 0.0)
-        kinds = [mujoco.mjtGeom(scene.geom_type[i]).name.removeprefix("mjGEOM_").lower() for i in geoms]
-        scene = add_geoms(scene, kinds, scene.geom_size[geoms], scene.geom_rgb[geoms])
-        return scene, add_poses(pose, xpos, xmat)
+        return copy_geoms(scene, self.motion.geoms), add_poses(pose, xpos, xmat)
 
 
 def _there_and_back(frame: Float[Array, ""]) -> Int32[Array, ""]:
