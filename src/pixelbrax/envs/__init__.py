@@ -4,7 +4,7 @@ from pixelbrax.envs.batch import DEVICE_AXIS, each_env, is_sharded, reset_where
 from pixelbrax.envs.cameras import CameraFn, CameraLike, camera_fn, default_camera
 from pixelbrax.envs.derivatives import check_reversible, soft_image
 from pixelbrax.envs.device_memory import check_fits_device, check_networks, num_bytes
-from pixelbrax.envs.factory import make, with_autoreset, without_images, wrap
+from pixelbrax.envs.factory import make, with_autoreset, with_default_params, without_images, wrap
 from pixelbrax.envs.observe import IMAGE_OUTPUTS, MAX_IMAGE_SIZE, MIN_IMAGE_SIZE, ImageOutput, camera_places
 from pixelbrax.envs.params import MAX_EPISODE_LENGTH, EnvParams
 from pixelbrax.envs.pixel_env import AUTORESETS, EPISODE_LENGTH, PixelEnv
@@ -43,6 +43,7 @@ __all__ = [
     "reset_where",
     "soft_image",
     "with_autoreset",
+    "with_default_params",
     "without_images",
     "wrap",
 ]

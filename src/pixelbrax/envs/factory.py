@@ -12,6 +12,7 @@ from typing_extensions import Unpack
 
 from pixelbrax.distractors import resolve
 from pixelbrax.envs.cameras import CameraLike
+from pixelbrax.envs.params import EnvParams
 from pixelbrax.envs.pixel_env import AUTORESETS, PixelEnv
 from pixelbrax.envs.settings import Autoreset, MakeSettings, MjcfSettings, PixelSettings, shows_settings
 from pixelbrax.errors import ConfigError, check_choice, check_keywords
@@ -45,8 +46,8 @@ def make(
         configuration, for an MJCF model at least "reward_fn" (see `MjcfPhysics`). "suite", or {"suite": True} beside
         others, simulates `dmc/*` with the DeepMind Control Suite's own constants instead of Playground's
         (docs/tasks.md).
-      **settings: image size, frame stack, action repeat and so on: see `PixelEnv`. For an MJCF model also those of
-        `MjcfPhysics`.
+      **settings: image size, frame stack, action repeat and so on: see `PixelEnv`. For a task also `reward_weights`,
+        some of its reward's, by name; for an MJCF model the settings of `MjcfPhysics`.
 
     Raises:
       ConfigError: a name, a file or a setting cannot be used; the message suggests the nearest name.
@@ -57,6 +58,7 @@ def make(
     check_keywords("make", chosen, (*_SETTINGS, *_MJCF_SETTINGS, "backend", "camera", "physics"))
     if isinstance(source, str) and not _is_model_file(source):
         task = get_task(source)
+        weights = chosen.pop("reward_weights", None)
         if of_models := [name for name in chosen if name in _MJCF_SETTINGS]:
             raise ConfigError(f"{of_models[0]} is a setting of MJCF models: {source!r} has its own")
         if physics == "suite" and not task.name.startswith("dmc/"):
@@ -65,6 +67,8 @@ def make(
         if "distractors" in chosen:
             chosen["distractors"] = resolve(chosen["distractors"], task.name)
         env = PixelEnv(task.load_physics(backend, **own), task.camera if camera is None else camera, **chosen)
+        if weights is not None:
+            env.set_default_params(EnvParams(reward_weights=weights))
         env.recipe = recipe
         return env
     if not isinstance(source, str | os.PathLike | mujoco.MjSpec | mujoco.MjModel):
@@ -169,6 +173,24 @@ def with_autoreset(env: PixelEnv, autoreset: Autoreset) -> PixelEnv:
     other.autoreset = autoreset
     if other.recipe is not None:
         other.recipe = {**other.recipe, "autoreset": autoreset}
+    return other
+
+
+@in_float32
+def with_default_params(env: PixelEnv, params: EnvParams) -> PixelEnv:
+    """The same environment with other `default_params`, with which every `reset` begins that is given none.
+
+    `PixelEnv.with_distractors` keeps those of them that are not the distractors' own.
+
+    Args:
+      env: which stays as it is.
+      params: concrete; what is None or missing keeps its default.
+
+    Raises:
+      ConfigError: a parameter is unknown, or has a wrong shape or a value that is not allowed.
+    """
+    other = copy.copy(env)
+    other.set_default_params(params)
     return other
 
 

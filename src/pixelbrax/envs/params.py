@@ -1,5 +1,6 @@
 """Settings of an environment that are data: changing them does not recompile anything."""
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -87,6 +88,16 @@ class ParamsOf:
             if batch
             else result
         )
+
+    def with_default(self, params: EnvParams) -> "ParamsOf":
+        """The same with other defaults, concrete arrays; what `params` leaves out keeps its default.
+
+        Raises:
+          ConfigError: see `completed`.
+        """
+        other = copy.copy(self)
+        other.default = jax.tree.map(np.asarray, self.completed(params))
+        return other
 
     def scaled(self, params: EnvParams, strength: Any) -> EnvParams:
         """The parameters with the strengths of all distractors multiplied."""

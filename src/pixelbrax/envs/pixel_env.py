@@ -137,6 +137,7 @@ class PixelEnv(CompilesOnce):
         self._cameras = named_cameras(default_camera(physics.mj_model) if camera is None else camera)
         self.cameras = tuple(self._cameras)
         self._randomizer = Randomizer(physics, randomization_fn)
+        self._own_params = EnvParams()
         self._set_distractors(distractors)
 
     @in_float32
@@ -150,6 +151,12 @@ class PixelEnv(CompilesOnce):
         other._set_distractors(distractors)
         return other
 
+    def set_default_params(self, params: EnvParams) -> None:
+        """Replaces `default_params`; `with_default_params` does it to a copy."""
+        self._params = self._params.with_default(params)
+        self._own_params = replace(self.default_params, distractors=None)
+        self._episode_length, self.recipe = int(self.default_params.episode_length), None
+
     def _set_distractors(self, distractors: DistractorLike) -> None:
         if distractors and not self.images.outputs:
             raise ConfigError("distractors change images, but outputs is empty: leave them out, or name an output")
@@ -161,7 +168,8 @@ class PixelEnv(CompilesOnce):
         self.video_bytes = self.distractors.num_bytes
         check_videos(self.video_bytes)
         weights, scalable = self.physics.reward_weights, self._randomizer.scalable
-        self._params = ParamsOf(self._episode_length, weights, scalable, self.distractors)
+        params = ParamsOf(self._episode_length, weights, scalable, self.distractors)
+        self._params = params.with_default(self._own_params)
         self._observer = Observer(self._randomizer, model, self.scene, self._cameras, self.images, distraction)
 
     @property

@@ -19,6 +19,7 @@ from pixelbrax.experiments.runs import Run, RunGroup
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.tasks import task_names
 from pixelbrax.training import (
+    TABLES,
     EnvConfig,
     Hook,
     Processes,
@@ -29,6 +30,7 @@ from pixelbrax.training import (
     load_config,
     load_preset,
     runs_in,
+    words_of,
 )
 from pixelbrax.xla import in_float32
 
@@ -217,11 +219,9 @@ def _named(config: TrainConfig, env: Any, seen: Mapping[str, Any]) -> tuple[Trai
         simple["camera"] = str(camera)
     if set(seen) <= plain and isinstance(task, str) and task in task_names() and all(map(_is_plain, simple.values())):
         return replace(config, environment=replace(config.environment, task=task, **simple)), None
-    base = {f.name: getattr(config.environment, f.name) for f in fields(EnvConfig) if f.name not in ("task", "facts")}
-    base = {k: v for k, v in base.items() if k not in ("obs", "camera") or v is not None}
-    obs = seen.get("obs", base.pop("obs"))
-    whole = {**base, "outputs": ("pixels",) if obs == "pixels" else (), **{k: v for k, v in seen.items() if k != "obs"}}
-    return config, make(task, **{k: v for k, v in whole.items() if v is not None})
+    base = replace(config.environment, facts=(), **({"obs": seen["obs"]} if "obs" in seen else {})).make_settings()
+    whole = {name: x for name, x in (base | seen).items() if name not in ("task", "obs") and x is not None}
+    return config, make(task, **whole)
 
 
 def _replaced(config: TrainConfig, part: str, given: Mapping[str, Any]) -> TrainConfig:
@@ -252,6 +252,8 @@ def _plain(kind: type, name: str, value: Any) -> Any:
         value = value.item()
     if isinstance(value, list):
         return tuple(value)
+    if isinstance(value, Mapping) and name in TABLES:
+        return words_of(value)
     default = getattr(kind, name, None)
     return (value,) if isinstance(value, str) and isinstance(default, tuple) else value
 

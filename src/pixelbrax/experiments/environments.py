@@ -1,7 +1,7 @@
 """Environments made in Python: the settings that describe them, or facts that identify them."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import qualified_name
-from pixelbrax.training import EnvConfig, clips_of
+from pixelbrax.training import EnvConfig, clips_of, words_of
 
 # Arrays that determine a model's motion and appearance; arrays that a newer MuJoCo adds do not change the checksum.
 _MODEL = """
@@ -53,20 +53,22 @@ def _settings_of(env: PixelEnv) -> EnvConfig | None:
     """The settings of an environment that `make` made, if all of them are text or numbers."""
     settings = {name: value for name, value in (env.recipe or {}).items() if value is not None}
     source = settings.pop("source", None)
-    known = {field.name for field in fields(EnvConfig)} - {"task", "obs", "facts"}
+    known = {field.name for field in fields(EnvConfig)} - {"task", "obs", "facts", "randomization", "physics_settings"}
     if not isinstance(source, str) or ("/" not in source and Path(source).suffix):
         return None
     outputs = env.images.outputs
     settings.pop("outputs", None)
     if outputs not in ((), ("pixels",)) or len(env.cameras) > 1 or not known >= set(settings):
         return None
+    if isinstance(weights := settings.get("reward_weights"), Mapping):
+        settings["reward_weights"] = words_of(weights)
     if isinstance(names := settings.get("distractors", ()), str):
         settings["distractors"] = (names,)
     else:
         settings["distractors"] = tuple(names) if isinstance(names, list | tuple) else names
     if isinstance(camera := settings.get("camera"), int) and not isinstance(camera, bool):
         settings["camera"] = str(camera)
-    kinds = {"camera": str, "backend": str, "physics": str, "distractors": tuple}
+    kinds = {"camera": str, "backend": str, "physics": str, "distractors": tuple, "reward_weights": tuple}
     if not all(isinstance(settings[name], kind) for name, kind in kinds.items() if name in settings):
         return None
     if not all(isinstance(name, str) for name in settings["distractors"]):
@@ -119,7 +121,7 @@ def _facts(env: PixelEnv) -> dict[str, str]:
     facts["action_size"] = str(env.action_size)
     facts["state_size"] = str(env.observation_spec["state"].shape[0])
     facts["seconds per action"] = f"{env.dt:.6g}"
-    if weights := getattr(physics, "reward_weights", {}):
+    if weights := env.default_params.reward_weights:
         facts["reward_weights"] = ", ".join(f"{name} {value:g}" for name, value in sorted(weights.items()))
     if env.autoreset != "next_step":
         facts["autoreset"] = env.autoreset

@@ -17,7 +17,7 @@ from pixelbrax.learning.losses import (
 )
 from pixelbrax.learning.observations import Frames, ObservationStore, observation_bytes
 from pixelbrax.learning.off_policy import RING, ReplayAgent, ReplayConfig
-from pixelbrax.learning.optimizer import adapt_learning_rate, make_optimizer
+from pixelbrax.learning.optimizer import adapt_learning_rate, make_optimizer, with_first_learning_rate
 from pixelbrax.learning.pace import Pace
 from pixelbrax.learning.pairs import PairedAgent
 from pixelbrax.learning.passes import descend, learn_from_rollout, means, run_epochs
@@ -94,4 +94,5 @@ __all__ = [
     "take_samples",
     "valid_mean",
     "value_error",
+    "with_first_learning_rate",
 ]

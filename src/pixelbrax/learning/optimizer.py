@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PyTree
@@ -58,6 +59,19 @@ def adapt_learning_rate(state: optax.OptState, kl: Float[Array, ""], config: OnP
     far, near = kl > 2 * config.target_kl, kl < config.target_kl / 2
     rate = jnp.where(far, rate / _FACTOR, jnp.where(near, rate * _FACTOR, rate))
     return (*others, LearningRateState(jnp.clip(rate, _LEAST, _MOST)))
+
+
+def with_first_learning_rate(state: PyTree, fresh: PyTree) -> PyTree:
+    """Optimizers' states whose learning rates are where those of fresh states of the same structure are.
+
+    Adam's moments stay; the decay of the learning rate begins anew.
+    """
+    rates = (LearningRateState, optax.ScaleByScheduleState)
+
+    def is_rate(x: Any) -> bool:
+        return isinstance(x, rates)
+
+    return jax.tree.map(lambda old, new: new if is_rate(old) else old, state, fresh, is_leaf=is_rate)
 
 
 def _scale_by_learning_rate(initial: float) -> optax.GradientTransformation:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pixelbrax.physics._functions import qualified_name
 from pixelbrax.physics.base import Physics, PhysicsState, checked_action
 from pixelbrax.physics.randomize import RandomizationFn, Randomizer
+from pixelbrax.physics.scales import RANDOMIZED, random_factors
 from pixelbrax.physics.select import select_state, shares_arrays
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _LAZY = {
 }
 
 __all__ = [
+    "RANDOMIZED",
     "BraxPhysics",
     "MjcfPhysics",
     "Physics",
@@ -41,6 +43,7 @@ __all__ = [
     "make_brax_v1_physics",
     "make_playground_physics",
     "qualified_name",
+    "random_factors",
     "select_state",
     "shares_arrays",
 ]

@@ -4,11 +4,12 @@ from pixelbrax.training.acting_hooks import ActingHook, Interval
 from pixelbrax.training.assembly import build, check_memory, check_teacher, resolved
 from pixelbrax.training.clock import process_start
 from pixelbrax.training.config import TrainConfig, check_types, is_of_any_task, load_config, load_preset, preset_names
-from pixelbrax.training.env_config import EnvConfig, camera_of
+from pixelbrax.training.env_config import TABLES, EnvConfig, camera_of
 from pixelbrax.training.evaluation import MAX_EPISODES, Evaluation, Evaluator, Policy
 from pixelbrax.training.files import replace_text, writing
 from pixelbrax.training.hooks import Hook, register_hook
 from pixelbrax.training.lock import locked
+from pixelbrax.training.named_values import words_of
 from pixelbrax.training.processes import (
     Processes,
     agree_on,
@@ -53,6 +54,7 @@ __all__ = [
     "HELD_OUT",
     "MAX_AGENTS",
     "MAX_EPISODES",
+    "TABLES",
     "TEACHER",
     "ActingHook",
     "Center",
@@ -106,5 +108,6 @@ __all__ = [
     "stop_others",
     "to_go_on",
     "unused_path",
+    "words_of",
     "writing",
 ]

@@ -78,6 +78,15 @@ class ActingHook(Hook, abc.ABC):
     def act(self, interval: Interval) -> None:
         """Called after every log interval of every run that has not broken down; before evaluations during training."""
 
+    def reason_to_stop(self, run: RunDir) -> str:
+        """Why training should stop, judged by the run's evaluations; empty if it should go on.
+
+        Called after every evaluation during training, and when training begins or is resumed. Like `Interval.stop`, it
+        ends training that is complete then.
+        """
+        del run
+        return ""
+
     def state_of(self, run: RunDir) -> Any:
         """The hook's state for a run, as JSON: numbers, text, lists and dicts of them; None if there is none."""
         del run
@@ -109,6 +118,10 @@ class ActingHooks:
         for hook in self._hooks.values():
             hook.act(interval)
         return interval
+
+    def reason_to_stop(self, run: RunDir) -> str:
+        """The first hook's reason to stop training, judged by the run's evaluations; empty if none has one."""
+        return next((reason for hook in self._hooks.values() if (reason := hook.reason_to_stop(run))), "")
 
     def states(self, run: RunDir) -> dict[str, Any]:
         """The hooks' states for a run, by name."""

@@ -1,6 +1,7 @@
 """All settings of a training run, and the TOML files that hold them."""
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -15,8 +16,9 @@ from pixelbrax.errors import ConfigError, check_count, check_number, check_seed,
 from pixelbrax.learning import AgentConfig
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.plugins import imported_modules, load_plugins
-from pixelbrax.training.env_config import EnvConfig
+from pixelbrax.training.env_config import TABLES, EnvConfig
 from pixelbrax.training.evaluation import MAX_EPISODES
+from pixelbrax.training.named_values import words_of
 
 _PRESETS = resources.files("pixelbrax") / "configs"
 # The table of a run's config.toml that says where the run was made; it is not a setting.
@@ -38,9 +40,10 @@ class TrainConfig:
     """Seed of every random number of the run."""
     start_from: str = ""
     """Folder of a run with which training begins: start_part says with what of it."""
-    start_part: Literal["policy", "encoder"] = "policy"
+    start_part: Literal["policy", "encoder", "learner"] = "policy"
     """What training takes from start_from: the policy, of ppo, distill, apg or es, or only the policy's encoder of
-    images, of any algorithm and task; the critic is a fresh one."""
+    images, of any algorithm and task, with a fresh critic; or the whole learner of the same algorithm: networks,
+    statistics and optimizers."""
     start_updates: int = 0
     """Number of updates of that run's checkpoint; 0 is its last one when this run starts."""
     num_devices: int = 1
@@ -57,6 +60,8 @@ class TrainConfig:
     """Episodes of each evaluation."""
     eval_distractors: tuple[str, ...] = ()
     """Held-out distractors, such as pixelbrax/video@test: every evaluation is repeated under them."""
+    eval_metrics: tuple[str, ...] = ()
+    """Metrics of the task, such as forward_velocity, whose means over the steps of evaluation episodes are recorded."""
     eval_interval: int = 0
     """Updates between two evaluations, a multiple of log_interval; 0 evaluates before and after training only."""
 
@@ -83,8 +88,8 @@ class TrainConfig:
         )
         if check_count("start_updates", self.start_updates, least=0) and not self.start_from:
             raise ConfigError("start_updates names a checkpoint of the run start_from, which is not given")
-        if self.start_part == "encoder" and not self.start_from:
-            raise ConfigError("start_part is encoder, but no run is given whose encoder it is: set start_from")
+        if self.start_part != "policy" and not self.start_from:
+            raise ConfigError(f"start_part is {self.start_part}, but no run is given whose it is: set start_from")
         if self.start_part == "encoder" and self.environment.obs == "state":
             raise ConfigError("start_part=encoder carries over an encoder of images, but with obs=state there are none")
         check_number("checkpoint_interval", self.checkpoint_interval, least=0)
@@ -133,15 +138,12 @@ def load_preset(name: str) -> TrainConfig:
     Raises:
       ConfigError: there is none.
     """
-    if name not in preset_names():
-        raise ConfigError(f"unknown preset {name!r}: there are {', '.join(preset_names())}")
-    return _parse((_PRESETS / f"{name}.toml").read_text(), f"preset {name}")
+    return config_from(preset_table(name), f"preset {name}")
 
 
 def is_of_any_task(preset: str) -> bool:
     """Whether a preset leaves the task to whoever uses it."""
-    text = (_PRESETS / f"{preset}.toml").read_text()
-    return "task" not in tomllib.loads(text).get("environment", {})
+    return "task" not in preset_table(preset).get("environment", {})
 
 
 def load_config(file: Path) -> TrainConfig:
@@ -166,14 +168,56 @@ def dump_config(config: TrainConfig, provenance: dict[str, str]) -> str:
 
 
 def _parse(text: str, source: str) -> TrainConfig:
-    origin = ""
+    return config_from(read_toml(text, source), source)
+
+
+def read_toml(text: str, source: str) -> dict[str, Any]:
+    """A file's tables.
+
+    Raises:
+      ConfigError: it is not TOML; the message names the source and the place.
+    """
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
+    except RecursionError as e:
+        raise ConfigError(f"{source}: its brackets are nested too deeply") from e
+    except tomllib.TOMLDecodeError as e:
+        raise ConfigError(f"{source}: {e}") from e
+
+
+def preset_table(name: str) -> dict[str, Any]:
+    """A preset's tables, as in its file.
+
+    Raises:
+      ConfigError: there is none.
+    """
+    if name not in preset_names():
+        raise ConfigError(f"unknown preset {name!r}: there are {', '.join(preset_names())}")
+    return tomllib.loads((_PRESETS / f"{name}.toml").read_text())
+
+
+def config_from(tables: Mapping[str, Any], source: str) -> TrainConfig:
+    """Settings from a file's tables.
+
+    Args:
+      tables: as `read_toml` gives them.
+      source: where they are from, for messages.
+
+    Raises:
+      ConfigError: they hold an unknown key or a wrong type.
+    """
+    data, origin = dict(tables), ""
+    try:
         origin = _origin(data.pop(PROVENANCE, None))
         imports = data.pop(_IMPORTS, [])
         if not isinstance(imports, list):
             raise ValueError(f'{_IMPORTS} is {imports!r:.60}: it must be a list of modules, ["my_package.tasks"]')
         load_plugins(*imports)  # they may register what the other settings name
+        if isinstance(environment := data.get("environment"), dict):
+            data["environment"] = {
+                name: words_of(value) if name in TABLES and isinstance(value, dict) else value
+                for name, value in environment.items()
+            }
         rules = dacite.Config(strict=True, cast=[tuple], type_hooks={float: _as_float})
         named = [name for name in algorithm_names() if name in data]
         if len(named) > 1:
@@ -186,9 +230,7 @@ def _parse(text: str, source: str) -> TrainConfig:
             _check_table(kind, data[name], name)
             data["agent"] = dacite.from_dict(kind, data.pop(name), config=rules)
         return dacite.from_dict(TrainConfig, data, config=rules)
-    except RecursionError as e:
-        raise ConfigError(f"{source}: its brackets are nested too deeply") from e
-    except (tomllib.TOMLDecodeError, dacite.DaciteError, TypeError, ValueError, OverflowError) as e:
+    except (dacite.DaciteError, TypeError, ValueError, OverflowError) as e:
         raise ConfigError(f"{source}: {e}{origin}") from e
 
 

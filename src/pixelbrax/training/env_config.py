@@ -1,13 +1,18 @@
 """Settings of a run's environment."""
 
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
-from pixelbrax.envs import PixelEnv, make
-from pixelbrax.errors import ConfigError
+from pixelbrax.envs import PixelEnv, make, with_default_params
+from pixelbrax.errors import ConfigError, check_number
+from pixelbrax.physics import random_factors
 from pixelbrax.tasks import get_task
+from pixelbrax.training.named_values import numbers_of, values_of
+
+TABLES = ("reward_weights", "randomization", "physics_settings")
+"""Settings that are a table in a file, or a list of name=value as on the command line."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,16 @@ class EnvConfig:
     """Rays per pixel: 1, 4, 9 or 16."""
     distractors: tuple[str, ...] = ()
     """Visual distractors, in order, such as dcs/hard; `pixelbrax list --distractors` shows them."""
+    distractor_strength: float = 1.0
+    """Factor on the strengths of the distractors; held-out ones keep theirs."""
+    reward_weights: tuple[str, ...] = ()
+    """Weights of the reward's terms, such as forward=1.5; in a file also a table."""
+    randomization: tuple[str, ...] = ()
+    """Random factors of every episode within 1 +- this, such as mass=0.2: mass, friction, damping, strength of
+    actuators, gravity; in a file also a table."""
+    physics_settings: tuple[str, ...] = ()
+    """Settings of the engine's environment, as in make(physics={...}), such as healthy_z_range=[0.8,2]; in a file also
+    a table."""
     facts: Annotated[tuple[str, ...], tyro.conf.Suppress] = ()
     """Facts that identify an environment made in Python ("name: value"); empty if these settings make it."""
 
@@ -72,11 +87,32 @@ class EnvConfig:
                 f"the environment {self.task!r} was made in Python, and settings cannot make it: make it again and "
                 "pass it to pixelbrax.train(env, resume=RUN) or pixelbrax.load_policy(RUN, env=env)"
             )
+        settings = self.make_settings()
+        env = make(settings.pop("task"), **settings)
+        if self.distractor_strength == 1:
+            return env
+        return with_default_params(env, env.scaled_params(self.distractor_strength))
+
+    def make_settings(self) -> dict[str, Any]:
+        """The same as settings of `make`, which are all but distractor_strength.
+
+        Raises:
+          ConfigError: a setting of the form name=value has another form, or value.
+        """
         settings = asdict(self)
         settings.pop("facts")
-        outputs = ("pixels",) if settings.pop("obs") == "pixels" else ()
-        camera = camera_of(settings.pop("camera"))
-        return make(settings.pop("task"), camera=camera, outputs=outputs, **settings)
+        settings["outputs"] = ("pixels",) if settings.pop("obs") == "pixels" else ()
+        settings["camera"] = camera_of(settings["camera"])
+        settings["reward_weights"] = numbers_of("reward_weights", self.reward_weights) or None
+        check_number("distractor_strength", settings.pop("distractor_strength"), least=0)
+        if self.distractor_strength != 1 and not self.distractors:
+            raise ConfigError("distractor_strength changes distractors, but there are none: set distractors too")
+        ranges = numbers_of("randomization", settings.pop("randomization"))
+        if ranges:
+            settings["randomization_fn"] = random_factors(ranges)
+        if own := values_of("physics_settings", settings.pop("physics_settings")):
+            settings["physics"] = own | ({self.physics: True} if self.physics else {})
+        return {name: value for name, value in settings.items() if value is not None}
 
 
 def camera_of(text: str | None) -> str | int | None:

@@ -1,6 +1,6 @@
 """Evaluation: returns of a policy over whole episodes of fresh environments."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
 from pixelbrax.envs import EnvParams, PixelEnv, State, with_autoreset
-from pixelbrax.errors import check_count
+from pixelbrax.errors import ConfigError, check_count, nearest
 from pixelbrax.networks import ActionDistribution, Observation
 from pixelbrax.training.progress import Progress
 from pixelbrax.training.statistics import interval, iqm
@@ -29,12 +29,14 @@ class Evaluation:
       lengths: (num_episodes,) float32, frames.
       held_out: returns of the same policy in the same episodes under held-out distractors, if there are any.
       diverged: (num_episodes,) bool, which ended because action, physics or reward was not finite; empty if unknown.
+      metrics: (num_episodes,) float32 each, means of the task's metrics over an episode's steps, by name.
     """
 
     returns: np.ndarray
     lengths: np.ndarray
     held_out: "Evaluation | None" = None
     diverged: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+    metrics: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def mean(self) -> float:
@@ -73,6 +75,7 @@ class Evaluation:
             "episodes": len(self.returns),
             "mean_length": float(self.lengths.mean()),
             "diverged": int(self.diverged.sum()),
+            **{name: float(values.mean()) for name, values in self.metrics.items()},
         }
 
     def per_episode(self) -> dict[str, list[float]]:
@@ -99,6 +102,7 @@ class Evaluator:
         deterministic: bool = True,
         progress: Progress | None = None,
         batch_size: int | None = None,
+        metrics: Sequence[str] = (),
     ):
         """Evaluates a policy in `env`, for any values of its variables.
 
@@ -111,10 +115,12 @@ class Evaluator:
           deterministic: act with the policy's mode; otherwise with samples.
           progress: shows compilation and progress.
           batch_size: episodes side by side, for which the program is compiled; by default all.
+          metrics: of the task, to be averaged over each episode.
 
         Raises:
-          ConfigError: a number is out of range.
+          ConfigError: a number is out of range, or the task has no such metric.
         """
+        self._metrics = check_metrics(env, metrics)
         self._env = with_autoreset(env, "disabled")  # an episode that is over stays as it is; no reset to compile
         self._policy = policy
         self._num_episodes = check_count("number of episodes", num_episodes, most=MAX_EPISODES)
@@ -133,9 +139,8 @@ class Evaluator:
         run = self._program(variables, batches[0], None)
         with self._progress.busy(f"{self._num_episodes:,} episodes") if count > 1 else nullcontext():
             results = [jax.tree.map(np.asarray, run(variables, batch, None)) for batch in batches]
-        parts = (np.concatenate(parts)[: self._num_episodes] for parts in zip(*results, strict=True))
-        returns, lengths, diverged = parts
-        return Evaluation(returns, lengths, diverged=diverged)
+        joined = jax.tree.map(lambda *parts: np.concatenate(parts)[: self._num_episodes], *results)
+        return _evaluation(joined)
 
     def under(self, variables: PyTree, key: Array, params: Sequence[EnvParams]) -> list[Evaluation]:
         """Runs the episodes that `key` determines under each of several parameters of the environment, side by side.
@@ -147,9 +152,10 @@ class Evaluator:
         """
         every = jax.tree.map(lambda *x: jnp.repeat(jnp.stack(x), self._num_episodes, axis=0), *params)
         keys = jnp.tile(self._keys(key), (len(params), 1))
-        results = self._program(variables, keys, every)(variables, keys, every)
-        parts = (np.split(np.asarray(part), len(params)) for part in results)
-        return [Evaluation(returns, lengths, diverged=ended) for returns, lengths, ended in zip(*parts, strict=True)]
+        results = jax.tree.map(np.asarray, self._program(variables, keys, every)(variables, keys, every))
+        count = self._num_episodes
+        each = [jax.tree.map(lambda x, k=k: x[k * count : (k + 1) * count], results) for k in range(len(params))]
+        return list(map(_evaluation, each))
 
     def _keys(self, key: Array) -> Array:
         """(episode, 2) keys: to reset and to act."""
@@ -162,25 +168,57 @@ class Evaluator:
                 self._compiled = program.lower(variables, keys, params).compile()
         return self._compiled
 
-    def _run(
-        self, variables: PyTree, keys: Array, params: EnvParams | None
-    ) -> tuple[Float[Array, " episode"], Float[Array, " episode"], Bool[Array, " episode"]]:
-        """Returns, lengths (frames), divergence of a batch of episodes, whose parameters have that axis too."""
+    def _run(self, variables: PyTree, keys: Array, params: EnvParams | None) -> "_Episodes":
+        """A batch of whole episodes, whose parameters have that axis too."""
 
-        def step(state: State, number: Array) -> tuple[State, None]:
+        def step(carry: tuple[State, dict[str, Array]], number: Array) -> tuple[Any, None]:
+            state, sums = carry
             policy = self._policy(variables, state.obs)
             if self._deterministic:
                 raw_action = policy.mode()
             else:
                 act_keys = jax.vmap(jax.random.fold_in, (0, None))(keys[:, 1], number)
                 raw_action = jax.vmap(lambda one, key: one.sample(key))(policy, act_keys)
-            return jax.vmap(self._env.step)(state, policy.action(raw_action)), None
+            after = jax.vmap(self._env.step)(state, policy.action(raw_action))
+            # An episode that is over stays as it is, and counts no more.
+            sums = {name: sums[name] + jnp.where(state.done, 0.0, after.metrics[name]) for name in sums}
+            return (after, sums), None
 
         if params is None:
             initial = jax.vmap(self._env.reset)(keys[:, 0])
         else:
             initial = jax.vmap(self._env.reset)(keys[:, 0], params)
         num_steps = -(-self._env.episode_length // self._env.action_repeat)
-        final, _ = jax.lax.scan(step, initial, jnp.arange(num_steps))
-        metrics = final.metrics
-        return metrics["episode_return"], metrics["episode_length"].astype(jnp.float32), metrics["diverged"]
+        sums = {name: jnp.zeros(initial.reward.shape) for name in self._metrics}
+        (final, sums), _ = jax.lax.scan(step, (initial, sums), jnp.arange(num_steps))
+        length = final.metrics["episode_length"]
+        actions = jnp.maximum(-(-length // self._env.action_repeat), 1)
+        means = {name: total / actions for name, total in sums.items()}
+        return final.metrics["episode_return"], length.astype(jnp.float32), final.metrics["diverged"], means
+
+
+_Episodes = tuple[
+    Float[Array, " episode"], Float[Array, " episode"], Bool[Array, " episode"], dict[str, Float[Array, " episode"]]
+]
+"""Returns, lengths in frames, divergence and means of metrics."""
+
+
+def _evaluation(episodes: Any) -> Evaluation:
+    returns, lengths, diverged, metrics = episodes
+    return Evaluation(returns, lengths, diverged=diverged, metrics=metrics)
+
+
+def check_metrics(env: PixelEnv, names: Sequence[str]) -> tuple[str, ...]:
+    """The names.
+
+    Raises:
+      ConfigError: the environment's task has no metric of that name, or it is not one number.
+    """
+    if not names:
+        return ()
+    first = jax.eval_shape(env.reset, jax.random.key(0))
+    known = [name for name, value in first.physics.metrics.items() if value.shape == ()]
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"the task has no metric {name!r}: {nearest(name, known) if known else 'it has none'}")
+    return tuple(names)

@@ -1,4 +1,4 @@
-"""Training that begins with the policy, or with the encoder, of another run."""
+"""Training that begins with the policy, the encoder, or all that has been learned, of another run."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.learning import Agent, AgentState
+from pixelbrax.learning import Agent, AgentState, with_first_learning_rate
 from pixelbrax.networks import actor_params
 from pixelbrax.training.assembly import check_checkpoint, kept_state, make_agent
 from pixelbrax.training.config import TrainConfig
@@ -17,15 +17,16 @@ from pixelbrax.training.run_dir import RunDir
 
 _IMAGES = ("image_size", "frame_stack", "grayscale")
 _NETWORK = ("encoder", "features", "patch_size", "patch_features", "conv_features", "state_layers", "distribution")
-_STATE, _ENCODER = "state", "encoder"
+_STATE, _ENCODER, _LEARNER = "state", "encoder", "learner"
 # Parameters in which a policy's encoder may be, and "target", a slow copy of it; a critic's own encoder is elsewhere.
 _WITH_ENCODER = ("network", "policy", "target")
 
 
 def starting_policy(config: TrainConfig, agent: Agent) -> Callable[[AgentState], AgentState]:
-    """What gives an agent's fresh state the policy or encoder of `config.start_from`; all else stays fresh.
+    """What gives an agent's fresh state what it takes over from `config.start_from`; all else stays fresh.
 
     Task, engine, distractors and action repeat may be others than that run's; of an encoder, the algorithm too.
+    The learner is all networks, statistics and optimizers; its learning rate begins anew.
 
     Args:
       config: all settings.
@@ -36,14 +37,20 @@ def starting_policy(config: TrainConfig, agent: Agent) -> Callable[[AgentState],
     """
     if not config.start_from:
         return lambda state: state
-    part = _encoder if config.start_part == _ENCODER else _actor
-    wanted = part(jax.eval_shape(agent.init, jax.random.key(0)).params, config.algorithm)
+    part = {_ENCODER: _encoder, _LEARNER: _everything}.get(config.start_part, _actor)
+    fresh = jax.eval_shape(agent.init, jax.random.key(0))
+    wanted = part(fresh.params, config.algorithm)
     run = RunDir.open(Path(config.start_from))
     theirs, what = run.load_config(), f"start_from {run.path}"
     for name in ("obs", *(_IMAGES if config.environment.obs == "pixels" else ())):
         ours, other = getattr(config.environment.resolved(), name), getattr(theirs.environment, name)
         if ours != other:
             raise ConfigError(f"{what}: it has {name}={other}, and this run {ours}: they must be the same")
+    if config.start_part == _LEARNER and theirs.algorithm != config.algorithm:
+        raise ConfigError(
+            f"{what}: its learner is {theirs.algorithm}'s, and this run's {config.algorithm}'s: start_part=policy or "
+            "encoder carries over from other algorithms"
+        )
     check_checkpoint(run, config.start_updates)
     # A checkpoint has the states of its own environments; one that was given from Python cannot be built again.
     env = agent.env if theirs.environment.facts else theirs.environment.build()
@@ -55,6 +62,8 @@ def starting_policy(config: TrainConfig, agent: Agent) -> Callable[[AgentState],
         apart = [f"{name}={there} and not {here}" for name, there, here in settings if there != here]
         reason = ", ".join(apart) or "another number of actions, or of what is observed"
         raise ConfigError(f"{what}: its {config.start_part} is another network than this run's: it has {reason}")
+    if config.start_part == _LEARNER:
+        return _learner(kept, fresh, what)
     given = jax.tree.map(np.asarray, given)
     reads_states = config.environment.obs == _STATE  # a critic's states may be another task's
     states = {_STATE: jax.tree.map(np.asarray, kept.statistics[_STATE])} if reads_states else {}
@@ -64,6 +73,22 @@ def starting_policy(config: TrainConfig, agent: Agent) -> Callable[[AgentState],
         return replace(state, params=with_it(state.params, given), statistics=state.statistics | states)
 
     return begin
+
+
+def _learner(kept: AgentState, fresh: AgentState, what: str) -> Callable[[AgentState], AgentState]:
+    """What gives a fresh state the networks, statistics and optimizers of another, at the first learning rate."""
+    for name in ("statistics", "opt_state"):
+        if _shapes(getattr(kept, name)) != _shapes(getattr(fresh, name)):
+            raise ConfigError(f"{what}: its {name} are of another kind than this run's: start_part=policy leaves them")
+    params, statistics, opt_state = jax.tree.map(np.asarray, (kept.params, kept.statistics, kept.opt_state))
+    return lambda state: replace(
+        state, params=params, statistics=statistics, opt_state=with_first_learning_rate(opt_state, state.opt_state)
+    )
+
+
+def _everything(params: PyTree, algorithm: str) -> PyTree:
+    del algorithm
+    return params
 
 
 def _actor(params: PyTree, algorithm: str) -> PyTree:

@@ -170,7 +170,8 @@ class Trainer:
 
     def _train(self, runs: Sequence[RunDir], state: AgentState) -> tuple[AgentState, bool]:
         config = self.config
-        complete, stopping, divergence = int(state.num_updates) >= config.num_updates, False, Divergence()
+        complete = int(state.num_updates) >= config.num_updates or self._enough(runs)
+        stopping, divergence = False, Divergence()
         if not complete:
             self._compiled_interval(state)  # before the clock starts
         clock = Clock(runs[0], int(state.num_updates), self._experiment_began)
@@ -189,6 +190,7 @@ class Trainer:
                 if config.eval_interval and done % config.eval_interval == 0 and not complete:
                     with clock.paused():
                         self.evaluate(runs, f"update {done:,}", state)
+                    complete = self._enough(runs)
                 stopping, due = self._layout.any(stop.requested, clock.since_saved > config.checkpoint_interval)
                 if due:
                     self.save(runs, state)
@@ -220,6 +222,14 @@ class Trainer:
             for each in acted.values():
                 self.progress.say(f"{each.run.path}: stopped by a hook: {each.reason}")
         return state, enough
+
+    def _enough(self, runs: Sequence[RunDir]) -> bool:
+        """Whether hooks stop training because of evaluations: of all runs that have not broken down."""
+        reasons = {run: self._acting.reason_to_stop(run) for run in runs if self._acting and not run.failure}
+        (enough,) = self._layout.any(bool(reasons) and all(reasons.values()))
+        for run, reason in reasons.items() if enough else ():
+            self.progress.say(f"{run.path}: stopped by a hook: {reason}")
+        return enough
 
     def end(self, runs: Sequence[RunDir]) -> None:
         """Calls the hooks' `on_end` for these runs."""

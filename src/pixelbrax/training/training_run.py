@@ -117,8 +117,8 @@ class TrainingRun:
           distractors: replace those of training; None keeps those.
           deterministic: act with the policy's mode; otherwise with samples.
         """
-        env, policy = self.env_under(distractors), self.policy
-        return Evaluator(env, policy, num_episodes, deterministic, self.progress, self._side_by_side)
+        env, policy, metrics = self.env_under(distractors), self.policy, self.config.eval_metrics
+        return Evaluator(env, policy, num_episodes, deterministic, self.progress, self._side_by_side, metrics)
 
     @property
     def _side_by_side(self) -> int:
