@@ -37,49 +37,68 @@ def starting_policy(config: TrainConfig, agent: Agent) -> Callable[[AgentState],
     """
     if not config.start_from:
         return lambda state: state
-    part = {_ENCODER: _encoder, _LEARNER: _everything}.get(config.start_part, _actor)
-    fresh = jax.eval_shape(agent.init, jax.random.key(0))
-    wanted = part(fresh.params, config.algorithm)
     run = RunDir.open(Path(config.start_from))
     theirs, what = run.load_config(), f"start_from {run.path}"
+    # A checkpoint has the states of its own environments; one that was given from Python cannot be built again.
+    env = agent.env if theirs.environment.facts else theirs.environment.build()
+    other = make_agent(theirs, env)
+    check_start(config, agent, theirs, other, what)
+    check_checkpoint(run, config.start_updates)
+    kept = kept_state(other, run, config.start_updates or None)
+    return (_take_learner if config.start_part == _LEARNER else _take_part)(config, kept, theirs.algorithm)
+
+
+def check_start(config: TrainConfig, agent: Agent, theirs: TrainConfig, other: Agent, what: str) -> None:
+    """Refuses to begin training with what another run has learned if it does not fit; compiles and reads nothing.
+
+    Args:
+      config: the settings of the run that begins.
+      agent: the agent that they describe.
+      theirs: the settings of the run with which it begins.
+      other: the agent of that run.
+      what: names that run, for messages.
+
+    Raises:
+      ConfigError: it has another network, or observes something else.
+    """
     for name in ("obs", *(_IMAGES if config.environment.obs == "pixels" else ())):
-        ours, other = getattr(config.environment.resolved(), name), getattr(theirs.environment, name)
-        if ours != other:
-            raise ConfigError(f"{what}: it has {name}={other}, and this run {ours}: they must be the same")
+        ours, different = getattr(config.environment.resolved(), name), getattr(theirs.environment, name)
+        if ours != different:
+            raise ConfigError(f"{what}: it has {name}={different}, and this run {ours}: they must be the same")
     if config.start_part == _LEARNER and theirs.algorithm != config.algorithm:
         raise ConfigError(
             f"{what}: its learner is {theirs.algorithm}'s, and this run's {config.algorithm}'s: start_part=policy or "
             "encoder carries over from other algorithms"
         )
-    check_checkpoint(run, config.start_updates)
-    # A checkpoint has the states of its own environments; one that was given from Python cannot be built again.
-    env = agent.env if theirs.environment.facts else theirs.environment.build()
-    kept = kept_state(make_agent(theirs, env), run, config.start_updates or None)
-    given = part(kept.params, theirs.algorithm)
+    fresh, given = (jax.eval_shape(each.init, jax.random.key(0)) for each in (agent, other))
+    part = {_ENCODER: _encoder, _LEARNER: _everything}.get(config.start_part, _actor)
+    fits = _shapes(part(given.params, theirs.algorithm)) == _shapes(part(fresh.params, config.algorithm))
     same = config.start_part == _ENCODER or theirs.network.distribution == config.network.distribution
-    if _shapes(given) != _shapes(wanted) or not same:
+    if not (fits and same):
         settings = ((name, getattr(theirs.network, name), getattr(config.network, name)) for name in _NETWORK)
         apart = [f"{name}={there} and not {here}" for name, there, here in settings if there != here]
         reason = ", ".join(apart) or "another number of actions, or of what is observed"
         raise ConfigError(f"{what}: its {config.start_part} is another network than this run's: it has {reason}")
-    if config.start_part == _LEARNER:
-        return _learner(kept, fresh, what)
-    given = jax.tree.map(np.asarray, given)
+    for name in ("statistics", "opt_state") if config.start_part == _LEARNER else ():
+        if _shapes(getattr(given, name)) != _shapes(getattr(fresh, name)):
+            raise ConfigError(f"{what}: its {name} are of another kind than this run's: start_part=policy leaves them")
+
+
+def _take_part(config: TrainConfig, kept: AgentState, algorithm: str) -> Callable[[AgentState], AgentState]:
+    """What gives a fresh state the policy or the encoder of another."""
+    encoder = config.start_part == _ENCODER
+    given = jax.tree.map(np.asarray, (_encoder if encoder else _actor)(kept.params, algorithm))
     reads_states = config.environment.obs == _STATE  # a critic's states may be another task's
     states = {_STATE: jax.tree.map(np.asarray, kept.statistics[_STATE])} if reads_states else {}
-
-    def begin(state: AgentState) -> AgentState:
-        with_it = _with_encoder if config.start_part == _ENCODER else _with_actor
-        return replace(state, params=with_it(state.params, given), statistics=state.statistics | states)
-
-    return begin
+    with_it = _with_encoder if encoder else _with_actor
+    return lambda state: replace(
+        state, params=with_it(state.params, given), statistics=state.statistics | states
+    )
 
 
-def _learner(kept: AgentState, fresh: AgentState, what: str) -> Callable[[AgentState], AgentState]:
+def _take_learner(config: TrainConfig, kept: AgentState, algorithm: str) -> Callable[[AgentState], AgentState]:
     """What gives a fresh state the networks, statistics and optimizers of another, at the first learning rate."""
-    for name in ("statistics", "opt_state"):
-        if _shapes(getattr(kept, name)) != _shapes(getattr(fresh, name)):
-            raise ConfigError(f"{what}: its {name} are of another kind than this run's: start_part=policy leaves them")
+    del config, algorithm
     params, statistics, opt_state = jax.tree.map(np.asarray, (kept.params, kept.statistics, kept.opt_state))
     return lambda state: replace(
         state, params=params, statistics=statistics, opt_state=with_first_learning_rate(opt_state, state.opt_state)
