@@ -9,7 +9,7 @@ from pixelbrax.physics.randomize import RandomizationFn, Randomizer
 from pixelbrax.physics.select import select_state, shares_arrays
 
 if TYPE_CHECKING:
-    from pixelbrax.physics.brax import BraxPhysics, make_brax_physics
+    from pixelbrax.physics.brax import BraxPhysics, make_brax_physics, quiet_brax
     from pixelbrax.physics.brax_v1 import make_brax_v1_physics
     from pixelbrax.physics.mjcf import MjcfPhysics, load_model
     from pixelbrax.physics.playground import PlaygroundPhysics, make_playground_physics
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "BraxPhysics": "brax",
     "make_brax_physics": "brax",
+    "quiet_brax": "brax",
     "make_brax_v1_physics": "brax_v1",
     "MjcfPhysics": "mjcf",
     "load_model": "mjcf",
@@ -41,6 +42,7 @@ __all__ = [
     "make_brax_v1_physics",
     "make_playground_physics",
     "qualified_name",
+    "quiet_brax",
     "select_state",
     "shares_arrays",
 ]
