@@ -58,7 +58,7 @@ CREATURES = {
             standing=(0.4, 0.72),
             head=(0.6, 1.05),
             speed=1.5,
-            target=(1.6, 3.0, 0.5),
+            target=(1.8, 3.0, 0.4),
             touch_radius=0.25,
         ),
         Creature(
@@ -69,7 +69,7 @@ CREATURES = {
             standing=(0.45, 0.82),
             head=(0.9, 1.55),
             speed=1.5,
-            target=(1.8, 3.2, 0.6),
+            target=(2.0, 3.2, 0.4),
             touch_radius=0.25,
         ),
         Creature(
@@ -80,7 +80,7 @@ CREATURES = {
             standing=(0.0, 0.08),
             head=(0.1, 0.45),
             speed=1.0,
-            target=(1.4, 2.6, 0.8),
+            target=(1.8, 2.8, 0.4),
             touch_radius=0.35,
         ),
     )
