@@ -32,17 +32,19 @@ class Stage:
       reward_weights: of all terms of the creature, per step.
       physics: settings of the environment's constructor.
       gate: thresholds of metrics, as means over an episode, from which on the next stage may begin.
+      camera: of the model, for pixels; "far" shows the target too.
     """
 
     name: str
     reward_weights: dict[str, float]
     physics: dict[str, Any] = field(default_factory=dict)
     gate: dict[str, float] = field(default_factory=dict)
+    camera: str = "side"
 
 
 def _stage(name: str, physics: dict[str, Any], gate: dict[str, float], legs: bool = True, **weights: float) -> Stage:
     known = [term for term in TERMS if legs or term != "gait"]
-    return Stage(name, {term: weights.pop(term, 0.0) for term in known} | weights, physics, gate)
+    return Stage(name, {term: weights.pop(term, 0.0) for term in known} | weights, physics, gate, "far" if name == "behavior" else "side")
 
 
 _STRIDER = {"min_height": 0.42, "min_upright": 0.5}

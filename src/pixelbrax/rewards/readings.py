@@ -172,5 +172,5 @@ def _matrix(quat: Any) -> np.ndarray:
 def _id(model: "mujoco.MjModel", kind: str, count: int, name: str) -> int:
     names = [getattr(model, kind)(i).name for i in range(count)]
     if name not in names:
-        raise ConfigError(f"the model has no {kind} {name!r}{nearest(name, [n for n in names if n])}")
+        raise ConfigError(f"the model has no {kind} {name!r}: {nearest(name, [n for n in names if n])}")
     return names.index(name)
