@@ -17,7 +17,11 @@ from pixelbrax.tasks import get_task
 NAMES = sorted(CREATURES)
 ENGINES = ("spring", "positional", "generalized", "mjx")
 EVERYWHERE = [pytest.param(name, backend, marks=pytest.mark.full) for name in NAMES for backend in ENGINES[1:]]
-SLOW = [*EVERYWHERE, *(pytest.param(name, "spring", marks=pytest.mark.full) for name in NAMES[1:]), (NAMES[0], "spring")]
+SLOW = [
+    *EVERYWHERE,
+    *(pytest.param(name, "spring", marks=pytest.mark.full) for name in NAMES[1:]),
+    (NAMES[0], "spring"),
+]
 EVERYWHERE += [(name, "spring") for name in NAMES]
 
 
@@ -98,7 +102,8 @@ def test_a_touched_target_jumps_and_counts():
         return one, two, env.readings(one.pipeline_state), placed
 
     one, two, readings, placed = run(jax.random.key(5))
-    assert one.metrics["touch"] == 1 and two.metrics["touch"] == 0
+    assert one.metrics["touch"] == 1
+    assert two.metrics["touch"] == 0
     assert one.metrics["success"] == two.metrics["success"] == 1
     assert np.linalg.norm(one.pipeline_state.q[-2:] - placed.q[-2:]) > 0.5
     np.testing.assert_allclose(readings.points["target"][:2], one.pipeline_state.q[-2:], atol=1e-5)
@@ -107,9 +112,12 @@ def test_a_touched_target_jumps_and_counts():
 
 def test_targets_lie_in_front_at_the_distances_asked_for():
     env = _env("grazer", target_distance=(3.0, 4.0))
-    places = jax.jit(jax.vmap(lambda key: env.reset(key).pipeline_state.q[-2:]))(jax.random.split(jax.random.key(1), 64))
+    places = jax.jit(jax.vmap(lambda key: env.reset(key).pipeline_state.q[-2:]))(
+        jax.random.split(jax.random.key(1), 64)
+    )
     distance, angle = np.linalg.norm(places, axis=1), np.arctan2(places[:, 1], places[:, 0])
-    assert 3.0 <= distance.min() < 3.2 and 3.8 < distance.max() <= 4.0
+    assert 3.0 <= distance.min() < 3.2
+    assert 3.8 < distance.max() <= 4.0
     assert -0.4 <= angle.min() < 0 < angle.max() <= 0.4
 
 
@@ -129,7 +137,10 @@ def test_sensors_choose_the_observation():
 
 def test_what_is_not_there_is_an_error():
     for settings, message in (
-        ({"sensors": ("joint",)}, "unknown sensor 'joint': there are joints, velocities, contacts, imu, height, target"),
+        (
+            {"sensors": ("joint",)},
+            "unknown sensor 'joint': there are joints, velocities, contacts, imu, height, target",
+        ),
         ({"sensors": ()}, r"sensors is \(\): it must be a tuple with some of joints"),
         ({"stage": "fly"}, "stage is 'fly': it must be one of stand, move, behavior"),
         ({"reward_weights": {"forwards": 1.0}}, "the reward of grazer has no setting 'forwards': did you mean forward"),

@@ -35,7 +35,8 @@ def test_numpy_and_jax_agree(name, strict):
     term, arrays = CALLS[name]
     ours = term(*arrays)
     theirs = jax.jit(term)(*map(jnp.asarray, arrays))
-    assert theirs.shape == () and theirs.dtype == jnp.float32
+    assert theirs.shape == ()
+    assert theirs.dtype == jnp.float32
     assert not isinstance(ours, jax.Array)
     np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
@@ -61,7 +62,8 @@ def test_known_answers():
     np.testing.assert_allclose(rewards.approach(ZERO, 2 * X, 5 * X), 2, rtol=1e-5)
     np.testing.assert_allclose(rewards.approach(ZERO, 2 * X, 5 * X, 1.0), 1, rtol=1e-5)
     np.testing.assert_allclose(rewards.facing(X, ZERO, -4 * X), -1, rtol=1e-5)
-    assert rewards.touch(ZERO, X, 0.9) == 0 and rewards.touch(ZERO, X, 1.1) == 1
+    assert rewards.touch(ZERO, X, 0.9) == 0
+    assert rewards.touch(ZERO, X, 1.1) == 1
     np.testing.assert_allclose(rewards.strike(ZERO, X, 0.5 * X, 1.0, 2.0), 0.5, rtol=1e-5)
     assert rewards.strike(ZERO, X, 2 * X, 1.0, 2.0) == 0, "too far"
     assert rewards.strike(ZERO, -X, 0.5 * X, 1.0, 2.0) == 0, "moving away"

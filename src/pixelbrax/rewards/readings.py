@@ -145,7 +145,7 @@ class Probe:
 
 
 def _lowest(pos: Any, mat: Any, place: np.ndarray, turn: np.ndarray, kind: int, size: np.ndarray) -> Any:
-    """z of the lowest point of a geom, m: its center's z minus its support in that direction."""
+    """Z of the lowest point of a geom, m: its center's z minus its support in that direction."""
     xp = namespace(pos)
     center = pos[2] + xp.sum(mat[2] * place)
     if kind == _SPHERE:

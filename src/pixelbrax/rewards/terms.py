@@ -21,7 +21,7 @@ def alive(terminated: Any) -> Any:
 
 
 def forward_velocity(velocity: Any, direction: Any, target_speed: float | None = None) -> Any:
-    """v . d, the speed along a direction, at most `target_speed` if that is given; negative backward.
+    """V . d, the speed along a direction, at most `target_speed` if that is given; negative backward.
 
     Args:
       velocity: (3,) m/s.
@@ -34,7 +34,7 @@ def forward_velocity(velocity: Any, direction: Any, target_speed: float | None =
 
 
 def energy(action: Any, joint_vel: Any) -> Any:
-    """mean |a_i w_i| over the joints, proportional to mechanical power.
+    """Mean |a_i w_i| over the joints, proportional to mechanical power.
 
     Args:
       action: (n,) in [-1, 1], of the actuator of each joint.
@@ -45,7 +45,7 @@ def energy(action: Any, joint_vel: Any) -> Any:
 
 
 def effort(action: Any) -> Any:
-    """mean a_i^2 over the actuators: 0 at rest, 1 at full strength.
+    """Mean a_i^2 over the actuators: 0 at rest, 1 at full strength.
 
     Args:
       action: (n,) in [-1, 1].
@@ -54,7 +54,7 @@ def effort(action: Any) -> Any:
 
 
 def action_rate(action: Any, previous: Any) -> Any:
-    """mean (a_i - b_i)^2, the change since the previous action: 0 for smooth control, at most 4.
+    """Mean (a_i - b_i)^2, the change since the previous action: 0 for smooth control, at most 4.
 
     Args:
       action: (n,) in [-1, 1].
@@ -79,7 +79,7 @@ def alternation(contacts: Any, first: Sequence[int], second: Sequence[int]) -> A
 
 
 def upright(up: Any) -> Any:
-    """z of the body's up axis, from 1 (upright) through 0 (on its side); 0 below that too.
+    """Z of the body's up axis, from 1 (upright) through 0 (on its side); 0 below that too.
 
     Args:
       up: () cosine of the tilt.
@@ -119,7 +119,7 @@ def closeness(point: Any, target: Any, scale: float = 1.0) -> Any:
 
 
 def approach(point: Any, velocity: Any, target: Any, target_speed: float | None = None) -> Any:
-    """v . (target - point) / |target - point|, the speed toward a target, at most `target_speed`.
+    """V . (target - point) / |target - point|, the speed toward a target, at most `target_speed`.
 
     Args:
       point: (3,) m.
@@ -153,7 +153,7 @@ def touch(point: Any, target: Any, radius: float) -> Any:
 
 
 def strike(point: Any, velocity: Any, target: Any, radius: float, speed: float) -> Any:
-    """touch times the speed of impact as a share of `speed`, from 0 to 1: 1 for a hit at full speed.
+    """Touch times the speed of impact as a share of `speed`, from 0 to 1: 1 for a hit at full speed.
 
     Args:
       point: (3,) m.
