@@ -19,7 +19,9 @@ MODEL = mujoco.MjModel.from_xml_string(
           <geom name="egg" type="ellipsoid" size=".1 .2 .05" pos="0 .4 0" euler="20 30 40"/>
           <geom name="brick" type="box" size=".1 .2 .05" pos="0 -.4 0" euler="20 30 40"/>
           <geom name="tin" type="cylinder" size=".1 .2"/>
-          <body name="arm" pos=".2 0 0"><joint name="elbow" axis="0 1 0"/><geom size=".05"/><site name="hand" pos=".5 0 0"/></body>
+          <body name="arm" pos=".2 0 0">
+            <joint name="elbow" axis="0 1 0"/><geom size=".05"/><site name="hand" pos=".5 0 0"/>
+          </body>
         </body>
       </worldbody>
       <actuator><motor joint="elbow"/></actuator>

@@ -137,7 +137,8 @@ class CreatureEnv(PipelineEnv):
 
         Args:
           readings: after the step.
-          action, previous: (actuators,) of this step and the one before.
+          action: (actuators,) of this step.
+          previous: (actuators,) of the step before.
           fallen: () bool, whether the step terminated the episode.
         """
         creature = self.creature

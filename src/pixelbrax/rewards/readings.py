@@ -116,7 +116,8 @@ class Probe:
           mat: (nbody, 3, 3) their rotation matrices.
           linear: (nbody, 3) m/s, velocities of the bodies' origins in the world frame.
           angular: (nbody, 3) rad/s, in the world frame.
-          qpos, qvel: (nq,) and (nv,) as MuJoCo's.
+          qpos: (nq,) as MuJoCo's.
+          qvel: (nv,) as MuJoCo's.
         """
         xp = namespace(pos)
         root = self.root

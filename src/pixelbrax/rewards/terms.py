@@ -71,7 +71,8 @@ def alternation(contacts: Any, first: Sequence[int], second: Sequence[int]) -> A
 
     Args:
       contacts: (feet,) 1 for feet on the ground, else 0.
-      first, second: indices of the feet of each group.
+      first: indices of the feet of one group.
+      second: those of the other.
     """
     xp = namespace(contacts)
     one, other = (sum(contacts[foot] for foot in group) / len(group) for group in (first, second))
@@ -103,7 +104,8 @@ def height(z: Any, low: float, high: float) -> Any:
 
     Args:
       z: () m above the ground.
-      low, high: m, where the term starts and where it is full.
+      low: m, where the term is 0.
+      high: m, where it is 1.
     """
     return namespace(z).clip((z - low) / (high - low), 0.0, 1.0)
 
@@ -112,7 +114,8 @@ def closeness(point: Any, target: Any, scale: float = 1.0) -> Any:
     """exp(-|target - point| / scale): 1 at the target, 1/e at a distance of `scale`. Also called reach.
 
     Args:
-      point, target: (3,) m.
+      point: (3,) m.
+      target: (3,) m.
       scale: m.
     """
     return namespace(point, target).exp(-length(target - point) / scale)
@@ -135,7 +138,8 @@ def facing(direction: Any, point: Any, target: Any) -> Any:
 
     Args:
       direction: (3,) where it looks.
-      point, target: (3,) m.
+      point: (3,) m.
+      target: (3,) m.
     """
     xp = namespace(direction, point, target)
     return xp.sum(unit(direction[:2]) * unit((target - point)[:2]))
@@ -145,7 +149,8 @@ def touch(point: Any, target: Any, radius: float) -> Any:
     """1 if the point is within `radius` (m) of the target, else 0.
 
     Args:
-      point, target: (3,) m.
+      point: (3,) m.
+      target: (3,) m.
       radius: m.
     """
     xp = namespace(point, target)
