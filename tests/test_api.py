@@ -13,7 +13,8 @@ enable_compilation_cache evaluate list_tasks load_dataset load_plugins load_poli
 wrap
 """.split()
 ROOMS = """
-adapters algorithms creatures distractors envs experiments learning networks physics render report rewards tasks training
+adapters algorithms creatures distractors envs experiments learning networks physics render report rewards
+tasks training
 """.split()
 
 

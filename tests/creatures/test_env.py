@@ -167,6 +167,7 @@ def test_stages_name_terms_settings_metrics_and_cameras_that_exist(name):
         assert env.reward_weights == stage.reward_weights
 
 
+@pytest.mark.full
 def test_weights_are_parameters_of_the_environment():
     env = pixelbrax.make("creatures/eel", outputs=(), physics={"reward_weights": {"energy": 0.0}})
     assert env.physics.reward_weights["energy"] == 0.0

@@ -42,78 +42,49 @@ class Stage:
     camera: str = "side"
 
 
-def _stage(name: str, physics: dict[str, Any], gate: dict[str, float], legs: bool = True, **weights: float) -> Stage:
+def _stages(
+    legs: bool,
+    physics: dict[str, Any],
+    weights: dict[str, dict[str, float]],
+    gates: dict[str, dict[str, float]],
+) -> tuple[Stage, ...]:
+    """Stages with weights for all terms, 0 where none is given."""
     known = [term for term in TERMS if legs or term != "gait"]
-    return Stage(
-        name,
-        {term: weights.pop(term, 0.0) for term in known} | weights,
-        physics,
-        gate,
-        "far" if name == "behavior" else "side",
+    none = dict.fromkeys(known, 0.0)
+    cameras = {"behavior": "far"}
+    return tuple(
+        Stage(name, none | _COSTS | given, physics, gates[name], cameras.get(name, "side"))
+        for name, given in weights.items()
     )
 
 
-_STRIDER = {"min_height": 0.42, "min_upright": 0.5}
-_GRAZER = {"min_height": 0.45, "min_upright": 0.5}
 _COSTS = {"energy": -0.05, "action_rate": -0.05}
+_STAND = {"alive": 0.5, "standing": 0.5, "upright": 0.5, "pose": 0.3}
+_MOVE = {"alive": 0.5, "forward": 2.0, "upright": 0.2, "gait": 0.1}
+_SEEK = {"approach": 1.5, "facing": 0.2, "reach": 0.5}
 
 STAGES: dict[str, tuple[Stage, ...]] = {
-    "strider": (
-        _stage(
-            "stand",
-            _STRIDER,
-            {"upright": 0.9, "standing": 0.8},
-            alive=0.5,
-            standing=0.5,
-            upright=0.5,
-            pose=0.3,
-            **_COSTS,
-        ),
-        _stage("move", _STRIDER, {"forward_velocity": 0.6}, alive=0.5, forward=2.0, upright=0.2, gait=0.1, **_COSTS),
-        _stage(
-            "behavior",
-            _STRIDER,
-            {"success": 0.5},
-            alive=0.5,
-            approach=1.5,
-            facing=0.2,
-            reach=0.5,
-            touch=5.0,
-            strike=10.0,
-            **_COSTS,
-        ),
+    "strider": _stages(
+        True,
+        {"min_height": 0.42, "min_upright": 0.5},
+        {"stand": _STAND, "move": _MOVE, "behavior": _SEEK | {"alive": 0.5, "touch": 5.0, "strike": 10.0}},
+        {"stand": {"upright": 0.9, "standing": 0.8}, "move": {"forward_velocity": 0.6}, "behavior": {"success": 0.5}},
     ),
-    "grazer": (
-        _stage(
-            "stand",
-            _GRAZER,
-            {"upright": 0.95, "standing": 0.9},
-            alive=0.5,
-            standing=0.5,
-            upright=0.5,
-            pose=0.3,
-            **_COSTS,
-        ),
-        _stage("move", _GRAZER, {"forward_velocity": 0.6}, alive=0.5, forward=2.0, upright=0.2, gait=0.1, **_COSTS),
-        _stage(
-            "behavior", _GRAZER, {"success": 0.5}, alive=0.5, approach=1.5, facing=0.2, reach=0.5, touch=10.0, **_COSTS
-        ),
+    "grazer": _stages(
+        True,
+        {"min_height": 0.45, "min_upright": 0.5},
+        {"stand": _STAND, "move": _MOVE, "behavior": _SEEK | {"alive": 0.5, "touch": 10.0}},
+        {"stand": {"upright": 0.95, "standing": 0.9}, "move": {"forward_velocity": 0.6}, "behavior": {"success": 0.5}},
     ),
-    "eel": (
-        _stage("stand", {}, {"head": 0.5}, legs=False, head=1.0, upright=0.3, **_COSTS),
-        _stage("move", {}, {"forward_velocity": 0.25}, legs=False, forward=3.0, upright=0.3, **_COSTS),
-        _stage(
-            "behavior",
-            {},
-            {"success": 0.5},
-            legs=False,
-            approach=2.0,
-            facing=0.2,
-            reach=0.5,
-            touch=10.0,
-            upright=0.2,
-            **_COSTS,
-        ),
+    "eel": _stages(
+        False,
+        {},
+        {
+            "stand": {"head": 1.0, "upright": 0.3},
+            "move": {"forward": 3.0, "upright": 0.3},
+            "behavior": _SEEK | {"approach": 2.0, "touch": 10.0, "upright": 0.2},
+        },
+        {"stand": {"head": 0.5}, "move": {"forward_velocity": 0.25}, "behavior": {"success": 0.5}},
     ),
 }
 """By creature: to stand (the eel: to raise its head), to move forward, and to reach or strike its target."""

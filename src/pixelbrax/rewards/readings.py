@@ -126,7 +126,9 @@ class Probe:
             away = xp.sum(mat[body] * place[None, :], -1)
             points[name] = pos[body] + away
             velocities[name] = linear[body] + xp.cross(angular[body], away)
-        heights = [_lowest(pos[body], mat[body], *shape) for body, *shape in self.feet]
+        heights = [
+            _lowest(pos[body], mat[body], place, turn, kind, size) for body, place, turn, kind, size in self.feet
+        ]
         foot_heights = xp.stack(heights) if heights else xp.zeros(0, dtype=pos.dtype)
         return Readings(
             position=pos[root],
