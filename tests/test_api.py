@@ -12,9 +12,10 @@ ActingHook CameraSpec Evaluation Hook PixelEnv Policy Run RunGroup Sizes State T
 enable_compilation_cache evaluate list_tasks load_dataset load_plugins load_policy make open_run register rollout train
 wrap
 """.split()
-ROOMS = (
-    "adapters algorithms distractors envs experiments learning networks physics render report tasks training".split()
-)
+ROOMS = """
+adapters algorithms creatures distractors envs experiments learning networks physics render report rewards
+tasks training
+""".split()
 
 
 def test_the_public_names_are_these():

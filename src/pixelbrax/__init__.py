@@ -55,6 +55,7 @@ _HOME = {name: room for room, names in _NAMES.items() for name in names}
 _ROOMS = (
     "adapters",
     "algorithms",
+    "creatures",
     "distractors",
     "envs",
     "experiments",
@@ -63,6 +64,7 @@ _ROOMS = (
     "physics",
     "render",
     "report",
+    "rewards",
     "tasks",
     "training",
 )

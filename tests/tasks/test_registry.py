@@ -88,6 +88,7 @@ def test_cameras_frame_as_the_paper_does(name, offset, height, fovy):
 def test_unknown_tasks_suggest_the_nearest():
     assert sum("/" not in name for name in task_names()) == 13
     assert sum(name.startswith("dmc/") for name in task_names()) == 25
+    assert sum(name.startswith("creatures/") for name in task_names()) == 3
     with pytest.raises(ConfigError, match="did you mean walker2d"):
         get_task("walker")
     with pytest.raises(ConfigError, match="there are ant, "):

@@ -10,7 +10,7 @@ from pixelbrax.physics.scales import RANDOMIZED, random_factors
 from pixelbrax.physics.select import select_state, shares_arrays
 
 if TYPE_CHECKING:
-    from pixelbrax.physics.brax import BraxPhysics, make_brax_physics
+    from pixelbrax.physics.brax import BraxPhysics, make_brax_physics, quiet_brax
     from pixelbrax.physics.brax_v1 import make_brax_v1_physics
     from pixelbrax.physics.mjcf import MjcfPhysics, load_model
     from pixelbrax.physics.playground import PlaygroundPhysics, make_playground_physics
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "BraxPhysics": "brax",
     "make_brax_physics": "brax",
+    "quiet_brax": "brax",
     "make_brax_v1_physics": "brax_v1",
     "MjcfPhysics": "mjcf",
     "load_model": "mjcf",
@@ -43,6 +44,7 @@ __all__ = [
     "make_brax_v1_physics",
     "make_playground_physics",
     "qualified_name",
+    "quiet_brax",
     "random_factors",
     "select_state",
     "shares_arrays",

@@ -19,8 +19,8 @@ _LEAVES = {
     "gravity": ("opt.gravity", "gravity"),
 }
 RANDOMIZED = tuple(_LEAVES)
-"""What `random_factors` can change: masses with their inertias, friction of geoms, damping of joints, strength (gear) of
-actuators, and gravity."""
+"""What `random_factors` can change: masses with their inertias, friction of geoms, damping of joints, the gear of
+actuators (strength), and gravity."""
 
 
 def random_factors(ranges: Mapping[str, float]) -> RandomizationFn:
@@ -49,9 +49,7 @@ def random_factors(ranges: Mapping[str, float]) -> RandomizationFn:
 
             factors = jax.vmap(factor)(keys)
             found = {leaf: x for leaf in _LEAVES[name] if (x := _leaf(model, leaf)) is not None}
-            scaled = {
-                leaf: jnp.asarray(x)[None] * factors.reshape(-1, *[1] * jnp.ndim(x)) for leaf, x in found.items()
-            }
+            scaled = {leaf: jnp.asarray(x)[None] * factors.reshape(-1, *[1] * jnp.ndim(x)) for leaf, x in found.items()}
             model = model.tree_replace(scaled)
             axes = axes.tree_replace(dict.fromkeys(scaled, 0))
         return model, axes

@@ -91,9 +91,7 @@ def _take_part(config: TrainConfig, kept: AgentState, algorithm: str) -> Callabl
     reads_states = config.environment.obs == _STATE  # a critic's states may be another task's
     states = {_STATE: jax.tree.map(np.asarray, kept.statistics[_STATE])} if reads_states else {}
     with_it = _with_encoder if encoder else _with_actor
-    return lambda state: replace(
-        state, params=with_it(state.params, given), statistics=state.statistics | states
-    )
+    return lambda state: replace(state, params=with_it(state.params, given), statistics=state.statistics | states)
 
 
 def _take_learner(config: TrainConfig, kept: AgentState, algorithm: str) -> Callable[[AgentState], AgentState]:

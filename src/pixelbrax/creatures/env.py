@@ -1,0 +1,226 @@
+"""The creatures as Brax environments: one definition for all of them, on each of Brax's engines."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+from brax.envs.base import PipelineEnv, State
+from brax.io import mjcf
+from brax.math import quat_to_3x3
+from jaxtyping import Array, Float
+
+from pixelbrax import rewards
+from pixelbrax.creatures.spec import CREATURES, DEFAULT_SENSORS, SENSORS, Creature
+from pixelbrax.creatures.stages import STAGES
+from pixelbrax.errors import ConfigError, check_choice, check_keywords, check_number
+from pixelbrax.physics import BraxPhysics, quiet_brax
+from pixelbrax.rewards import Probe, Readings
+
+CONTROL_DT = 0.05
+"""Seconds per action."""
+_SLIDES = 2  # coordinates of the target, the last of the model
+_NOISE = 0.05  # rad, and rad/s, of initial joints
+_TURN = 0.1  # rad, of the initial heading
+
+
+class CreatureEnv(PipelineEnv):
+    """A creature and its target.
+
+    Actions (actuators,) in [-1, 1] are goals of servos around the standing pose, which 0 holds. The observation is the
+    chosen sensors', in the order of `SENSORS`. The reward is the sum of the terms (`stages.TERMS`), each times its
+    weight in `reward_weights`, per step. Metrics: each term unweighted; "forward_velocity" (m/s along the world's x,
+    where the creature first looks), "height" of the root (m), "target_distance" from the head (m), and "success", 1
+    from the first touch of the target on, else 0. A touched target jumps elsewhere.
+    """
+
+    def __init__(
+        self,
+        creature: str | Creature,
+        backend: str = "spring",
+        *,
+        stage: str = "move",
+        reward_weights: Mapping[str, float] | None = None,
+        sensors: Sequence[str] = DEFAULT_SENSORS,
+        min_height: float | None = None,
+        min_upright: float | None = None,
+        target_distance: tuple[float, float] | None = None,
+    ):
+        """Loads the MJCF.
+
+        Args:
+          creature: a name in `CREATURES`, or one's own description.
+          backend: one of Brax's.
+          stage: "stand", "move" or "behavior", whose weights and limits are the defaults.
+          reward_weights: by term; those left out are the stage's.
+          sensors: some of `SENSORS`.
+          min_height: m; an episode terminates when the root is lower. None: the stage's; -inf: never.
+          min_upright: cosine of the largest tilt of the root; None: the stage's; -1: any.
+          target_distance: m, of the nearest and the farthest target; None: the creature's own.
+
+        Raises:
+          ConfigError: a setting cannot be used; the message names what there is.
+        """
+        if isinstance(creature, str):
+            creature = CREATURES[check_choice("the creature", creature, tuple(CREATURES))]
+        self.creature = creature
+        stages = {one.name: one for one in STAGES[creature.name]}
+        chosen = stages[check_choice("stage", stage, tuple(stages))]
+        check_keywords(f"the reward of {creature.name}", reward_weights or {}, list(chosen.reward_weights))
+        self.reward_weights: dict[str, Any] = {**chosen.reward_weights, **(reward_weights or {})}
+        self.sensors = _checked_sensors(sensors)
+        limits = {"min_height": -np.inf, "min_upright": -1.0} | chosen.physics
+        self._min_height = float(limits["min_height"] if min_height is None else min_height)
+        self._min_upright = float(limits["min_upright"] if min_upright is None else min_upright)
+        near, far = creature.target[:2] if target_distance is None else target_distance
+        self._near = check_number("target_distance[0]", near, above=0)
+        self._far = check_number("target_distance[1]", far, self._near)
+        model = mujoco.MjModel.from_xml_path(str(creature.file))
+        with quiet_brax():
+            super().__init__(mjcf.load_model(model), backend, n_frames=round(CONTROL_DT / model.opt.timestep))
+        self.probe = Probe.of(model, creature.root, ("head", "target"), creature.feet)
+        self._start = jnp.asarray(self.sys.init_q, jnp.float32)
+
+    def reset(self, rng: Array) -> State:
+        """The creature stands at the origin, almost in its reference pose; the target is sampled around its front."""
+        rng = jax.random.wrap_key_data(rng) if rng.dtype == jnp.uint32 else rng
+        key, q_key, qd_key, turn_key, target_key = jax.random.split(rng, 5)
+        noise = jax.random.uniform(q_key, self._start.shape, minval=-_NOISE, maxval=_NOISE)
+        half = 0.5 * jax.random.uniform(turn_key, minval=-_TURN, maxval=_TURN)
+        turn = jnp.stack([jnp.cos(half), jnp.zeros(()), jnp.zeros(()), jnp.sin(half)])
+        target = self._random_target(target_key, jnp.zeros(2), jnp.array([1.0, 0.0]))
+        q = (self._start + noise).at[:3].set(self._start[:3]).at[3:7].set(turn).at[-_SLIDES:].set(target)
+        qd = jax.random.uniform(qd_key, (self.sys.qd_size(),), minval=-_NOISE, maxval=_NOISE)
+        pipeline_state = self.pipeline_init(q, qd.at[-_SLIDES:].set(0.0))
+        readings = self.readings(pipeline_state)
+        zero = jnp.zeros(())
+        info = {"key": jax.random.key_data(key), "action": jnp.zeros(self.action_size), "reached": zero}
+        terms = self.terms(readings, info["action"], info["action"], jnp.zeros((), bool))
+        metrics = {name: jnp.zeros_like(value) for name, value in self._metrics(readings, terms, zero).items()}
+        return State(pipeline_state, self._observe(readings), zero, zero, metrics, info)
+
+    def step(self, state: State, action: Array) -> State:
+        """Drives the servos to the action for `CONTROL_DT` seconds."""
+        action = jnp.clip(action, -1.0, 1.0)
+        pipeline_state: Any = self.pipeline_step(state.pipeline_state, action)
+        readings = self.readings(pipeline_state)
+        fallen = (readings.position[2] < self._min_height) | (readings.upright < self._min_upright)
+        terms = self.terms(readings, action, state.info["action"], fallen)
+        reward = sum(self.reward_weights[name] * value for name, value in terms.items())
+        reached = jnp.maximum(state.info["reached"], terms["touch"])
+        metrics = self._metrics(readings, terms, reached)
+        key, target_key = jax.random.split(jax.random.wrap_key_data(state.info["key"]))
+        place = self._random_target(target_key, readings.position[:2], readings.forward[:2])
+        pipeline_state = self._with_target(pipeline_state, place, terms["touch"] > 0)
+        info = state.info | {"key": jax.random.key_data(key), "action": action, "reached": reached}
+        return state.replace(  # pyright: ignore[reportAttributeAccessIssue]
+            pipeline_state=pipeline_state,
+            obs=self._observe(self.readings(pipeline_state)) if "target" in self.sensors else self._observe(readings),
+            reward=reward,
+            done=fallen.astype(jnp.float32),
+            metrics=metrics,
+            info=info,
+        )
+
+    def readings(self, pipeline_state: Any) -> Readings:
+        """What the sensors and the reward read of a state of the engine; everything is float32."""
+        x, xd = pipeline_state.x, pipeline_state.xd
+        world = jnp.zeros((1, 3))  # Brax's links are MuJoCo's bodies without it
+        mat = jnp.concatenate([jnp.eye(3)[None], jax.vmap(quat_to_3x3)(x.rot)])
+        pos, linear, angular = (jnp.concatenate([world, part]) for part in (x.pos, xd.vel, xd.ang))
+        return self.probe.read(pos, mat, linear, angular, pipeline_state.q, pipeline_state.qd)
+
+    def terms(self, readings: Readings, action: Any, previous: Any, fallen: Any) -> dict[str, Any]:
+        """The reward's terms without weights, in the namespace of the readings.
+
+        Args:
+          readings: after the step.
+          action: (actuators,) of this step.
+          previous: (actuators,) of the step before.
+          fallen: () bool, whether the step terminated the episode.
+        """
+        creature = self.creature
+        head, velocity = readings.points["head"], readings.point_velocities["head"]
+        target = readings.points["target"]
+        result = {
+            "alive": rewards.alive(fallen),
+            "forward": rewards.forward_velocity(readings.velocity, _X, creature.speed),
+            "standing": rewards.height(readings.position[2], *creature.standing),
+            "upright": rewards.upright(readings.upright),
+            "pose": rewards.pose(readings.joint_pos),
+            "head": rewards.height(head[2], *creature.head),
+            "facing": rewards.facing(readings.forward, readings.position, target),
+            "approach": rewards.approach(head, velocity, target, creature.speed),
+            "reach": rewards.closeness(head, target),
+            "touch": rewards.touch(head, target, creature.touch_radius),
+            "strike": rewards.strike(head, velocity, target, creature.touch_radius, creature.speed),
+            "energy": rewards.energy(action, readings.joint_vel),
+            "effort": rewards.effort(action),
+            "action_rate": rewards.action_rate(action, previous),
+        }
+        if creature.gait is not None:
+            result["gait"] = rewards.alternation(readings.contacts, *creature.gait)
+        return result
+
+    def _metrics(self, readings: Readings, terms: dict[str, Array], reached: Array) -> dict[str, Array]:
+        away = readings.points["target"] - readings.points["head"]
+        return terms | {
+            "forward_velocity": readings.velocity[0],
+            "height": readings.position[2],
+            "target_distance": jnp.sqrt(jnp.maximum(jnp.sum(away**2), 1e-12)),
+            "success": reached,
+        }
+
+    def _observe(self, readings: Readings) -> Float[Array, " obs_size"]:
+        heading = readings.forward[:2] / jnp.sqrt(jnp.maximum(jnp.sum(readings.forward[:2] ** 2), 1e-6))
+        head, away = readings.points["head"], readings.points["target"] - readings.points["head"]
+        ahead = away[0] * heading[0] + away[1] * heading[1]
+        aside = away[1] * heading[0] - away[0] * heading[1]
+        parts = {
+            "joints": (readings.joint_pos,),
+            "velocities": (0.1 * readings.joint_vel, readings.velocity_body),
+            "contacts": (readings.contacts,),
+            "imu": (readings.gravity, 0.25 * readings.angular_velocity, heading),
+            "height": (readings.position[2:], head[2:]),
+            "target": (jnp.stack([ahead, aside, away[2]]),),
+        }
+        return jnp.concatenate([part for name in self.sensors for part in parts[name]])
+
+    def _random_target(self, key: Array, around: Float[Array, "2"], heading: Float[Array, "2"]) -> Float[Array, "2"]:
+        distance_key, angle_key = jax.random.split(key)
+        distance = jax.random.uniform(distance_key, minval=self._near, maxval=self._far)
+        spread = self.creature.target[2]
+        angle = jnp.arctan2(heading[1], heading[0]) + jax.random.uniform(angle_key, minval=-spread, maxval=spread)
+        return around + distance * jnp.stack([jnp.cos(angle), jnp.sin(angle)])
+
+    def _with_target(self, pipeline_state: Any, place: Float[Array, "2"], moves: Array) -> Any:
+        """The state with the target elsewhere, if it moves."""
+        q, qd = pipeline_state.q.at[-_SLIDES:].set(place), pipeline_state.qd.at[-_SLIDES:].set(0.0)
+        moved = self.pipeline_init(q, qd)
+        return jax.tree.map(lambda new, old: jnp.where(moves, new, old), moved, pipeline_state)
+
+
+_X = np.array([1.0, 0.0, 0.0], np.float32)
+
+
+def _checked_sensors(sensors: Sequence[str]) -> tuple[str, ...]:
+    """The sensors in the order of `SENSORS`; raises ConfigError if one is unknown or none is left."""
+    if isinstance(sensors, str) or not isinstance(sensors, Sequence) or not sensors:
+        raise ConfigError(f"sensors is {sensors!r}: it must be a tuple with some of {', '.join(SENSORS)}")
+    for name in sensors:
+        if name not in SENSORS:
+            raise ConfigError(f"unknown sensor {name!r}: there are {', '.join(SENSORS)}")
+    return tuple(name for name in SENSORS if name in sensors)
+
+
+def make_creature_physics(name: str, backend: str, **settings: Any) -> BraxPhysics:
+    """A creature as `Physics`.
+
+    Args:
+      name: one of `CREATURES`.
+      backend: one of Brax's.
+      **settings: see `CreatureEnv`.
+    """
+    return BraxPhysics(CreatureEnv(name, backend, **settings))

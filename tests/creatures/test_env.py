@@ -1,0 +1,180 @@
+"""The creatures: readings and rewards agree with MuJoCo's, settings work, and random actions keep them finite."""
+
+import functools
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+
+import pixelbrax
+from pixelbrax.creatures import CREATURES, SENSORS, STAGES, CreatureEnv
+from pixelbrax.errors import ConfigError
+from pixelbrax.tasks import get_task
+
+NAMES = sorted(CREATURES)
+ENGINES = ("spring", "positional", "generalized", "mjx")
+EVERYWHERE = [pytest.param(name, backend, marks=pytest.mark.full) for name in NAMES for backend in ENGINES[1:]]
+SLOW = [
+    *EVERYWHERE,
+    *(pytest.param(name, "spring", marks=pytest.mark.full) for name in NAMES[1:]),
+    (NAMES[0], "spring"),
+]
+EVERYWHERE += [(name, "spring") for name in NAMES]
+
+
+@functools.cache
+def _env(name, backend="spring", **settings):
+    return CreatureEnv(name, backend, **settings)
+
+
+@pytest.mark.parametrize(("name", "backend"), EVERYWHERE)
+def test_readings_and_terms_are_those_of_mujoco(name, backend):
+    env = _env(name, backend)
+    model, rng = env.sys.mj_model, np.random.default_rng(2)
+    data = mujoco.MjData(model)
+    data.qpos = model.qpos0 + 0.2 * rng.normal(size=model.nq)
+    data.qpos[3:7] /= np.linalg.norm(data.qpos[3:7])
+    data.qvel = rng.normal(size=model.nv)
+    mujoco.mj_forward(model, data)
+    action, previous = rng.uniform(-1, 1, (2, model.nu)).astype(np.float32)
+    fallen = np.array(False)
+
+    @jax.jit
+    def ours(q, qd):
+        readings = env.readings(env.pipeline_init(q, qd))
+        return readings, env.terms(readings, jnp.asarray(action), jnp.asarray(previous), jnp.asarray(fallen))
+
+    readings, terms = ours(jnp.asarray(data.qpos, jnp.float32), jnp.asarray(data.qvel, jnp.float32))
+    truth = env.probe.read_mujoco(model, data)
+    expected = env.terms(truth, action, previous, fallen)
+    assert set(terms) == set(env.reward_weights)
+    assert not any(isinstance(value, jax.Array) for value in jax.tree.leaves((truth, expected)))
+    assert all(x.dtype == jnp.float32 for x in jax.tree.leaves((readings, terms)))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-5), readings, truth)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-5), terms, expected)
+
+
+def _rollout(env, scale, steps, count):
+    """Rewards, terminations and final states under random actions, after the targets were placed within reach."""
+
+    def step(state, key):
+        action = scale * jax.random.uniform(key, (count, env.action_size), minval=-1.0)
+        state = jax.vmap(env.step)(state, action)
+        return state, (state.reward, state.done, state.metrics)
+
+    state = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), count))
+    return jax.lax.scan(step, state, jax.random.split(jax.random.key(1), steps))
+
+
+@pytest.mark.parametrize(("name", "backend"), SLOW)
+def test_at_rest_it_stands_and_random_actions_stay_finite(name, backend):
+    env = _env(name, backend)
+    rollout = jax.jit(functools.partial(_rollout, env, steps=40, count=4))
+    state, (_, done, metrics) = rollout(jnp.float32(0.0))
+    assert not done.any()
+    assert float(metrics["standing"][-1].min()) > 0.9
+    assert float(metrics["upright"][-1].min()) > 0.9
+    assert np.abs(metrics["forward_velocity"][-1]).max() < 0.2
+    state, (reward, done, metrics) = rollout(jnp.float32(1.0))
+    weighted = sum(env.reward_weights[term] * metrics[term] for term in env.reward_weights)
+    np.testing.assert_allclose(reward, weighted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(done, 1 - metrics["alive"])
+    finite = [jnp.isfinite(x).all() for x in jax.tree.leaves((state.obs, state.pipeline_state.q, reward, metrics))]
+    assert all(finite)
+    assert {value.dtype for value in metrics.values()} == {jnp.dtype("float32")}
+    assert metrics["success"].shape == (40, 4)
+
+
+def test_a_touched_target_jumps_and_counts():
+    env = _env("eel")
+
+    @jax.jit
+    def run(key):
+        state = env.reset(key)
+        head = env.readings(state.pipeline_state).points["head"]
+        placed = env._with_target(state.pipeline_state, head[:2], jnp.array(True))
+        # The lantern hangs above the head, within reach.
+        one = env.step(state.replace(pipeline_state=placed), jnp.zeros(env.action_size))
+        two = env.step(one, jnp.zeros(env.action_size))
+        return one, two, env.readings(one.pipeline_state), placed
+
+    one, two, readings, placed = run(jax.random.key(5))
+    assert one.metrics["touch"] == 1
+    assert two.metrics["touch"] == 0
+    assert one.metrics["success"] == two.metrics["success"] == 1
+    assert np.linalg.norm(one.pipeline_state.q[-2:] - placed.q[-2:]) > 0.5
+    np.testing.assert_allclose(readings.points["target"][:2], one.pipeline_state.q[-2:], atol=1e-5)
+    np.testing.assert_allclose(one.pipeline_state.q[:-2], placed.q[:-2], atol=0.1)
+
+
+def test_targets_lie_in_front_at_the_distances_asked_for():
+    env = _env("grazer", target_distance=(3.0, 4.0))
+    places = jax.jit(jax.vmap(lambda key: env.reset(key).pipeline_state.q[-2:]))(
+        jax.random.split(jax.random.key(1), 64)
+    )
+    distance, angle = np.linalg.norm(places, axis=1), np.arctan2(places[:, 1], places[:, 0])
+    assert 3.0 <= distance.min() < 3.2
+    assert 3.8 < distance.max() <= 4.0
+    assert -0.4 <= angle.min() < 0 < angle.max() <= 0.4
+
+
+def test_sensors_choose_the_observation():
+    whole = _env("strider", sensors=SENSORS)
+    assert whole.sensors == SENSORS
+    sizes = {"joints": 8, "velocities": 11, "contacts": 6, "imu": 8, "height": 2, "target": 3}
+    start = jax.jit(lambda: whole.readings(whole.pipeline_init(whole._start, jnp.zeros(whole.sys.qd_size()))))
+    readings = start()
+    assert whole._observe(readings).shape == (sum(sizes.values()),)
+    default = _env("strider")
+    assert default._observe(readings).shape == (sum(sizes.values()) - 5,)
+    assert get_task("creatures/strider").sizes.state == sum(sizes.values()) - 5
+    few = _env("strider", sensors=("imu", "joints"))
+    np.testing.assert_array_equal(few._observe(readings)[:8], readings.joint_pos)
+
+
+def test_what_is_not_there_is_an_error():
+    for settings, message in (
+        (
+            {"sensors": ("joint",)},
+            "unknown sensor 'joint': there are joints, velocities, contacts, imu, height, target",
+        ),
+        ({"sensors": ()}, r"sensors is \(\): it must be a tuple with some of joints"),
+        ({"stage": "fly"}, "stage is 'fly': it must be one of stand, move, behavior"),
+        ({"reward_weights": {"forwards": 1.0}}, "the reward of grazer has no setting 'forwards': did you mean forward"),
+        ({"target_distance": (3.0, 2.0)}, r"target_distance\[1\] is 2"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            CreatureEnv("grazer", **settings)
+    with pytest.raises(ConfigError, match="the creature is 'dragon': it must be one of strider, grazer, eel"):
+        CreatureEnv("dragon")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_stages_name_terms_settings_metrics_and_cameras_that_exist(name):
+    model = _env(name).sys.mj_model
+    cameras = [model.camera(i).name for i in range(model.ncam)]
+    assert {"side", "far", "eye"} <= set(cameras)
+    metrics = jax.eval_shape(_env(name).reset, jax.random.key(0)).metrics
+    assert [stage.name for stage in STAGES[name]] == ["stand", "move", "behavior"]
+    for stage in STAGES[name]:
+        assert set(stage.reward_weights) == set(_env(name).reward_weights)
+        assert set(stage.gate) <= set(metrics)
+        assert stage.camera in cameras
+        env = CreatureEnv(name, stage=stage.name, **stage.physics)
+        assert env.reward_weights == stage.reward_weights
+
+
+@pytest.mark.full
+def test_weights_are_parameters_of_the_environment():
+    env = pixelbrax.make("creatures/eel", outputs=(), physics={"reward_weights": {"energy": 0.0}})
+    assert env.physics.reward_weights["energy"] == 0.0
+    state = jax.jit(env.reset)(jax.random.key(0))
+    heads = replace(state.params, reward_weights={**state.params.reward_weights, "forward": 0.0, "alive": 2.0})
+
+    step = jax.jit(lambda state: env.step(state, jnp.zeros(env.action_size)))
+    one, other = step(state), step(env.with_params(state, heads))
+    assert one.metrics["alive"] == other.metrics["alive"] == 1
+    np.testing.assert_allclose(other.reward - one.reward, 2.0 - 3.0 * one.metrics["forward"], atol=1e-5)
