@@ -141,6 +141,27 @@ def test_a_hook_may_change_values_only(changed, message, tmp_path):
     assert interval.is_changed
 
 
+class _Enough(ActingHook):
+    """Stops after the second evaluation during training."""
+
+    def act(self, interval):
+        pass
+
+    def reason_to_stop(self, run):
+        return "two evaluations" * (len(run.read_evaluations()) >= 2)
+
+
+def test_a_hook_stops_after_an_evaluation_and_at_once_when_resumed(tmp_path):
+    config = _config(6, eval_interval=1)
+    run = RunDir.create(tmp_path / "run", config)
+    trainer = _trainer([config], [_Enough()])
+    state, complete = trainer.train([run], trainer.init())
+    assert (int(state.num_updates), complete) == (2, True)
+    again = _trainer([config], [_Enough()])
+    state, complete = again.train([run], again.restore([run]))
+    assert (int(state.num_updates), complete) == (2, True)
+
+
 def test_hooks_of_one_name_are_refused():
     with pytest.raises(ConfigError, match="two hooks are named _Curriculum: give each its own name"):
         _trainer([_config(1)], [_Curriculum(), _Curriculum()])

@@ -50,6 +50,20 @@ def test_it_begins_with_the_policy_and_a_fresh_critic(before, algorithm):
     assert _equal(state.envs.obs, fresh.envs.obs)
 
 
+def test_it_begins_with_the_whole_learner_at_the_first_learning_rate(before):
+    run, last = before
+    config = _config(start_from=str(run.path), start_part="learner")
+    state, fresh = Trainer([config]).init(), Trainer([_config()]).init()
+    assert _equal(state.params, last.params)
+    assert _equal(state.statistics, last.statistics)
+    (_, adam, rate), (_, adam_there, rate_there) = state.opt_state, last.opt_state
+    assert _equal(adam, adam_there)
+    assert int(rate_there.count) > int(rate.count) == 0
+    assert _equal(state.envs.obs, fresh.envs.obs)
+    with pytest.raises(ConfigError, match="its learner is ppo's, and this run's apg's"):
+        Trainer([_config(algorithm="apg", start_from=str(run.path), start_part="learner")]).init()
+
+
 @pytest.mark.full
 def test_the_critic_learns_alone_at_first(before, tmp_path):
     run, _ = before

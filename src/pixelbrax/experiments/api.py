@@ -220,7 +220,7 @@ def _named(config: TrainConfig, env: Any, seen: Mapping[str, Any]) -> tuple[Trai
     if set(seen) <= plain and isinstance(task, str) and task in task_names() and all(map(_is_plain, simple.values())):
         return replace(config, environment=replace(config.environment, task=task, **simple)), None
     base = replace(config.environment, facts=(), **({"obs": seen["obs"]} if "obs" in seen else {})).make_settings()
-    whole = {name: x for name, x in (base | seen).items() if name not in ("task", "obs") and x is not None}
+    whole = {name: x for name, x in {**base, **seen}.items() if name not in ("task", "obs") and x is not None}
     return config, make(task, **whole)
 
 

@@ -1,0 +1,107 @@
+"""Settings of a run's environment that are data: reward weights, strength, random factors, settings of the engine."""
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import pixelbrax
+from pixelbrax.envs import EnvParams, with_default_params
+from pixelbrax.errors import ConfigError
+from pixelbrax.physics import random_factors
+from pixelbrax.training import EnvConfig, TrainConfig, load_config, words_of
+
+pytestmark = pytest.mark.usefixtures("probe_tasks")
+
+_CHEETAH = EnvConfig(task="halfcheetah", obs="state", episode_length=20)
+
+
+def test_a_table_in_a_file_and_words_on_the_command_line_are_the_same_settings(tmp_path):
+    expected = ("ctrl_cost_weight=0.5", "forward_reward_weight=2")
+    table, words = tmp_path / "table.toml", tmp_path / "words.toml"
+    table.write_text("[environment.reward_weights]\nforward_reward_weight = 2\nctrl_cost_weight = 0.5\n")
+    words.write_text(f"[environment]\nreward_weights = {list(expected)}\n")
+    assert load_config(table) == load_config(words)
+    assert load_config(table).environment.reward_weights == expected
+    assert words_of({"b": [0.8, 2], "a": "text", "c": True}) == ('a="text"', "b=[0.8, 2]", "c=true")
+
+
+def test_reward_weights_are_defaults_of_the_environment_with_other_distractors_too():
+    env = replace(_CHEETAH, reward_weights=("forward_reward_weight=2",)).build()
+    assert float(env.default_params.reward_weights["forward_reward_weight"]) == 2
+    same = with_default_params(_CHEETAH.build(), EnvParams(reward_weights={"forward_reward_weight": 2.0}))
+    assert same.default_params.reward_weights == env.default_params.reward_weights
+    made = pixelbrax.make("halfcheetah", outputs=(), reward_weights={"forward_reward_weight": 2.0})
+    assert float(made.default_params.reward_weights["forward_reward_weight"]) == 2
+    assert float(made.with_distractors(()).default_params.reward_weights["forward_reward_weight"]) == 2
+
+
+def test_strength_scales_the_distractors_and_not_the_held_out_ones():
+    config = EnvConfig(task="probe/sides", image_size=16, distractors=("filter/brightness",), distractor_strength=0.0)
+    env, plain = config.build(), replace(config, distractors=(), distractor_strength=1.0).build()
+    full = replace(config, distractor_strength=1.0).build()
+    key = jax.random.key(3)
+    pixels = [np.asarray(each.reset(key).obs["pixels"], np.int32) for each in (env, plain, full)]
+    assert abs(pixels[0] - pixels[1]).max() <= 1 < abs(pixels[2] - pixels[1]).max()
+    held_out = env.with_distractors("filter/brightness")
+    np.testing.assert_array_equal(held_out.reset(key).obs["pixels"], full.reset(key).obs["pixels"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"reward_weights": ("forward",)}, "must be name=value"),
+        ({"reward_weights": ("speed=1",)}, "speed"),
+        ({"reward_weights": ("forward_reward_weight=fast",)}, "must be a number"),
+        ({"reward_weights": ("a=1", "a=2")}, "twice"),
+        ({"randomization": ("weight=0.2",)}, "randomization has no 'weight'"),
+        ({"randomization": ("mass=1",)}, "must be below 1"),
+        ({"distractor_strength": 0.5}, "there are none"),
+        ({"physics_settings": ("speed=1",)}, "speed"),
+    ],
+)
+def test_mistakes_are_named(settings: dict[str, Any], message: str):
+    with pytest.raises(ConfigError, match=message):
+        replace(_CHEETAH, **settings).build()
+
+
+def test_random_factors_stay_in_their_range_and_scale_a_mass_with_its_inertia():
+    model = _CHEETAH.build().physics.model
+    keys = jax.random.key_data(jax.random.split(jax.random.key(0), 200))
+    scaled, axes = random_factors({"mass": 0.3, "friction": 0.1})(model, keys)
+    factors = np.asarray(scaled.link.inertia.mass / model.link.inertia.mass)
+    assert 0.7 <= factors.min() < 0.75
+    assert 1.25 < factors.max() <= 1.3
+    np.testing.assert_allclose(factors, factors[:, :1] * np.ones_like(factors), rtol=1e-6)
+    inertia = np.asarray(scaled.link.inertia.i[:, 0, 0, 0] / model.link.inertia.i[0, 0, 0])
+    np.testing.assert_allclose(inertia, factors[:, 0], rtol=1e-6)
+    assert axes.link.inertia.mass == 0
+    assert axes.gravity is None
+
+
+def test_a_run_keeps_them_and_evaluates_metrics(tmp_path):
+    run = pixelbrax.train(
+        "halfcheetah",
+        obs="state",
+        reward_weights={"forward_reward_weight": 0.5},
+        episode_length=10,
+        num_steps=64,
+        num_envs=4,
+        unroll_length=16,
+        eval_episodes=2,
+        eval_metrics=("x_velocity",),
+        initial_eval=False,
+        runs=tmp_path,
+        quiet=True,
+    )
+    assert run.settings.environment.reward_weights == ("forward_reward_weight=0.5",)
+    assert np.isfinite(run.evaluations["trained"]["x_velocity"])
+    with pytest.raises(ConfigError, match="no metric 'x_velocty': did you mean x_velocity"):
+        pixelbrax.train("halfcheetah", obs="state", eval_metrics=("x_velocty",), runs=tmp_path)
+
+
+def test_a_learner_is_refused_by_another_algorithm():
+    with pytest.raises(ConfigError, match="start_part is learner"):
+        TrainConfig(start_part="learner").validate()
