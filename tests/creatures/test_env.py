@@ -145,9 +145,16 @@ def test_what_is_not_there_is_an_error():
         ({"stage": "fly"}, "stage is 'fly': it must be one of stand, move, behavior"),
         ({"reward_weights": {"forwards": 1.0}}, "the reward of grazer has no setting 'forwards': did you mean forward"),
         ({"target_distance": (3.0, 2.0)}, r"target_distance\[1\] is 2"),
+        ({"target_distance": 3.0}, "target_distance is 3.0: it must be the nearest and the farthest"),
+        ({"min_height": "low"}, "min_height is 'low': it must be a number"),
+        ({"reward_weights": {"forward": "fast"}}, "the reward weight 'forward' is 'fast'"),
     ):
         with pytest.raises(ConfigError, match=message):
             CreatureEnv("grazer", **settings)
+    with pytest.raises(
+        ConfigError, match="the physics of 'creatures/eel' has no setting 'sensor': did you mean sensors"
+    ):
+        get_task("creatures/eel").load_physics(sensor=("joints",))
     with pytest.raises(ConfigError, match="the creature is 'dragon': it must be one of strider, grazer, eel"):
         CreatureEnv("dragon")
 

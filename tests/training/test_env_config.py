@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import jax
+import mujoco
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ from pixelbrax.envs import EnvParams, with_default_params
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import random_factors
 from pixelbrax.training import EnvConfig, TrainConfig, load_config, words_of
+from pixelbrax.training.named_values import values_of
 
 pytestmark = pytest.mark.usefixtures("probe_tasks")
 
@@ -25,6 +27,8 @@ def test_a_table_in_a_file_and_words_on_the_command_line_are_the_same_settings(t
     words.write_text(f"[environment]\nreward_weights = {list(expected)}\n")
     assert load_config(table) == load_config(words)
     assert load_config(table).environment.reward_weights == expected
+    given = {"text": 'a "quoted" \\ word', "number": np.float32(0.5), "never": -np.inf, "both": np.array([1, 2])}
+    assert values_of("settings", words_of(given)) == given | {"both": [1, 2]}
     assert words_of({"b": [0.8, 2], "a": "text", "c": True}) == ('a="text"', "b=[0.8, 2]", "c=true")
 
 
@@ -81,6 +85,40 @@ def test_random_factors_stay_in_their_range_and_scale_a_mass_with_its_inertia():
     assert axes.gravity is None
 
 
+_MODEL = """
+<mujoco>
+  <worldbody>
+    <light pos="0 0 3"/>
+    <body pos="0 0 1"><joint name="hinge" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .5 0 0" size=".05"/></body>
+  </worldbody>
+  <actuator><motor joint="hinge" ctrlrange="-1 1"/></actuator>
+</mujoco>
+"""
+
+
+def test_an_own_model_is_trained_with_random_factors_and_weaker_distractors(tmp_path):
+    run = pixelbrax.train(
+        mujoco.MjSpec.from_string(_MODEL),
+        reward_fn=lambda before, action, after: after.qpos[0],
+        randomization={"mass": 0.2, "gravity": 0.1},
+        distractors=("filter/brightness",),
+        distractor_strength=0.5,
+        image_size=16,
+        episode_length=4,
+        num_steps=16,
+        num_envs=4,
+        unroll_length=4,
+        num_minibatches=1,
+        log_interval=1,
+        eval_episodes=1,
+        initial_eval=False,
+        runs=tmp_path,
+        quiet=True,
+    )
+    assert run.finished
+    assert set(run.env.default_params.randomization) == {"body_inertia", "body_mass", "opt.gravity"}
+
+
 def test_a_run_keeps_them_and_evaluates_metrics(tmp_path):
     run = pixelbrax.train(
         "halfcheetah",
@@ -102,6 +140,6 @@ def test_a_run_keeps_them_and_evaluates_metrics(tmp_path):
         pixelbrax.train("halfcheetah", obs="state", eval_metrics=("x_velocty",), runs=tmp_path)
 
 
-def test_a_learner_is_refused_by_another_algorithm():
+def test_a_learner_needs_a_run_whose_it_is():
     with pytest.raises(ConfigError, match="start_part is learner"):
         TrainConfig(start_part="learner").validate()

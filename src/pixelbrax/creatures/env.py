@@ -1,5 +1,6 @@
 """The creatures as Brax environments: one definition for all of them, on each of Brax's engines."""
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -68,15 +69,12 @@ class CreatureEnv(PipelineEnv):
         self.creature = creature
         stages = {one.name: one for one in STAGES[creature.name]}
         chosen = stages[check_choice("stage", stage, tuple(stages))]
-        check_keywords(f"the reward of {creature.name}", reward_weights or {}, list(chosen.reward_weights))
-        self.reward_weights: dict[str, Any] = {**chosen.reward_weights, **(reward_weights or {})}
+        self.reward_weights = _weights(creature.name, chosen.reward_weights, reward_weights)
         self.sensors = _checked_sensors(sensors)
         limits = {"min_height": -np.inf, "min_upright": -1.0} | chosen.physics
-        self._min_height = float(limits["min_height"] if min_height is None else min_height)
-        self._min_upright = float(limits["min_upright"] if min_upright is None else min_upright)
-        near, far = creature.target[:2] if target_distance is None else target_distance
-        self._near = check_number("target_distance[0]", near, above=0)
-        self._far = check_number("target_distance[1]", far, self._near)
+        self._min_height = _limit("min_height", limits["min_height"] if min_height is None else min_height)
+        self._min_upright = _limit("min_upright", limits["min_upright"] if min_upright is None else min_upright)
+        self._near, self._far = _range(creature.target[:2] if target_distance is None else target_distance)
         model = mujoco.MjModel.from_xml_path(str(creature.file))
         with quiet_brax():
             super().__init__(mjcf.load_model(model), backend, n_frames=round(CONTROL_DT / model.opt.timestep))
@@ -202,7 +200,29 @@ class CreatureEnv(PipelineEnv):
         return jax.tree.map(lambda new, old: jnp.where(moves, new, old), moved, pipeline_state)
 
 
+_NOT_SETTINGS = ("creature", "backend")
 _X = np.array([1.0, 0.0, 0.0], np.float32)
+
+
+def _weights(creature: str, stage: Mapping[str, float], given: Any) -> dict[str, Any]:
+    """The stage's weights with those that are given; raises ConfigError if one is unknown or no number."""
+    if given is not None and not isinstance(given, Mapping):
+        raise ConfigError(f"reward_weights is {given!r:.80}: it must be a dict of numbers, like {{'forward': 1.0}}")
+    check_keywords(f"the reward of {creature}", given or {}, list(stage))
+    return {**stage, **{name: check_number(f"the reward weight {name!r}", x) for name, x in (given or {}).items()}}
+
+
+def _limit(name: str, value: Any) -> float:
+    """A threshold; -inf is never reached."""
+    return -np.inf if isinstance(value, float) and value == -np.inf else check_number(name, value)
+
+
+def _range(value: Any) -> tuple[float, float]:
+    """The nearest and the farthest distance of a target, m; raises ConfigError if they are none."""
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
+        raise ConfigError(f"target_distance is {value!r:.80}: it must be the nearest and the farthest, like (2.0, 3.0)")
+    near = check_number("target_distance[0]", value[0], above=0)
+    return near, check_number("target_distance[1]", value[1], near)
 
 
 def _checked_sensors(sensors: Sequence[str]) -> tuple[str, ...]:
@@ -222,5 +242,10 @@ def make_creature_physics(name: str, backend: str, **settings: Any) -> BraxPhysi
       name: one of `CREATURES`.
       backend: one of Brax's.
       **settings: see `CreatureEnv`.
+
+    Raises:
+      ConfigError: a setting is unknown or cannot be used.
     """
+    known = [parameter for parameter in inspect.signature(CreatureEnv).parameters if parameter not in _NOT_SETTINGS]
+    check_keywords(f"the physics of 'creatures/{name}'", settings, known)
     return BraxPhysics(CreatureEnv(name, backend, **settings))

@@ -37,6 +37,8 @@ from pixelbrax.xla import in_float32
 _PROCESSES = ("coordinator", "num_processes", "process_id", "join_timeout")
 _MAKE = ("backend", "camera", "physics", *MakeSettings.__annotations__)
 _LAUNCH = ("runs", "quiet", "num_seeds", "config", *_PROCESSES)
+# Settings of an environment that `make` knows in another form.
+_NOT_OF_MAKE = ("obs", "randomization", "physics_settings", "distractor_strength")
 _NESTED = ("environment", "network", "agent")
 _WITH_RESUME = ("quiet", *_PROCESSES)
 
@@ -219,9 +221,11 @@ def _named(config: TrainConfig, env: Any, seen: Mapping[str, Any]) -> tuple[Trai
         simple["camera"] = str(camera)
     if set(seen) <= plain and isinstance(task, str) and task in task_names() and all(map(_is_plain, simple.values())):
         return replace(config, environment=replace(config.environment, task=task, **simple)), None
-    base = replace(config.environment, facts=(), **({"obs": seen["obs"]} if "obs" in seen else {})).make_settings()
-    whole = {name: x for name, x in {**base, **seen}.items() if name not in ("task", "obs") and x is not None}
-    return config, make(task, **whole)
+    ours = {name: simple[name] for name in _NOT_OF_MAKE if name in seen}
+    settings = replace(config.environment, facts=(), **ours)
+    whole = {**settings.make_settings(), **{name: x for name, x in seen.items() if name not in _NOT_OF_MAKE}}
+    whole.pop("task")
+    return config, settings.scaled(make(task, **{name: x for name, x in whole.items() if x is not None}))
 
 
 def _replaced(config: TrainConfig, part: str, given: Mapping[str, Any]) -> TrainConfig:

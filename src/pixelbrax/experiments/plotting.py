@@ -18,6 +18,7 @@ _NEUTRAL = (
     "initial_eval",
     "eval_episodes",
     "eval_distractors",
+    "eval_metrics",
     "eval_interval",
 )
 

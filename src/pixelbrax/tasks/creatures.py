@@ -9,28 +9,10 @@ if TYPE_CHECKING:
     from pixelbrax.physics import Physics
 
 
-def _load(
-    name: str,
-    backend: str,
-    stage: str = "move",
-    reward_weights: Any = None,
-    sensors: Any = ("joints", "velocities", "contacts", "imu"),
-    min_height: float | None = None,
-    min_upright: float | None = None,
-    target_distance: Any = None,
-) -> "Physics":
+def _load(name: str, backend: str, **settings: Any) -> "Physics":
     from pixelbrax.creatures import make_creature_physics  # imported on first use
 
-    return make_creature_physics(
-        name,
-        backend,
-        stage=stage,
-        reward_weights=reward_weights,
-        sensors=sensors,
-        min_height=min_height,
-        min_upright=min_upright,
-        target_distance=target_distance,
-    )
+    return make_creature_physics(name, backend, **settings)
 
 
 def _add(name: str, description: str, sizes: Sizes, backends: tuple[str, ...]) -> None:

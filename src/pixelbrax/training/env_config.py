@@ -88,10 +88,20 @@ class EnvConfig:
                 "pass it to pixelbrax.train(env, resume=RUN) or pixelbrax.load_policy(RUN, env=env)"
             )
         settings = self.make_settings()
-        env = make(settings.pop("task"), **settings)
-        if self.distractor_strength == 1:
+        return self.scaled(make(settings.pop("task"), **settings))
+
+    def scaled(self, env: PixelEnv) -> PixelEnv:
+        """The environment with `distractor_strength`.
+
+        Raises:
+          ConfigError: the strength is negative, or there are no distractors that it could change.
+        """
+        strength = check_number("distractor_strength", self.distractor_strength, least=0)
+        if strength == 1:
             return env
-        return with_default_params(env, env.scaled_params(self.distractor_strength))
+        if not env.distractors.distractors:
+            raise ConfigError("distractor_strength changes distractors, but there are none: set distractors too")
+        return with_default_params(env, env.scaled_params(strength))
 
     def make_settings(self) -> dict[str, Any]:
         """The same as settings of `make`, which are all but distractor_strength.
@@ -104,9 +114,7 @@ class EnvConfig:
         settings["outputs"] = ("pixels",) if settings.pop("obs") == "pixels" else ()
         settings["camera"] = camera_of(settings["camera"])
         settings["reward_weights"] = numbers_of("reward_weights", self.reward_weights) or None
-        check_number("distractor_strength", settings.pop("distractor_strength"), least=0)
-        if self.distractor_strength != 1 and not self.distractors:
-            raise ConfigError("distractor_strength changes distractors, but there are none: set distractors too")
+        settings.pop("distractor_strength")
         ranges = numbers_of("randomization", settings.pop("randomization"))
         if ranges:
             settings["randomization_fn"] = random_factors(ranges)

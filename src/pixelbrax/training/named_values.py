@@ -1,5 +1,6 @@
 """Settings of the form name=value: a table in a file, and several words of one flag on the command line."""
 
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -48,8 +49,10 @@ def numbers_of(setting: str, words: Sequence[str]) -> dict[str, float]:
 
 def _text(value: Any) -> str:
     """A value as TOML."""
+    if hasattr(value, "tolist"):  # NumPy's and JAX's
+        value = value.tolist()
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_text, value))}]"
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
