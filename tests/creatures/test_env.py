@@ -2,6 +2,7 @@
 
 import functools
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -111,7 +112,7 @@ def test_a_touched_target_jumps_and_counts():
 
 
 def test_targets_lie_in_front_at_the_distances_asked_for():
-    env = _env("grazer", target_distance=(3.0, 4.0))
+    env: Any = _env("grazer", target_distance=(3.0, 4.0))
     places = jax.jit(jax.vmap(lambda key: env.reset(key).pipeline_state.q[-2:]))(
         jax.random.split(jax.random.key(1), 64)
     )
@@ -130,13 +131,14 @@ def test_sensors_choose_the_observation():
     assert whole._observe(readings).shape == (sum(sizes.values()),)
     default = _env("strider")
     assert default._observe(readings).shape == (sum(sizes.values()) - 5,)
-    assert get_task("creatures/strider").sizes.state == sum(sizes.values()) - 5
+    sizes_in_list: Any = get_task("creatures/strider").sizes
+    assert sizes_in_list.state == sum(sizes.values()) - 5
     few = _env("strider", sensors=("imu", "joints"))
     np.testing.assert_array_equal(few._observe(readings)[:8], readings.joint_pos)
 
 
 def test_what_is_not_there_is_an_error():
-    for settings, message in (
+    cases: Any = (
         (
             {"sensors": ("joint",)},
             "unknown sensor 'joint': there are joints, velocities, contacts, imu, height, target",
@@ -148,7 +150,8 @@ def test_what_is_not_there_is_an_error():
         ({"target_distance": 3.0}, "target_distance is 3.0: it must be the nearest and the farthest"),
         ({"min_height": "low"}, "min_height is 'low': it must be a number"),
         ({"reward_weights": {"forward": "fast"}}, "the reward weight 'forward' is 'fast'"),
-    ):
+    )
+    for settings, message in cases:
         with pytest.raises(ConfigError, match=message):
             CreatureEnv("grazer", **settings)
     with pytest.raises(
