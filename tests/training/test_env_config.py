@@ -96,6 +96,7 @@ _MODEL = """
 """
 
 
+@pytest.mark.full
 def test_an_own_model_is_trained_with_random_factors_and_weaker_distractors(tmp_path):
     run = pixelbrax.train(
         mujoco.MjSpec.from_string(_MODEL),
@@ -119,6 +120,7 @@ def test_an_own_model_is_trained_with_random_factors_and_weaker_distractors(tmp_
     assert set(run.env.default_params.randomization) == {"body_inertia", "body_mass", "opt.gravity"}
 
 
+@pytest.mark.full
 def test_a_run_keeps_them_and_evaluates_metrics(tmp_path):
     run = pixelbrax.train(
         "halfcheetah",

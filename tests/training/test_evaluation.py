@@ -1,14 +1,17 @@
 """Returns of whole episodes: which follow from which key, and how often that is compiled."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
 from pixelbrax.networks.distributions import TanhNormal
 from pixelbrax.training import Evaluator
-from tests.probe import probe_env
+from tests.probe import CAMERA, ProbePhysics, probe_env
 
 
 def _policy(params, obs):
@@ -48,3 +51,27 @@ def test_another_number_of_episodes_is_the_same_program():
 def test_a_number_of_episodes_that_cannot_be_is_refused(number):
     with pytest.raises(ConfigError, match="number of episodes is"):
         _evaluator(number)
+
+
+class _Counts(ProbePhysics):
+    """The probe with its reward, which is all that a frame pays, as a metric."""
+
+    def reset(self, key):
+        return self._with_metric(super().reset(key))
+
+    def step(self, state, action):
+        return self._with_metric(super().step(state, action))
+
+    def _with_metric(self, state):
+        return replace(state, metrics={"paid": state.reward})
+
+
+@pytest.mark.parametrize("terminates_at", [None, 4])
+def test_a_metric_is_averaged_over_the_steps_of_each_episode_and_not_beyond(terminates_at):
+    env = PixelEnv(_Counts(terminates_at, True), CAMERA, image_size=16, episode_length=10, outputs=())
+    evaluation = Evaluator(env, _policy, 5, False, metrics=("paid",))(jnp.ones(()), jax.random.key(1))
+    assert set(evaluation.lengths) == {terminates_at or 10}
+    np.testing.assert_allclose(evaluation.metrics["paid"], evaluation.returns / evaluation.lengths, rtol=1e-6)
+    np.testing.assert_allclose(evaluation.as_dict()["paid"], evaluation.metrics["paid"].mean(), rtol=1e-6)
+    with pytest.raises(ConfigError, match="no metric 'payed': did you mean paid"):
+        Evaluator(env, _policy, 5, metrics=("payed",))
