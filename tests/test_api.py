@@ -8,9 +8,9 @@ import pytest
 import pixelbrax
 
 PUBLIC = """
-ActingHook CameraSpec Evaluation Hook PixelEnv Policy Run RunGroup Sizes State Task Trajectories __version__
-enable_compilation_cache evaluate list_tasks load_dataset load_plugins load_policy make open_run register rollout train
-wrap
+ActingHook CameraSpec CurriculumRun Evaluation Hook PixelEnv Policy Run RunGroup Sizes State Task Trajectories
+__version__ enable_compilation_cache evaluate list_tasks load_dataset load_plugins load_policy make open_run register
+rollout train train_curriculum wrap
 """.split()
 ROOMS = """
 adapters algorithms creatures distractors envs experiments learning networks physics render report rewards

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pixelbrax.envs import State as State
     from pixelbrax.envs import make as make
     from pixelbrax.envs import wrap as wrap
+    from pixelbrax.experiments import CurriculumRun as CurriculumRun
     from pixelbrax.experiments import Policy as Policy
     from pixelbrax.experiments import Run as Run
     from pixelbrax.experiments import RunGroup as RunGroup
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pixelbrax.experiments import open_run as open_run
     from pixelbrax.experiments import rollout as rollout
     from pixelbrax.experiments import train as train
+    from pixelbrax.experiments import train_curriculum as train_curriculum
     from pixelbrax.tasks import CameraSpec as CameraSpec
     from pixelbrax.tasks import Sizes as Sizes
     from pixelbrax.tasks import Task as Task
@@ -39,6 +41,7 @@ _NAMES = {
     "tasks": ("CameraSpec", "Sizes", "Task", "register"),
     "training": ("ActingHook", "Evaluation", "Hook"),
     "experiments": (
+        "CurriculumRun",
         "Policy",
         "Run",
         "RunGroup",
@@ -49,6 +52,7 @@ _NAMES = {
         "open_run",
         "rollout",
         "train",
+        "train_curriculum",
     ),
 }
 _HOME = {name: room for room, names in _NAMES.items() for name in names}
@@ -72,6 +76,7 @@ _ROOMS = (
 __all__ = [
     "ActingHook",
     "CameraSpec",
+    "CurriculumRun",
     "Evaluation",
     "Hook",
     "PixelEnv",
@@ -94,6 +99,7 @@ __all__ = [
     "register",
     "rollout",
     "train",
+    "train_curriculum",
     "wrap",
 ]
 

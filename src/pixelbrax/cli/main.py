@@ -11,6 +11,7 @@ from pixelbrax.plugins import load_plugins
 _COMMANDS = {
     "train": "train a policy from pixels",
     "sweep": "train policies with different settings, side by side",
+    "curriculum": "train through stages with gates",
     "eval": "evaluate trained policies",
     "leaderboard": "rank methods in a benchmark of generalization",
     "collect": "record a dataset of a policy's trajectories",
@@ -27,8 +28,8 @@ def main(argv: list[str] | None = None) -> int:
     """Runs a command.
 
     Returns:
-      The exit code: 0, 1 if training broke down, 2 for a user error, 130 after Ctrl-C, 141 if nobody reads the
-      output any more, as in `pixelbrax list | head -1`.
+      The exit code: 0, 1 if training broke down, 2 for a user error, 3 if a curriculum stopped at a closed gate, 130
+      after Ctrl-C, 141 if nobody reads the output any more, as in `pixelbrax list | head -1`.
     """
     try:
         code = _run(argv)

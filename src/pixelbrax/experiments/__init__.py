@@ -13,11 +13,25 @@ from pixelbrax.experiments.names import check_name, file_name, name_of, settings
 from pixelbrax.experiments.plotting import plot_run, plot_runs, sound_runs
 from pixelbrax.experiments.policies import Policy, check_fits, policy_of
 from pixelbrax.experiments.runs import Run, RunGroup, Video, load_policy, open_run
+from pixelbrax.experiments.stages import (
+    Call,
+    CurriculumRun,
+    chosen,
+    curriculum_names,
+    default_name,
+    last_folder,
+    load_curriculum,
+    resume_curriculum,
+    start_curriculum,
+    train_curriculum,
+)
 from pixelbrax.experiments.trajectories import Trajectories
 
 __all__ = [
     "RANDOM",
+    "Call",
     "Comparison",
+    "CurriculumRun",
     "Dataset",
     "Launch",
     "Policy",
@@ -30,10 +44,15 @@ __all__ = [
     "check_name",
     "check_output",
     "check_same_env",
+    "chosen",
     "config_of",
+    "curriculum_names",
+    "default_name",
     "evaluate",
     "file_name",
     "finish",
+    "last_folder",
+    "load_curriculum",
     "load_dataset",
     "load_policy",
     "name_of",
@@ -48,11 +67,14 @@ __all__ = [
     "rate",
     "record_videos",
     "resume",
+    "resume_curriculum",
     "rollout",
     "seeds",
     "settings_file",
     "sound_runs",
     "start",
+    "start_curriculum",
     "train",
+    "train_curriculum",
     "write_rows",
 ]

@@ -153,10 +153,15 @@ def _launch(given: Mapping[str, Any], hooks: Sequence[Hook], env: PixelEnv | Non
     processes = Processes(**{name: given[name] for name in _PROCESSES if name in given}, quiet=quiet)
     first = "" if env is None else "env, "
     remedy = lambda path: f"pixelbrax.train({first}resume={str(path)!r})"  # noqa: E731
-    return Launch(command, "train", quiet, _checked_hooks(hooks), env, processes, remedy)
+    return Launch(command, "train", quiet, checked_hooks(hooks), env, processes, remedy)
 
 
-def _checked_hooks(hooks: Any) -> tuple[Hook, ...]:
+def checked_hooks(hooks: Any) -> tuple[Hook, ...]:
+    """Hooks as a tuple.
+
+    Raises:
+      ConfigError: one is a class, or no hook.
+    """
     several = tuple(hooks) if isinstance(hooks, list | tuple) else (hooks,)
     for hook in several:
         if isinstance(hook, type):

@@ -3,10 +3,20 @@
 from pixelbrax.training.acting_hooks import ActingHook, Interval
 from pixelbrax.training.assembly import build, check_memory, check_teacher, resolved
 from pixelbrax.training.clock import process_start
-from pixelbrax.training.config import TrainConfig, check_types, is_of_any_task, load_config, load_preset, preset_names
+from pixelbrax.training.config import (
+    TrainConfig,
+    check_types,
+    config_from,
+    is_of_any_task,
+    load_config,
+    load_preset,
+    preset_names,
+    preset_table,
+    read_toml,
+)
 from pixelbrax.training.env_config import TABLES, EnvConfig, camera_of
-from pixelbrax.training.evaluation import MAX_EPISODES, Evaluation, Evaluator, Policy
-from pixelbrax.training.files import replace_text, writing
+from pixelbrax.training.evaluation import MAX_EPISODES, Evaluation, Evaluator, Policy, check_metrics
+from pixelbrax.training.files import as_json, replace_text, writing
 from pixelbrax.training.hooks import Hook, register_hook
 from pixelbrax.training.lock import locked
 from pixelbrax.training.named_values import words_of
@@ -37,6 +47,7 @@ from pixelbrax.training.run_dir import (
 )
 from pixelbrax.training.signals import interruptible, last_stop
 from pixelbrax.training.software import provenance
+from pixelbrax.training.starting_policy import check_start
 from pixelbrax.training.statistics import (
     Center,
     interval,
@@ -71,14 +82,18 @@ __all__ = [
     "Trainer",
     "TrainingRun",
     "agree_on",
+    "as_json",
     "build",
     "camera_of",
     "check_memory",
+    "check_metrics",
+    "check_start",
     "check_teacher",
     "check_types",
     "check_unused",
     "checkpoints_of",
     "clips_of",
+    "config_from",
     "interruptible",
     "interval",
     "iqm",
@@ -95,9 +110,11 @@ __all__ = [
     "own_folder",
     "own_progress",
     "preset_names",
+    "preset_table",
     "probability_of_improvement",
     "process_start",
     "provenance",
+    "read_toml",
     "register_hook",
     "removed_if_lost",
     "replace_text",

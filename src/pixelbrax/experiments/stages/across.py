@@ -1,0 +1,87 @@
+"""Every stage's policy in every stage: what later stages forget."""
+
+import json
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import PyTree
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.experiments.policies import Policy, PolicyNetwork, check_fits
+from pixelbrax.experiments.stages.folder import CurriculumDir
+from pixelbrax.experiments.stages.plan import Curriculum
+from pixelbrax.report import write_matrix
+from pixelbrax.training import Evaluator, Progress, TrainingRun, as_json, replace_text
+
+_STREAM = 4  # of random numbers, from the curriculum's seed; a run's own are 0 to 3
+
+
+def evaluate_across(
+    folder: CurriculumDir, curriculum: Curriculum, checked: list[TrainingRun], progress: Progress
+) -> None:
+    """Evaluates the last policy of each stage that was trained in every stage; writes across.json and across.png.
+
+    All policies have the same episodes in a stage. One that observes something else than a stage offers has no entry.
+
+    Args:
+      folder: of the curriculum.
+      curriculum: its stages.
+      checked: their runs, with environments and agents.
+      progress: where to show what is under way.
+    """
+    policies = {ended.stage - 1: ended.run for ended in folder.ended()}  # the last attempt of each
+    names = [stage.name for stage in curriculum.stages]
+    metrics = curriculum.stages[0].config.eval_metrics
+    known = _read(folder)
+    if known.get("policies") == list(policies.values()):
+        return
+    variables = {k: checked[k].restore_policy(folder.run_named(run))[0] for k, run in policies.items()}
+    rows: list[list[dict[str, Any] | None]] = [[None] * len(names) for _ in policies]
+    for column, stage in enumerate(curriculum.stages):
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(curriculum.seed), _STREAM), column)
+        env = checked[column].env
+        evaluators: dict[Any, Evaluator] = {}
+        for row, (index, each) in enumerate(variables.items()):
+            kind = _kind(checked[index], each)
+            if kind not in evaluators:
+                if not _fits(checked[index], each, checked[column]):
+                    continue
+                policy = checked[index].policy
+                episodes = stage.config.eval_episodes
+                evaluators[kind] = Evaluator(env, policy, episodes, progress=progress, metrics=metrics)
+            result = evaluators[kind](each, key).as_dict()
+            rows[row][column] = result | ({"gate_is_met": stage.gate.is_met(result)} if stage.gate else {})
+            progress.say(f"policy of {names[index]} in {stage.name}: {result['mean_return']:,.0f}")
+    table = {"stages": names, "policies": list(policies.values()), "results": rows}
+    replace_text(folder.across_file, as_json(table))
+    returns = np.array([[np.nan if x is None else x["mean_return"] for x in row] for row in rows])
+    met = np.array([[x is not None and bool(x.get("gate_is_met")) for x in row] for row in rows])
+    write_matrix(folder.across_file.with_suffix(".png"), returns, [names[k] for k in policies], names, met)
+
+
+def _kind(training_run: TrainingRun, variables: PyTree) -> Any:
+    """What policies have in common that one program can evaluate."""
+    config = training_run.config
+    shapes = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(variables))
+    return config.algorithm, config.network, jax.tree.structure(variables), shapes
+
+
+def _fits(training_run: TrainingRun, variables: PyTree, where: TrainingRun) -> bool:
+    """Whether a policy can act in another stage's environment."""
+    env = training_run.env
+    network = PolicyNetwork(training_run.policy, env.observation_spec, env.action_size)
+    try:
+        check_fits(Policy(variables, network), where.env)
+    except ConfigError:
+        return False
+    return True
+
+
+def _read(folder: CurriculumDir) -> dict[str, Any]:
+    """The results that are there already; nothing if there are none that can be read."""
+    try:
+        found = json.loads(folder.across_file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,196 @@
+"""`pixelbrax.train_curriculum`: what `pixelbrax curriculum` does, from Python."""
+
+import html
+import json
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.experiments.api import checked_hooks
+from pixelbrax.experiments.names import check_name, name_of
+from pixelbrax.experiments.policies import Policy
+from pixelbrax.experiments.runs import Run, inline
+from pixelbrax.experiments.stages.folder import CurriculumDir, Ended
+from pixelbrax.experiments.stages.plan import Curriculum, curriculum_names, load_curriculum
+from pixelbrax.experiments.stages.train import Call, resume_curriculum, start_curriculum
+from pixelbrax.training import Hook, last_stop, natural
+from pixelbrax.xla import in_float32
+
+_UNNAMED = "curriculum"
+
+
+class CurriculumRun:
+    """A curriculum's folder: its stages' runs; a notebook shows its curve."""
+
+    def __init__(self, path: str | Path):
+        """Opens the folder.
+
+        Raises:
+          ConfigError: it is none of a curriculum.
+        """
+        self._folder = CurriculumDir.open(Path(path))
+        self.curriculum: Curriculum = self._folder.curriculum()
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self._folder.path
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """Runs of all stages that have begun, in order; a repeated stage has several."""
+        return tuple(Run(run.path) for _, run in self._folder.started(self.curriculum))
+
+    @property
+    def ended(self) -> list[Ended]:
+        """What came of the stages' runs that have ended, in order."""
+        return self._folder.ended()
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to train."""
+        return self._folder.next(self.curriculum) is None
+
+    @property
+    def passed(self) -> bool:
+        """Whether all stages were trained, and the last one's gate opened, if it has one."""
+        ended = self.ended
+        last = self.curriculum.stages[-1]
+        return (
+            bool(ended)
+            and ended[-1].stage == len(self.curriculum.stages)
+            and (last.gate is None or ended[-1].opened_at is not None)
+        )
+
+    @property
+    def across(self) -> dict[str, Any]:
+        """Results of each stage's policy in each stage, see across.json; empty before the end."""
+        file = self._folder.across_file
+        return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+    def policy(self, best: bool = False) -> Policy:
+        """The policy of the last stage that has begun.
+
+        Raises:
+          ConfigError: there is none, or no checkpoint.
+        """
+        if not (runs := self.runs):
+            raise ConfigError(f"{self.path}: no stage has begun")
+        return runs[-1].policy(best)
+
+    def __repr__(self) -> str:
+        done = f"{len({each.stage for each in self.ended})} of {len(self.curriculum.stages)} stages"
+        return f"CurriculumRun({str(self.path)!r}: {done}, {self._state()})"
+
+    def _state(self) -> str:
+        if not self.finished:
+            return "unfinished"
+        return "passed" if self.passed else f"stopped at the gate of {self.ended[-1].name}"
+
+    def _repr_html_(self) -> str:
+        curve = self._folder.curve_file
+        picture = f'<img src="{inline(curve)}" width="640">' if curve.exists() else ""
+        return f"<p>{html.escape(repr(self))}</p>{picture}"
+
+
+@in_float32
+def train_curriculum(
+    curriculum: str | Path | Mapping[str, Any] | None = None,
+    *,
+    seed: int | None = None,
+    name: str | None = None,
+    runs: str | Path = "runs",
+    stage: int | str | None = None,
+    start_from: str | Path | Run | None = None,
+    resume: str | Path | CurriculumRun | None = None,
+    hooks: Sequence[Hook] = (),
+    quiet: bool = False,
+) -> CurriculumRun:
+    """Trains through the stages of a curriculum, as `pixelbrax curriculum` does.
+
+    All stages are checked before the first is compiled. Ctrl-C stops after a checkpoint, and returns the run.
+
+    Args:
+      curriculum: a TOML file, the name of a curriculum of the package, or such a file's tables.
+      seed: seed of every random number; by default the file's, or 0.
+      name: of the folder below `runs`; by default the file's name, numbered if it is taken.
+      runs: folder that holds the new one.
+      stage: number, from 1, or name of the stage to begin with; earlier ones are left out.
+      start_from: run with which the first stage begins, as its `carry` says.
+      resume: a curriculum's folder that goes on, to the bit, with its own settings; only `hooks` and `quiet` may
+        accompany it.
+      hooks: objects that are called during the training of every stage.
+      quiet: print results and errors only.
+
+    Returns:
+      The curriculum's runs.
+
+    Raises:
+      ConfigError: a setting of any stage is unknown or cannot be used; nothing was compiled yet.
+      TrainingError: training broke down: parameters are no longer finite.
+    """
+    remedy = lambda path: f"pixelbrax.train_curriculum(resume={str(path)!r})"  # noqa: E731
+    call = Call("pixelbrax.train_curriculum(...)", quiet, checked_hooks(hooks), remedy)
+    if resume is not None:
+        if any(x is not None for x in (curriculum, seed, name, stage, start_from)):
+            raise ConfigError("resume goes on with the folder's own settings: leave out the others")
+        path = resume.path if isinstance(resume, CurriculumRun) else Path(resume)
+        return _ended(*resume_curriculum(path, call))
+    if curriculum is None:
+        raise ConfigError(f"name a curriculum: a TOML file, or one of {', '.join(curriculum_names())}")
+    begin = str(start_from.path if isinstance(start_from, Run) else start_from) if start_from is not None else None
+    plan = chosen(load_curriculum(curriculum), seed, stage, begin)
+    label = default_name(curriculum) if name is None else check_name(name)
+    return _ended(*start_curriculum(plan, Path(runs), label, call, numbered=name is None))
+
+
+def chosen(plan: Curriculum, seed: int | None, stage: int | str | None, start_from: str | None) -> Curriculum:
+    """A curriculum with another seed or beginning.
+
+    Args:
+      plan: as it was read.
+      seed: replaces its own; None keeps that.
+      stage: number or name of the stage to begin with; None is the first.
+      start_from: folder of the run with which that begins; None for none.
+
+    Raises:
+      ConfigError: there is no such stage, or it takes over nothing.
+    """
+    if seed is not None:
+        plan = plan.with_seed(seed)
+    return plan if stage is None and start_from is None else plan.beginning(stage or 1, start_from)
+
+
+def default_name(source: str | Path | Mapping[str, Any]) -> str:
+    """The name of a new curriculum's folder: that of its file."""
+    return _UNNAMED if isinstance(source, Mapping) else name_of(Path(source))
+
+
+def last_folder(source: str | Path, runs: Path) -> Path:
+    """The folder of the last curriculum that was started from a file, or that folder itself.
+
+    Raises:
+      ConfigError: there is none.
+    """
+    if (Path(source) / "curriculum.toml").is_file():
+        return Path(source)
+    if Path(source).is_dir():
+        CurriculumDir.open(Path(source))  # raises, and says why
+    name = default_name(source)
+    found = [
+        x.parent
+        for x in runs.glob(f"{name}*/curriculum.toml")
+        if x.parent.name.rstrip("0123456789") in (name, name + "-")
+    ]
+    if not found:
+        raise ConfigError(f"there is no curriculum of the name {name} in {runs} to resume: leave out --resume")
+    return max(found, key=lambda path: natural(path.name))
+
+
+def _ended(path: Path, finished: bool) -> CurriculumRun:
+    """The runs; after SIGTERM the process terminates, as requested."""
+    if not finished and last_stop() == signal.SIGTERM:
+        signal.raise_signal(signal.SIGTERM)
+    return CurriculumRun(path)

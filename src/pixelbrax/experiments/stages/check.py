@@ -1,0 +1,55 @@
+"""What can be checked of all stages before the first is compiled."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.experiments.stages.plan import Curriculum, Stage
+from pixelbrax.training import Progress, TrainingRun, check_metrics, check_start
+
+
+def check_stages(curriculum: Curriculum, progress: Progress) -> list[TrainingRun]:
+    """Builds environments and agents of all stages, and refuses what cannot be trained, one after the other.
+
+    Args:
+      curriculum: its stages.
+      progress: where to show that it is under way.
+
+    Returns:
+      The runs, for what needs their environments and agents later.
+
+    Raises:
+      ConfigError: a setting cannot be used, a gate names an unknown metric, or a stage cannot take over what it should;
+        the message names the stage.
+    """
+    found: list[TrainingRun] = []
+    for number, stage in enumerate(curriculum.stages, start=1):
+        with _named(number, stage), progress.busy(f"checking stage {number}, {stage.name}"):
+            training_run = _built(stage, progress)
+            if found and stage.carry != "nothing":
+                before = curriculum.stages[number - 2].name
+                carried = replace(training_run.config, start_from=before, start_part=stage.carry)
+                check_start(carried, training_run.agent, found[-1].config, found[-1].agent, f"carry from {before}")
+        found.append(training_run)
+    for number, (stage, training_run) in enumerate(zip(curriculum.stages, found, strict=True), start=1):
+        with _named(number, stage):  # those of other stages' gates, which its evaluations record too
+            check_metrics(training_run.env, stage.config.eval_metrics)
+    return found
+
+
+def _built(stage: Stage, progress: Progress) -> TrainingRun:
+    """The run with no metrics but those of its own gate: an unknown one is named where it is written."""
+    environment, own = stage.config.environment.resolved(), stage.gate.metrics if stage.gate else ()
+    training_run = TrainingRun(replace(stage.config, environment=environment, eval_metrics=own), progress)
+    training_run.prepare()
+    return training_run
+
+
+@contextmanager
+def _named(number: int, stage: Stage) -> Iterator[None]:
+    """Adds the stage to a message."""
+    try:
+        yield
+    except ConfigError as e:
+        raise ConfigError(f"stage {number} ({stage.name}): {e}") from e

@@ -1,0 +1,174 @@
+"""Training through the stages of a curriculum: each is an ordinary run in the curriculum's folder."""
+
+import contextlib
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.experiments.launch import Launch, resume, start
+from pixelbrax.experiments.stages.across import evaluate_across
+from pixelbrax.experiments.stages.check import check_stages
+from pixelbrax.experiments.stages.folder import Attempt, CurriculumDir, Ended
+from pixelbrax.experiments.stages.gate import GateHook
+from pixelbrax.experiments.stages.plan import Curriculum, seed_of
+from pixelbrax.experiments.stages.story import write_story
+from pixelbrax.training import (
+    Evaluation,
+    Hook,
+    RunDir,
+    TrainConfig,
+    TrainingRun,
+    interruptible,
+    locked,
+    own_progress,
+    unused_path,
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """How training through stages is started, apart from the curriculum.
+
+    Attributes:
+      command: what started it, for curriculum.toml.
+      quiet: print results and errors only.
+      hooks: called during the training of every stage.
+      remedy: how to resume the curriculum in a folder, for messages.
+    """
+
+    command: str = ""
+    quiet: bool = False
+    hooks: tuple[Hook, ...] = ()
+    remedy: Callable[[Path], str] = lambda path: f"pixelbrax curriculum {path} --resume"
+
+
+def start_curriculum(
+    curriculum: Curriculum, runs: Path, name: str, call: Call, *, numbered: bool = True
+) -> tuple[Path, bool]:
+    """Trains through all stages in a new folder.
+
+    Args:
+      curriculum: the stages.
+      runs: folder that holds the new one.
+      name: of the new folder.
+      call: how training is started.
+      numbered: if the name is taken, use name-2, name-3 and so on instead of refusing it.
+
+    Returns:
+      The folder, and whether the curriculum reached its end, which may be a closed gate; False after Ctrl-C.
+
+    Raises:
+      ConfigError: a setting of any stage cannot be used, or the folder exists; nothing was compiled yet.
+      TrainingError: training broke down.
+    """
+    progress = own_progress(call.quiet)
+    path = unused_path(runs, name) if numbered else runs / name
+    with interruptible():
+        checked = check_stages(curriculum, progress)
+        folder = CurriculumDir.create(path, curriculum, call.command)
+        try:
+            return path, _train(folder, curriculum, checked, call)
+        finally:
+            if not folder.started(curriculum):  # nothing was begun: the name is free again
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def resume_curriculum(path: Path, call: Call) -> tuple[Path, bool]:
+    """Goes on with a curriculum where it was stopped, with its own settings.
+
+    Returns:
+      As `start_curriculum`.
+
+    Raises:
+      ConfigError: there is no such folder, or it cannot be resumed.
+      TrainingError: training broke down.
+    """
+    folder = CurriculumDir.open(path)
+    curriculum = folder.curriculum()
+    with interruptible():
+        return path, _train(folder, curriculum, check_stages(curriculum, own_progress(call.quiet)), call)
+
+
+def _train(folder: CurriculumDir, curriculum: Curriculum, checked: list[TrainingRun], call: Call) -> bool:
+    """Trains what is left; whether the end was reached."""
+    say = partial(own_progress(call.quiet).say, always=True)
+    with locked([folder.path], say):
+        try:
+            while (attempt := folder.next(curriculum)) is not None:
+                finished = _train_stage(folder, curriculum, attempt, call)
+                write_story(folder, curriculum)
+                if not finished:
+                    return False
+                say(_outcome(folder.ended()[-1], curriculum))
+            evaluate_across(folder, curriculum, checked, own_progress(call.quiet))
+        except KeyboardInterrupt:
+            say(f"stopped. To resume: {call.remedy(folder.path)}")
+            return False
+    say(f"curve of all stages: {folder.curve_file}")
+    return True
+
+
+def _train_stage(folder: CurriculumDir, curriculum: Curriculum, attempt: Attempt, call: Call) -> bool:
+    """Trains or resumes a stage's run; whether it has ended, which the ledger then says."""
+    stage, run = curriculum.stages[attempt.stage], folder.run(curriculum, attempt)
+    again = f", again ({attempt.number} of {stage.repeats})" if attempt.number else ""
+    gate = f"; gate: {stage.gate}" if stage.gate else ""
+    say = own_progress(call.quiet).say
+    say(f"stage {attempt.stage + 1} of {len(curriculum.stages)}, {stage.name}{again}{gate}", always=True)
+    hooks = (*call.hooks, _Story(folder, curriculum), *((GateHook(stage.gate),) if stage.gate else ()))
+    remedy = lambda _: call.remedy(folder.path)  # noqa: E731
+    launch = Launch(call.command, "curriculum", call.quiet, hooks, remedy=remedy)
+    if run.path.exists() and not any(run.checkpoint_dir.glob("*")):  # killed before its first checkpoint
+        shutil.rmtree(run.path)
+    if run.path.exists():
+        finished = resume(run.path, launch)[1]
+    else:
+        config = _config(folder, curriculum, attempt)
+        finished = start({stage.name: config}, folder.path, run.path.name, launch, numbered=False)[1]
+    if finished:
+        folder.add(curriculum, attempt)
+    return finished
+
+
+def _config(folder: CurriculumDir, curriculum: Curriculum, attempt: Attempt) -> TrainConfig:
+    """Settings of an attempt's run, which begins with what the run before has learned."""
+    stage = curriculum.stages[attempt.stage]
+    config = replace(stage.config, seed=seed_of(curriculum.seed, attempt.stage, attempt.number))
+    carry = "learner" if attempt.number else stage.carry
+    ended = folder.ended()
+    if not ended or carry == "nothing":
+        return config
+    return replace(config, start_from=str(folder.path / ended[-1].run), start_part=carry, start_updates=0)
+
+
+def _outcome(ended: Ended, curriculum: Curriculum) -> str:
+    """What came of a stage, in one line."""
+    values = ", ".join(f"{name} {value:,.3g}" for name, value in ended.values.items())
+    what = f"stage {ended.stage}, {ended.name}: {ended.steps:,} steps, {values}"
+    if not ended.gate:
+        return what
+    if ended.opened_at is not None:
+        return f"{what}: the gate opened at {ended.opened_at:,} steps"
+    stage = curriculum.stages[ended.stage - 1]
+    follows = {
+        "stop": "the curriculum stops here",
+        "continue": "it goes on with the next stage",
+        "repeat": "the stage is repeated" if ended.attempt < stage.repeats else "the curriculum stops here",
+    }[stage.at_budget]
+    return f"{what}: the gate stayed closed ({ended.gate}); {follows}"
+
+
+class _Story(Hook):
+    """Keeps the folder's table and curve up to date while a stage is trained."""
+
+    def __init__(self, folder: CurriculumDir, curriculum: Curriculum):
+        self._folder, self._curriculum = folder, curriculum
+
+    def on_evaluation(self, run: RunDir, name: str, steps: int, result: Evaluation) -> None:
+        """Writes both; training goes on where a picture cannot be written."""
+        del run, name, steps, result
+        with contextlib.suppress(OSError, ConfigError):
+            write_story(self._folder, self._curriculum)

@@ -1,0 +1,290 @@
+"""Curricula in stages: what is read, what is refused before anything is compiled, and what is trained."""
+
+import csv
+import json
+import shutil
+
+import jax
+import numpy as np
+import pytest
+
+import pixelbrax
+from pixelbrax.cli.main import main
+from pixelbrax.errors import ConfigError
+from pixelbrax.experiments.stages.gate import Gate, count
+from pixelbrax.experiments.stages.plan import curriculum_names, load_curriculum, seed_of
+from pixelbrax.training import Hook, RunDir, TrainingRun
+
+pytestmark = pytest.mark.usefixtures("probe_tasks")
+
+_SHARED = """
+num_steps = 640
+log_interval = 2
+eval_interval = 2
+eval_episodes = 4
+checkpoint_interval = 0.0
+initial_eval = false
+
+[environment]
+task = "probe/sides"
+obs = "state"
+episode_length = 10
+
+[network]
+features = 8
+state_layers = [8]
+
+[ppo]
+num_envs = 4
+unroll_length = 8
+num_minibatches = 1
+num_epochs = 1
+learning_rate = 1e-2
+"""
+# The gates of the first two open at once; that of the last never does.
+_STAGES = """
+[[stage]]
+name = "look"
+[stage.gate]
+consecutive = 2
+at_least = { mean_return = 0.0 }
+
+[[stage]]
+name = "learn"
+num_steps = 256
+carry = "policy"
+[stage.ppo]
+learning_rate = 5e-3
+[stage.gate]
+consecutive = 3
+at_least = { mean_length = 10 }
+at_most = { x = 1.0 }
+
+[[stage]]
+name = "never"
+num_steps = 128
+at_budget = "repeat"
+repeats = 1
+[stage.gate]
+at_least = { mean_return = 11.0 }
+"""
+
+
+def _file(tmp_path, text=_SHARED + _STAGES, name="plan.toml"):
+    file = tmp_path / name
+    file.write_text(text)
+    return file
+
+
+def _refusal(tmp_path, *changes, text=_SHARED + _STAGES):
+    """What is said about the file after some replacements; nothing may have been written."""
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    with pytest.raises(ConfigError) as refused:
+        pixelbrax.train_curriculum(_file(tmp_path, text), runs=tmp_path / "runs", quiet=True)
+    assert not (tmp_path / "runs").exists()
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_stages_add_to_what_is_shared(tmp_path):
+    plan = load_curriculum(_file(tmp_path))
+    look, learn, never = plan.stages
+    assert [stage.name for stage in plan.stages] == ["look", "learn", "never"]
+    assert (look.config.num_steps, learn.config.num_steps) == (640, 256)
+    assert (look.config.agent.learning_rate, learn.config.agent.learning_rate) == (1e-2, 5e-3)
+    assert learn.config.agent.num_envs == look.config.agent.num_envs
+    assert (learn.carry, learn.at_budget, never.at_budget, never.repeats) == ("policy", "stop", "repeat", 1)
+    assert all(stage.config.eval_metrics == ("x",) for stage in plan.stages)  # of all gates, in all stages
+
+
+def test_tables_of_weights_are_merged_name_by_name(tmp_path):
+    text = _SHARED.replace("[network]", "reward_weights = { frame = 2.0, side = 1.0 }\n[network]")
+    text += '[[stage]]\nname = "only"\n[stage.environment.reward_weights]\nframe = 3.0\n'
+    (stage,) = load_curriculum(_file(tmp_path, text)).stages
+    assert stage.config.environment.reward_weights == ("frame=3.0", "side=1.0")
+
+
+def test_a_preset_lies_below_the_file(tmp_path):
+    text = 'preset = "ppo-cpu"\nnum_steps = 4096\n[[stage]]\nname = "only"\n[stage.ppo]\nnum_envs = 16\n'
+    plan = load_curriculum(_file(tmp_path, text))
+    config = plan.stages[0].config
+    assert (config.num_steps, config.agent.num_envs, config.environment.image_size) == (4096, 16, 48)
+    assert "preset" not in plan.tables  # the folder's copy does not change with the package
+
+
+def test_seeds_differ_between_stages_and_attempts():
+    seeds = [seed_of(seed, stage, attempt) for seed in (0, 1) for stage in range(3) for attempt in range(3)]
+    assert len(set(seeds)) == len(seeds)
+    assert seed_of(7, 0, 0) == 7
+
+
+@pytest.mark.parametrize("name", curriculum_names())
+def test_the_curricula_of_the_package_can_be_read(name):
+    plan = load_curriculum(name)
+    assert all(stage.gate for stage in plan.stages)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ([("[environment]", "[enviroment]")], "the file has no setting 'enviroment': did you mean environment?"),
+        ([("at_budget =", "at_bugdet =")], "stage 3 (never): it has no setting 'at_bugdet': did you mean at_budget?"),
+        ([("learning_rate = 5e-3", "lerning_rate = 5e-3")], "stage 2 (learn): settings: ppo has no setting 'lerning"),
+        ([("at_least = { mean_return = 0", "at_leest = { mean_return = 0")], "stage 1 (look): gate has no setting"),
+        ([("x = 1.0", "y = 1.0")], "stage 2 (learn): the task has no metric 'y': there are x"),
+        ([("x = 1.0", "mean_length = 9")], "stage 2 (learn): gate can never open: mean_length would be at least 10"),
+        ([("consecutive = 3", "consecutive = 5")], "stage 2 (learn): the gate can never open: it needs 5 evaluations"),
+        ([("mean_length = 10", "mean_length = 11")], "an episode has at most episode_length 10 frames"),
+        ([("mean_return = 11.0", 'mean_return = "high"')], "gate.at_least.mean_return is 'high': it must be a number"),
+        ([("mean_return = 11.0", "mean_return = nan")], "gate.at_least.mean_return is nan"),
+        ([("consecutive = 3", "consecutive = 0")], "gate.consecutive is 0: it must be at least 1"),
+        ([("eval_interval = 2", "eval_interval = 0")], "set eval_interval, in updates"),
+        ([('name = "never"', 'name = "look"')], "there are two stages of the name 'look'"),
+        ([('name = "never"', 'name = "../never"')], "every stage needs a name of letters"),
+        ([('name = "look"', 'name = "look"\ncarry = "policy"')], "this is the first: leave it out"),
+        ([('carry = "policy"', 'carry = "brain"')], "carry is 'brain': it must be one of learner, policy"),
+        ([('at_budget = "repeat"', 'at_budget = "stop"')], 'repeats limits at_budget = "repeat"'),
+        ([('carry = "policy"', "seed = 3")], "seed is a setting of the whole curriculum: write it above"),
+        ([('carry = "policy"', 'carry = "policy"\n[stage.network]\nfeatures = 16')], "carry from look: its policy is"),
+        ([('carry = "policy"', 'carry = "policy"\n[stage.environment]\ntask = "probe/side"')], "stage 2 (learn): "),
+        ([('at_budget = "repeat"\nrepeats = 1', "num_envs = 4")], "it has no setting 'num_envs'"),
+    ],
+)
+def test_mistakes_are_named_before_anything_is_compiled(tmp_path, changes, said, monkeypatch):
+    monkeypatch.setattr(jax, "jit", lambda *_, **__: pytest.fail("compiled"))
+    assert said in _refusal(tmp_path, *changes)
+
+
+def test_files_without_stages_and_unknown_names(tmp_path):
+    assert "there are no stages" in _refusal(tmp_path, text=_SHARED)
+    assert "without a gate" in _refusal(tmp_path, text=_SHARED + '[[stage]]\nname = "a"\nat_budget = "stop"\n')
+    assert "gate has no threshold" in _refusal(tmp_path, text=_SHARED + '[[stage]]\nname = "a"\n[stage.gate]\n')
+    assert "preset is 'ppo-cpus'" in _refusal(tmp_path, text='preset = "ppo-cpus"\n[[stage]]\nname = "a"\n')
+    with pytest.raises(ConfigError, match="is neither a file nor a curriculum of the package"):
+        load_curriculum("no-such-file.toml")
+
+
+def test_a_gate_counts_in_a_row():
+    gate = Gate({"success": 0.5}, {"fall": 0.1}, consecutive=2)
+
+    def results(*successes, fall=0.0):
+        return {f"update {k}": {"steps": k, "success": x, "fall": fall} for k, x in enumerate(successes, start=1)}
+
+    assert count(gate, results(0.6, 0.4, 0.6)).met == 1
+    assert count(gate, results(0.6, 0.4, 0.6, 0.5)).opened_at == 4
+    assert count(gate, results(0.6, 0.6, 0.1)).opened_at == 2  # what follows does not close it
+    assert count(gate, results(0.6, 0.6, fall=0.2)).met == 0
+    assert count(gate, results(float("nan"), 0.6)).met == 1
+    # The untrained policy and the best one do not count, and the last evaluation counts once.
+    others = {"untrained": {"steps": 0, "success": 1.0, "fall": 0.0}, "best": {"steps": 1, "success": 1.0, "fall": 0}}
+    assert count(gate, others | results(0.6)).met == 1
+    assert count(gate, results(0.6) | {"trained": {"steps": 1, "success": 0.6, "fall": 0.0}}).met == 1
+    assert count(gate, results(0.6) | {"trained": {"steps": 2, "success": 0.6, "fall": 0.0}}).opened_at == 2
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, probe_tasks):
+    """A curriculum whose last gate stays closed."""
+    folder = tmp_path_factory.mktemp("whole")
+    return pixelbrax.train_curriculum(_file(folder), runs=folder / "runs", quiet=True)
+
+
+def test_the_folder_tells_the_story(whole):
+    assert [run.path.name for run in whole.runs] == ["1-look", "2-learn", "3-never", "3-never-again-1"]
+    assert [each.opened_at for each in whole.ended] == [128, 192, None, None]
+    assert whole.finished
+    assert not whole.passed
+    assert "stopped at the gate of never" in repr(whole)
+    with (whole.path / "metrics.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["total_steps"]) for row in rows] == list(range(64, 64 * 10, 64))
+    assert [row["name"] for row in rows] == ["look"] * 2 + ["learn"] * 3 + ["never"] * 4
+    assert [int(row["attempt"]) for row in rows[-4:]] == [0, 0, 1, 1]
+    assert (whole.path / "curve.png").stat().st_size > 0
+    assert (whole.path / "across.png").stat().st_size > 0
+    assert "<img" in whole._repr_html_()
+
+
+def test_every_stage_takes_over_what_it_says(whole):
+    look, learn, never, again = whole.runs
+    assert (learn.settings.start_from, learn.settings.start_part) == (str(look.path.resolve()), "policy")
+    assert (never.settings.start_from, never.settings.start_part) == (str(learn.path.resolve()), "learner")
+    assert (again.settings.start_from, again.settings.start_part) == (str(never.path.resolve()), "learner")
+    assert len({run.settings.seed for run in whole.runs}) == 4
+
+
+def test_every_policy_is_evaluated_in_every_stage(whole):
+    table = json.loads((whole.path / "across.json").read_text())
+    assert table == whole.across
+    assert table["stages"] == ["look", "learn", "never"]
+    assert table["policies"] == ["1-look", "2-learn", "3-never-again-1"]
+    for row in table["results"]:
+        assert [result["gate_is_met"] for result in row] == [True, True, False]
+        assert all(result["mean_length"] == 10 and -1 <= result["x"] <= 1 for result in row)
+
+
+class _Dies(Hook):
+    """Raises in the middle of an update of a stage, or after an evaluation, as a process that is killed."""
+
+    def __init__(self, run, updates=None, steps=None):
+        self.run, self.updates, self.steps = run, updates, steps
+
+    def on_update(self, run, row):
+        if run.path.name == self.run and row["updates"] == self.updates:
+            raise RuntimeError("killed")
+
+    def on_evaluation(self, run, name, steps, result):
+        if run.path.name == self.run and steps == self.steps:
+            raise RuntimeError("killed")
+
+
+def test_killed_at_any_moment_it_comes_to_the_same_bits(whole, tmp_path):
+    deaths = [_Dies("1-look", updates=2), _Dies("2-learn", steps=64), _Dies("3-never", steps=128)]
+    deaths += [_Dies("3-never-again-1", updates=4)]
+    with pytest.raises(RuntimeError, match="killed"):
+        pixelbrax.train_curriculum(_file(tmp_path), runs=tmp_path, name="killed", hooks=deaths[:1], quiet=True)
+    for death in deaths[1:]:
+        with pytest.raises(RuntimeError, match="killed"):
+            pixelbrax.train_curriculum(resume=tmp_path / "killed", hooks=[death], quiet=True)
+    killed = pixelbrax.train_curriculum(resume=tmp_path / "killed", quiet=True)
+    assert killed.ended == whole.ended
+    assert killed.across == whole.across
+    for one, other in zip(whole.runs, killed.runs, strict=True):
+        ends = [TrainingRun(run.settings).restore(RunDir(run.path)) for run in (one, other)]
+        for a, b in zip(*(jax.tree.leaves((end.params, end.opt_state)) for end in ends), strict=True):
+            np.testing.assert_array_equal(a, b)
+        assert one.evaluations == other.evaluations
+
+
+def test_a_folder_without_its_first_checkpoint_begins_anew(whole, tmp_path):
+    """Killed while the second stage was being compiled."""
+    death = _Dies("2-learn", updates=2)
+    with pytest.raises(RuntimeError, match="killed"):
+        pixelbrax.train_curriculum(_file(tmp_path), runs=tmp_path, name="early", hooks=[death], quiet=True)
+    run = RunDir(tmp_path / "early" / "2-learn")
+    for file in run.path.iterdir():
+        if file.is_dir():
+            shutil.rmtree(file)
+    assert pixelbrax.train_curriculum(resume=tmp_path / "early", quiet=True).ended == whole.ended
+
+
+def test_the_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    _file(tmp_path)
+    assert main(["curriculum", "plan.toml", "--stage", "never", "--seed", "5", "--quiet"]) == 3
+    assert "the gate stayed closed" in capsys.readouterr().out
+    run = pixelbrax.CurriculumRun(tmp_path / "runs" / "plan")
+    assert [each.name for each in run.ended] == ["never", "never"]
+    assert run.runs[0].settings.seed == 5
+    assert main(["curriculum", "plan.toml", "--resume", "--quiet"]) == 3  # nothing is left to do
+    assert main(["curriculum", "runs/plan", "--quiet"]) == 2
+    assert "add --resume" in capsys.readouterr().err
+    assert main(["curriculum", "plan.toml", "--resume", "--seed", "1"]) == 2
+    assert main(["curriculum", "plan.toml", "--stage", "4"]) == 2
+    assert "there are 1 (look), 2 (learn), 3 (never)" in capsys.readouterr().err
+    start = ["--stage", "2", "--start-from", "runs/plan/1-never", "--name", "second", "--quiet"]
+    assert main(["curriculum", "plan.toml", *start]) == 3
+    second = pixelbrax.CurriculumRun(tmp_path / "runs" / "second").runs[0]
+    assert (second.path.name, second.settings.start_part) == ("1-learn", "policy")
