@@ -14,8 +14,8 @@ from brax.math import quat_to_3x3
 from jaxtyping import Array, Float
 
 from pixelbrax import rewards
-from pixelbrax.creatures.spec import CREATURES, DEFAULT_SENSORS, SENSORS, Creature
-from pixelbrax.creatures.stages import STAGES
+from pixelbrax.creatures.check import check_creature
+from pixelbrax.creatures.spec import CREATURES, DEFAULT_SENSORS, Creature
 from pixelbrax.errors import ConfigError, check_choice, check_keywords, check_number
 from pixelbrax.physics import BraxPhysics, quiet_brax
 from pixelbrax.rewards import Probe, Readings
@@ -28,13 +28,13 @@ _TURN = 0.1  # rad, of the initial heading
 
 
 class CreatureEnv(PipelineEnv):
-    """A creature and its target.
+    """A creature and its target, if it has one.
 
     Actions (actuators,) in [-1, 1] are goals of servos around the standing pose, which 0 holds. The observation is the
     chosen sensors', in the order of `SENSORS`. The reward is the sum of the terms (`stages.TERMS`), each times its
     weight in `reward_weights`, per step. Metrics: each term unweighted; "forward_velocity" (m/s along the world's x,
-    where the creature first looks), "height" of the root (m), "target_distance" from the head (m), and "success", 1
-    from the first touch of the target on, else 0. A touched target jumps elsewhere.
+    where the creature first looks), "height" of the root (m), and with a target "target_distance" from the head (m)
+    and "success", 1 from the first touch of the target on, else 0. A touched target jumps elsewhere.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class CreatureEnv(PipelineEnv):
         Args:
           creature: a name in `CREATURES`, or one's own description.
           backend: one of Brax's.
-          stage: "stand", "move" or "behavior", whose weights and limits are the defaults.
+          stage: whose weights and limits are the defaults, such as "stand", "move" or "behavior".
           reward_weights: by term; those left out are the stage's.
-          sensors: some of `SENSORS`.
+          sensors: some of `SENSORS`; without a target there is no sensor of it.
           min_height: m; an episode terminates when the root is lower. None: the stage's; -inf: never.
           min_upright: cosine of the largest tilt of the root; None: the stage's; -1: any.
           target_distance: m, of the nearest and the farthest target; None: the creature's own.
@@ -67,18 +67,19 @@ class CreatureEnv(PipelineEnv):
         if isinstance(creature, str):
             creature = CREATURES[check_choice("the creature", creature, tuple(CREATURES))]
         self.creature = creature
-        stages = {one.name: one for one in STAGES[creature.name]}
+        stages = creature.all_stages
         chosen = stages[check_choice("stage", stage, tuple(stages))]
         self.reward_weights = _weights(creature.name, chosen.reward_weights, reward_weights)
-        self.sensors = _checked_sensors(sensors)
+        self.sensors = _checked_sensors(sensors, creature.sensors)
         limits = {"min_height": -np.inf, "min_upright": -1.0} | chosen.physics
         self._min_height = _limit("min_height", limits["min_height"] if min_height is None else min_height)
         self._min_upright = _limit("min_upright", limits["min_upright"] if min_upright is None else min_upright)
-        self._near, self._far = _range(creature.target[:2] if target_distance is None else target_distance)
+        self._range = _range(creature, target_distance)
         model = mujoco.MjModel.from_xml_path(str(creature.file))
+        points = check_creature(creature, model)
         with quiet_brax():
             super().__init__(mjcf.load_model(model), backend, n_frames=round(CONTROL_DT / model.opt.timestep))
-        self.probe = Probe.of(model, creature.root, ("head", "target"), creature.feet)
+        self.probe = Probe.of(model, creature.root, points, creature.feet)
         self._start = jnp.asarray(self.sys.init_q, jnp.float32)
 
     def reset(self, rng: Array) -> State:
@@ -88,10 +89,12 @@ class CreatureEnv(PipelineEnv):
         noise = jax.random.uniform(q_key, self._start.shape, minval=-_NOISE, maxval=_NOISE)
         half = 0.5 * jax.random.uniform(turn_key, minval=-_TURN, maxval=_TURN)
         turn = jnp.stack([jnp.cos(half), jnp.zeros(()), jnp.zeros(()), jnp.sin(half)])
-        target = self._random_target(target_key, jnp.zeros(2), jnp.array([1.0, 0.0]))
-        q = (self._start + noise).at[:3].set(self._start[:3]).at[3:7].set(turn).at[-_SLIDES:].set(target)
+        q = (self._start + noise).at[:3].set(self._start[:3]).at[3:7].set(turn)
         qd = jax.random.uniform(qd_key, (self.sys.qd_size(),), minval=-_NOISE, maxval=_NOISE)
-        pipeline_state = self.pipeline_init(q, qd.at[-_SLIDES:].set(0.0))
+        if self._range is not None:
+            target = self._random_target(target_key, jnp.zeros(2), jnp.array([1.0, 0.0]))
+            q, qd = q.at[-_SLIDES:].set(target), qd.at[-_SLIDES:].set(0.0)
+        pipeline_state = self.pipeline_init(q, qd)
         readings = self.readings(pipeline_state)
         zero = jnp.zeros(())
         info = {"key": jax.random.key_data(key), "action": jnp.zeros(self.action_size), "reached": zero}
@@ -107,11 +110,13 @@ class CreatureEnv(PipelineEnv):
         fallen = (readings.position[2] < self._min_height) | (readings.upright < self._min_upright)
         terms = self.terms(readings, action, state.info["action"], fallen)
         reward = sum(self.reward_weights[name] * value for name, value in terms.items())
-        reached = jnp.maximum(state.info["reached"], terms["touch"])
+        touched = terms.get("touch", jnp.zeros(()))
+        reached = jnp.maximum(state.info["reached"], touched)
         metrics = self._metrics(readings, terms, reached)
         key, target_key = jax.random.split(jax.random.wrap_key_data(state.info["key"]))
-        place = self._random_target(target_key, readings.position[:2], readings.forward[:2])
-        pipeline_state = self._with_target(pipeline_state, place, terms["touch"] > 0)
+        if self._range is not None:
+            place = self._random_target(target_key, readings.position[:2], readings.forward[:2])
+            pipeline_state = self._with_target(pipeline_state, place, touched > 0)
         info = state.info | {"key": jax.random.key_data(key), "action": action, "reached": reached}
         return state.replace(  # pyright: ignore[reportAttributeAccessIssue]
             pipeline_state=pipeline_state,
@@ -140,56 +145,65 @@ class CreatureEnv(PipelineEnv):
           fallen: () bool, whether the step terminated the episode.
         """
         creature = self.creature
-        head, velocity = readings.points["head"], readings.point_velocities["head"]
-        target = readings.points["target"]
         result = {
             "alive": rewards.alive(fallen),
             "forward": rewards.forward_velocity(readings.velocity, _X, creature.speed),
             "standing": rewards.height(readings.position[2], *creature.standing),
             "upright": rewards.upright(readings.upright),
             "pose": rewards.pose(readings.joint_pos),
-            "head": rewards.height(head[2], *creature.head),
+        }
+        if creature.gait is not None:
+            result["gait"] = rewards.alternation(readings.contacts, *creature.gait)
+        if creature.head is not None:
+            result["head"] = rewards.height(readings.points["head"][2], *creature.head)
+        if creature.target is not None:
+            result |= self._terms_of_target(readings)
+        return result | {
+            "energy": rewards.energy(action, readings.joint_vel),
+            "effort": rewards.effort(action),
+            "action_rate": rewards.action_rate(action, previous),
+        }
+
+    def _terms_of_target(self, readings: Readings) -> dict[str, Any]:
+        creature = self.creature
+        head, velocity, target = readings.points["head"], readings.point_velocities["head"], readings.points["target"]
+        return {
             "facing": rewards.facing(readings.forward, readings.position, target),
             "approach": rewards.approach(head, velocity, target, creature.speed),
             "reach": rewards.closeness(head, target),
             "touch": rewards.touch(head, target, creature.touch_radius),
             "strike": rewards.strike(head, velocity, target, creature.touch_radius, creature.speed),
-            "energy": rewards.energy(action, readings.joint_vel),
-            "effort": rewards.effort(action),
-            "action_rate": rewards.action_rate(action, previous),
         }
-        if creature.gait is not None:
-            result["gait"] = rewards.alternation(readings.contacts, *creature.gait)
-        return result
 
     def _metrics(self, readings: Readings, terms: dict[str, Array], reached: Array) -> dict[str, Array]:
+        result = terms | {"forward_velocity": readings.velocity[0], "height": readings.position[2]}
+        if self.creature.target is None:
+            return result
         away = readings.points["target"] - readings.points["head"]
-        return terms | {
-            "forward_velocity": readings.velocity[0],
-            "height": readings.position[2],
-            "target_distance": jnp.sqrt(jnp.maximum(jnp.sum(away**2), 1e-12)),
-            "success": reached,
-        }
+        distance = jnp.sqrt(jnp.maximum(jnp.sum(away**2), 1e-12))
+        return result | {"target_distance": distance, "success": reached}
 
     def _observe(self, readings: Readings) -> Float[Array, " obs_size"]:
         heading = readings.forward[:2] / jnp.sqrt(jnp.maximum(jnp.sum(readings.forward[:2] ** 2), 1e-6))
-        head, away = readings.points["head"], readings.points["target"] - readings.points["head"]
-        ahead = away[0] * heading[0] + away[1] * heading[1]
-        aside = away[1] * heading[0] - away[0] * heading[1]
         parts = {
             "joints": (readings.joint_pos,),
             "velocities": (0.1 * readings.joint_vel, readings.velocity_body),
             "contacts": (readings.contacts,),
             "imu": (readings.gravity, 0.25 * readings.angular_velocity, heading),
-            "height": (readings.position[2:], head[2:]),
-            "target": (jnp.stack([ahead, aside, away[2]]),),
+            "height": (readings.position[2:], *(x[2:] for name, x in readings.points.items() if name == "head")),
         }
+        if "target" in self.sensors:
+            away = readings.points["target"] - readings.points["head"]
+            ahead = away[0] * heading[0] + away[1] * heading[1]
+            aside = away[1] * heading[0] - away[0] * heading[1]
+            parts["target"] = (jnp.stack([ahead, aside, away[2]]),)
         return jnp.concatenate([part for name in self.sensors for part in parts[name]])
 
     def _random_target(self, key: Array, around: Float[Array, "2"], heading: Float[Array, "2"]) -> Float[Array, "2"]:
         distance_key, angle_key = jax.random.split(key)
-        distance = jax.random.uniform(distance_key, minval=self._near, maxval=self._far)
-        spread = self.creature.target[2]
+        assert self._range is not None, "without a target, nothing asks for its place"
+        near, far, spread = self._range
+        distance = jax.random.uniform(distance_key, minval=near, maxval=far)
         angle = jnp.arctan2(heading[1], heading[0]) + jax.random.uniform(angle_key, minval=-spread, maxval=spread)
         return around + distance * jnp.stack([jnp.cos(angle), jnp.sin(angle)])
 
@@ -217,29 +231,38 @@ def _limit(name: str, value: Any) -> float:
     return -np.inf if isinstance(value, float) and value == -np.inf else check_number(name, value)
 
 
-def _range(value: Any) -> tuple[float, float]:
-    """The nearest and the farthest distance of a target, m; raises ConfigError if they are none."""
+def _range(creature: Creature, given: Any) -> tuple[float, float, float] | None:
+    """The nearest and the farthest distance of a target, m, and the largest angle, rad; None without a target.
+
+    Raises:
+      ConfigError: the distances are none, or the creature has no target.
+    """
+    if creature.target is None:
+        if given is not None:
+            raise ConfigError(f"target_distance: {creature.name} has no target; leave it out")
+        return None
+    value = creature.target[:2] if given is None else given
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
         raise ConfigError(f"target_distance is {value!r:.80}: it must be the nearest and the farthest, like (2.0, 3.0)")
     near = check_number("target_distance[0]", value[0], above=0)
-    return near, check_number("target_distance[1]", value[1], near)
+    return near, check_number("target_distance[1]", value[1], near), creature.target[2]
 
 
-def _checked_sensors(sensors: Sequence[str]) -> tuple[str, ...]:
+def _checked_sensors(sensors: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
     """The sensors in the order of `SENSORS`; raises ConfigError if one is unknown or none is left."""
     if isinstance(sensors, str) or not isinstance(sensors, Sequence) or not sensors:
-        raise ConfigError(f"sensors is {sensors!r}: it must be a tuple with some of {', '.join(SENSORS)}")
+        raise ConfigError(f"sensors is {sensors!r}: it must be a tuple with some of {', '.join(known)}")
     for name in sensors:
-        if name not in SENSORS:
-            raise ConfigError(f"unknown sensor {name!r}: there are {', '.join(SENSORS)}")
-    return tuple(name for name in SENSORS if name in sensors)
+        if name not in known:
+            raise ConfigError(f"unknown sensor {name!r}: there are {', '.join(known)}")
+    return tuple(name for name in known if name in sensors)
 
 
-def make_creature_physics(name: str, backend: str, **settings: Any) -> BraxPhysics:
+def make_creature_physics(creature: str | Creature, backend: str, **settings: Any) -> BraxPhysics:
     """A creature as `Physics`.
 
     Args:
-      name: one of `CREATURES`.
+      creature: one's own description, or one of `CREATURES`.
       backend: one of Brax's.
       **settings: see `CreatureEnv`.
 
@@ -247,5 +270,6 @@ def make_creature_physics(name: str, backend: str, **settings: Any) -> BraxPhysi
       ConfigError: a setting is unknown or cannot be used.
     """
     known = [parameter for parameter in inspect.signature(CreatureEnv).parameters if parameter not in _NOT_SETTINGS]
+    name = creature if isinstance(creature, str) else creature.name
     check_keywords(f"the physics of 'creatures/{name}'", settings, known)
-    return BraxPhysics(CreatureEnv(name, backend, **settings))
+    return BraxPhysics(CreatureEnv(creature, backend, **settings))

@@ -1,7 +1,9 @@
-"""What distinguishes the creatures beside their MJCF: names and sizes. Data only."""
+"""What distinguishes creatures beside their MJCF: names and sizes. Data only."""
 
 from dataclasses import dataclass
 from pathlib import Path
+
+from pixelbrax.creatures.stages import STAGES, Stage, default_stages, terms_of
 
 SENSORS = ("joints", "velocities", "contacts", "imu", "height", "target")
 """Parts of the engine's observation vector, in this order; none of them sees through a camera.
@@ -18,33 +20,58 @@ DEFAULT_SENSORS = SENSORS[:4]
 class Creature:
     """Names in a creature's MJCF, and the scales of its reward terms.
 
+    The model has one free joint, that of the root, and servos that drive hinges. Its ground is the plane z = 0. A
+    creature with a head has a site "head" at its mouth; one with a target has besides a site "target", in a body with
+    two slide joints along x and y, the last of the model.
+
     Attributes:
-      name: of the creature, and of its MJCF file in this folder.
+      name: of the creature.
       root: the body that has the free joint, for height, velocity and tilt.
-      feet: geoms for contacts.
+      feet: geoms for contacts: spheres, capsules, ellipsoids or boxes.
       gait: two groups of feet (indices) that should stand in turns; None if it has no legs.
       standing: heights of the root, m, between which the term "standing" goes from 0 to 1.
-      head: heights of the site "head", m, between which the term "head" goes from 0 to 1.
+      head: heights of the site "head", m, between which the term "head" goes from 0 to 1; None without a head.
       speed: m/s beyond which the terms "forward" and "approach" pay no more.
       target: distance from the origin, m, nearest and farthest, and the largest angle to the left or right of the
-        heading, rad, of a new target.
+        heading, rad, of a new target; None without one.
       touch_radius: m, from the site "head" to the target's center.
+      mjcf: its MJCF file; None for one of this package.
+      stages: by which it learns; if there are none, stages of common weights.
     """
 
     name: str
     root: str
-    feet: tuple[str, ...]
-    gait: tuple[tuple[int, ...], tuple[int, ...]] | None
-    standing: tuple[float, float]
-    head: tuple[float, float]
-    speed: float
-    target: tuple[float, float, float]
-    touch_radius: float
+    feet: tuple[str, ...] = ()
+    gait: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    standing: tuple[float, float] = (0.0, 0.5)
+    head: tuple[float, float] | None = None
+    speed: float = 1.0
+    target: tuple[float, float, float] | None = None
+    touch_radius: float = 0.25
+    mjcf: str | Path | None = None
+    stages: tuple[Stage, ...] = ()
 
     @property
     def file(self) -> Path:
         """Its MJCF file."""
-        return Path(__file__).parent / f"{self.name}.xml"
+        return Path(__file__).parent / f"{self.name}.xml" if self.mjcf is None else Path(self.mjcf)
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Names of its reward terms."""
+        return terms_of(self.gait is not None, self.head is not None, self.target is not None)
+
+    @property
+    def all_stages(self) -> dict[str, Stage]:
+        """The stages by name."""
+        known = STAGES.get(self.name, ()) if self.mjcf is None else ()
+        stages = self.stages or known or default_stages(self.terms, self.standing[0])
+        return {stage.name: stage for stage in stages}
+
+    @property
+    def sensors(self) -> tuple[str, ...]:
+        """The sensors that it has, of `SENSORS`."""
+        return tuple(name for name in SENSORS if name != "target" or self.target is not None)
 
 
 CREATURES = {

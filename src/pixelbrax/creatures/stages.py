@@ -20,7 +20,14 @@ TERMS = (
     "effort",
     "action_rate",
 )
-"""Names of all reward terms, which are also metrics; a creature without legs has no "gait"."""
+"""Names of all reward terms, which are also metrics; a creature has those for which it has the parts."""
+_OF_HEAD, _OF_TARGET = ("head",), ("facing", "approach", "reach", "touch", "strike")
+
+
+def terms_of(gait: bool, head: bool, target: bool) -> tuple[str, ...]:
+    """Names of the reward terms of a creature with these parts."""
+    without = {*(() if gait else ("gait",)), *(() if head else _OF_HEAD), *(() if target else _OF_TARGET)}
+    return tuple(name for name in TERMS if name not in without)
 
 
 @dataclass(frozen=True)
@@ -49,8 +56,7 @@ def _stages(
     gates: dict[str, dict[str, float]],
 ) -> tuple[Stage, ...]:
     """Stages with weights for all terms, 0 where none is given."""
-    known = [term for term in TERMS if legs or term != "gait"]
-    none = dict.fromkeys(known, 0.0)
+    none = dict.fromkeys(terms_of(legs, True, True), 0.0)
     cameras = {"behavior": "far"}
     return tuple(
         Stage(name, none | _COSTS | given, physics, gates[name], cameras.get(name, "side"))
@@ -88,3 +94,24 @@ STAGES: dict[str, tuple[Stage, ...]] = {
     ),
 }
 """By creature: to stand (the eel: to raise its head), to move forward, and to reach or strike its target."""
+
+
+def default_stages(terms: tuple[str, ...], low: float) -> tuple[Stage, ...]:
+    """Stages of a creature of somebody else's: to stand, to move, and with a target its behavior.
+
+    Args:
+      terms: its reward terms.
+      low: height of the root, m, below which it has fallen.
+    """
+    weights = {"stand": _STAND, "move": _MOVE}
+    if "touch" in terms:
+        weights["behavior"] = _SEEK | {"alive": 0.5, "touch": 10.0}
+    none = dict.fromkeys(terms, 0.0)
+    return tuple(
+        Stage(
+            name,
+            none | {key: x for key, x in (_COSTS | given).items() if key in terms},
+            {"min_height": low, "min_upright": 0.5},
+        )
+        for name, given in weights.items()
+    )

@@ -1,0 +1,66 @@
+"""Whether a model has what a creature's description names."""
+
+import mujoco
+
+from pixelbrax.creatures.spec import Creature
+from pixelbrax.errors import ConfigError, nearest
+
+_AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
+
+
+def check_creature(creature: Creature, model: mujoco.MjModel) -> tuple[str, ...]:
+    """The sites that rewards and sensors read: "head" and "target", if the creature has them.
+
+    Args:
+      creature: the description.
+      model: its MJCF, compiled.
+
+    Raises:
+      ConfigError: the model lacks what the description names; the message says what to write where.
+    """
+    who = f"the creature {creature.name!r} ({creature.file.name})"
+    bodies = [model.body(k).name for k in range(1, model.nbody)]
+    if creature.root not in bodies:
+        raise ConfigError(f"{who} has no body {creature.root!r}: {nearest(creature.root, bodies)}")
+    if not model.njnt or model.jnt_type[0] != mujoco.mjtJoint.mjJNT_FREE:
+        raise ConfigError(f"{who} must begin with a free joint: write <freejoint/> in the body {creature.root!r}")
+    if model.body(creature.root).jntadr[0] != 0:
+        owner = model.body(int(model.jnt_bodyid[0])).name
+        raise ConfigError(
+            f"{who} has the root {creature.root!r}, but the free joint is in {owner!r}: name that as root"
+        )
+    if not model.nu:
+        raise ConfigError(f"{who} has no actuator: add <actuator> with a servo for each hinge")
+    for k in range(model.nu):
+        joint = int(model.actuator_trnid[k, 0])
+        if (
+            model.actuator_trntype[k] != mujoco.mjtTrn.mjTRN_JOINT
+            or model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_HINGE
+        ):
+            raise ConfigError(f"{who} has the actuator {model.actuator(k).name!r}, which must drive a hinge")
+    if creature.gait is not None:
+        for index in (index for group in creature.gait for index in group):
+            if not 0 <= index < len(creature.feet):
+                raise ConfigError(f"{who} has {index} in its gait, but only {len(creature.feet)} feet, from 0 on")
+    if creature.target is not None:
+        if creature.head is None:
+            raise ConfigError(f"{who} has a target but no head to touch it with: set head, and add a site 'head'")
+        _check_target(who, model)
+    wanted = ("head",) * (creature.head is not None) + ("target",) * (creature.target is not None)
+    sites = [model.site(k).name for k in range(model.nsite)]
+    for name in wanted:
+        if name not in sites:
+            raise ConfigError(f"{who} has no site {name!r}: add <site name={name!r}/> to a body of the model")
+    return wanted
+
+
+def _check_target(who: str, model: mujoco.MjModel) -> None:
+    slides = range(model.njnt - 2, model.njnt)
+    good = model.njnt > 2 and all(
+        model.jnt_type[k] == mujoco.mjtJoint.mjJNT_SLIDE and tuple(model.jnt_axis[k]) == axis
+        for k, axis in zip(slides, _AXES, strict=True)
+    )
+    if not good:
+        raise ConfigError(
+            f"{who} has a target, whose body must be the model's last and have two slide joints, along x and y"
+        )
