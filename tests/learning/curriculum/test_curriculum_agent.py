@@ -105,7 +105,7 @@ def test_advantages_besides_are_no_other_update():
     _assert_same(jax.jit(agent.update)(state), jax.jit(lambda state: agent.update_with_advantages(state)[:3])(state))
 
 
-@pytest.mark.parametrize("score", ["value_l1", "positive_value_loss"])
+@pytest.mark.parametrize("score", ["value_l1", pytest.param("positive_value_loss", marks=pytest.mark.full)])
 def test_scores_are_means_of_the_episodes_advantages(score):
     """Against a loop over environments and steps; episodes reach over several updates."""
     env = probe_env(pays_side=True, outputs=(), episode_length=13)
