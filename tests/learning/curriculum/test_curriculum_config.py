@@ -63,7 +63,12 @@ def test_settings_that_cannot_be_used(settings, message):
             {"num_levels": 11},
             "num_levels is 11, but distractors have only 10 levels",
         ),
-        ("sac", {"outputs": ()}, {"num_levels": 4}, "which sac does not estimate: use ppo, ppg or dcpg, or difficulty_"),
+        (
+            "sac",
+            {"outputs": ()},
+            {"num_levels": 4},
+            "which sac does not estimate: use ppo, ppg or dcpg, or difficulty_",
+        ),
         ("es", {"outputs": ()}, {"num_levels": 4}, "which es does not estimate"),
     ],
 )

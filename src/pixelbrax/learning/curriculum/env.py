@@ -187,7 +187,9 @@ def _numbered(env: PixelEnv, num_levels: int) -> tuple[int, ...]:
     for k in found:
         count = int(env.default_params.distractors[k]["count"])
         if num_levels > count:
-            raise ConfigError(f"num_levels is {num_levels:,}, but distractors have only {count:,} levels: use at most that")
+            raise ConfigError(
+                f"num_levels is {num_levels:,}, but distractors have only {count:,} levels: use at most that"
+            )
     return found
 
 
