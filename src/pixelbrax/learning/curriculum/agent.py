@@ -14,7 +14,7 @@ from pixelbrax.learning.acting import Advantages, EpisodeTotals
 from pixelbrax.learning.agent import Agent, AgentState, Metrics, Teacher
 from pixelbrax.learning.curriculum.config import CurriculumConfig
 from pixelbrax.learning.curriculum.difficulty import Gate
-from pixelbrax.learning.curriculum.env import TRACK, CurriculumEnv, Track
+from pixelbrax.learning.curriculum.env import TRACK, Track
 from pixelbrax.learning.curriculum.levels import LevelScores, Visits
 from pixelbrax.networks import ActionDistribution, Observation
 

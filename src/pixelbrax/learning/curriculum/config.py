@@ -102,8 +102,6 @@ class CurriculumConfig:
             )
         if self.threshold_up is not None and not self.gates:
             raise ConfigError("threshold_up is set, but nothing is measured: set difficulty_measure, such as return")
-        if self.threshold_up is not None and self.threshold_down is not None:
-            if self.threshold_down >= self.threshold_up:
-                raise ConfigError(
-                    f"threshold_down is {self.threshold_down:g}: it must be below threshold_up {self.threshold_up:g}"
-                )
+        up, down = self.threshold_up, self.threshold_down
+        if up is not None and down is not None and down >= up:
+            raise ConfigError(f"threshold_down is {down:g}: it must be below threshold_up {up:g}")
