@@ -36,7 +36,8 @@ class CurriculumConfig:
     initial_difficulty: float = 0.0
     """Difficulty of the first episodes."""
     difficulty_episodes: int = 64
-    """Whole episodes at a difficulty whose mean decides on the next."""
+    """Whole episodes at a difficulty whose mean decides on the next. Short ones end first: where lengths differ much,
+    several times num_envs."""
     difficulty_per_env: bool = False
     """Each environment has its own difficulty, gated by its own episodes."""
     num_levels: int = 0
