@@ -45,6 +45,7 @@ class Gate:
           total: of each environment, the sum of their measures.
           config: settings.
         """
+        assert config.threshold_up is not None, "settings are validated"
         if not self.difficulty.ndim:
             count, total = jnp.sum(count), jnp.sum(total)
         count, total = self.count + count, self.total + total
