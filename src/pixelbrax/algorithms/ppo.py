@@ -11,6 +11,7 @@ from typing_extensions import override
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError, check_count
 from pixelbrax.learning import (
+    Advantages,
     Agent,
     AgentState,
     EpisodeTotals,
@@ -117,6 +118,10 @@ class PPO(Agent):
 
     def update(self, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals]:
         """Acts for one rollout, then learns from it."""
+        return self.update_with_advantages(state)[:3]
+
+    def update_with_advantages(self, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals, Advantages]:
+        """The same, with the rollout's advantages besides."""
         config, network = self.config, self.network
         key, rollout_key, epochs_key = jax.random.split(state.key, 3)
         act = partial(self.outputs, *state.variables)
@@ -141,7 +146,8 @@ class PPO(Agent):
             params, state.statistics, rollout.state_observation, target, rollout.valid
         )
         statistics = statistics | rewards
-        return AgentState(params, statistics, opt_state, envs, key, state.num_updates + 1), metrics, episodes
+        after = AgentState(params, statistics, opt_state, envs, key, state.num_updates + 1)
+        return after, metrics, episodes, Advantages(advantage, rollout.valid)
 
     def _taught(self, params: PyTree, state: AgentState) -> PyTree:
         """The parameters, of which the actor's have no gradient while only the critic learns."""

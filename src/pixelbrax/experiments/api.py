@@ -16,6 +16,7 @@ from pixelbrax.experiments.launch import Launch, seeds, start
 from pixelbrax.experiments.launch import resume as resume_runs
 from pixelbrax.experiments.names import check_name, file_name, name_of, settings_file
 from pixelbrax.experiments.runs import Run, RunGroup
+from pixelbrax.learning import CurriculumConfig
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.tasks import task_names
 from pixelbrax.training import (
@@ -39,7 +40,7 @@ _MAKE = ("backend", "camera", "physics", *MakeSettings.__annotations__)
 _LAUNCH = ("runs", "quiet", "num_seeds", "config", *_PROCESSES)
 # Settings of an environment that `make` knows in another form.
 _NOT_OF_MAKE = ("obs", "randomization", "physics_settings", "distractor_strength")
-_NESTED = ("environment", "network", "agent")
+_NESTED = ("environment", "network", "agent", "curriculum")
 _WITH_RESUME = ("quiet", *_PROCESSES)
 
 
@@ -177,7 +178,7 @@ def _agent_configs() -> list[type]:
 
 def _known() -> list[str]:
     """Names of all settings."""
-    kinds = [EnvConfig, NetworkConfig, TrainConfig, *_agent_configs()]
+    kinds = [EnvConfig, NetworkConfig, CurriculumConfig, TrainConfig, *_agent_configs()]
     names = [field.name for kind in kinds for field in fields(kind)]
     hidden = ("facts", "task", *_NESTED)
     return [name for name in dict.fromkeys([*names, *_MAKE, *_LAUNCH]) if name not in hidden]
@@ -199,7 +200,7 @@ def _described(env: Any, given: Mapping[str, Any]) -> tuple[TrainConfig, PixelEn
         config, made = _named(config, env, seen)
     if made is not None:
         config = replace(config, environment=config_of(made))
-    for part in ("network", "agent"):
+    for part in ("network", "agent", "curriculum"):
         config = _replaced(config, part, given)
     own = {f.name for f in fields(TrainConfig)} - set(_NESTED)
     config = replace(config, **{key: _plain(TrainConfig, key, value) for key, value in given.items() if key in own})
@@ -239,7 +240,7 @@ def _replaced(config: TrainConfig, part: str, given: Mapping[str, Any]) -> Train
     names = {field.name for field in fields(table)}
     if part == "agent":
         others = {f.name for each in _agent_configs() for f in fields(each)}
-        elsewhere = {f.name for kind in (NetworkConfig, EnvConfig, TrainConfig) for f in fields(kind)}
+        elsewhere = {f.name for kind in (NetworkConfig, EnvConfig, CurriculumConfig, TrainConfig) for f in fields(kind)}
         for key in given:
             if key in others and key not in names and key not in elsewhere:
                 raise ConfigError(f"{config.algorithm} has no setting {key!r}: {nearest(key, sorted(names))}")

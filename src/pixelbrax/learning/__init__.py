@@ -1,10 +1,11 @@
 """Building blocks of learning algorithms: rollouts, returns, losses, minibatches, and the interface of an agent."""
 
 from pixelbrax.envs import DEVICE_AXIS, each_env
-from pixelbrax.learning.acting import EpisodeTotals, Rollout, collect, episode_totals, stagger_clocks
+from pixelbrax.learning.acting import Advantages, EpisodeTotals, Rollout, collect, episode_totals, stagger_clocks
 from pixelbrax.learning.agent import Agent, AgentState, Metrics, Teacher, check_env, learner_bytes, refuse, start_envs
 from pixelbrax.learning.categorical import atoms, project
 from pixelbrax.learning.config import AgentConfig, GradientConfig, OnPolicyConfig, PhasicConfig, RewardConfig
+from pixelbrax.learning.curriculum import CurriculumAgent, CurriculumConfig, CurriculumEnv
 from pixelbrax.learning.isolation import isolated
 from pixelbrax.learning.losses import (
     Minibatch,
@@ -37,10 +38,14 @@ from pixelbrax.learning.soft_frames import SoftFrames
 __all__ = [
     "DEVICE_AXIS",
     "RING",
+    "Advantages",
     "Agent",
     "AgentConfig",
     "AgentState",
     "AuxiliaryMinibatch",
+    "CurriculumAgent",
+    "CurriculumConfig",
+    "CurriculumEnv",
     "EpisodeTotals",
     "Following",
     "Frames",

@@ -64,6 +64,20 @@ class Rollout:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
+class Advantages:
+    """Advantages of a rollout's actions, by which a curriculum scores levels.
+
+    Attributes:
+      value: (time, env) float32, not normalized.
+      valid: (time, env) bool; False where the step was an environment's reset.
+    """
+
+    value: Float[Array, "time env"]
+    valid: Bool[Array, "time env"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
 class EpisodeTotals:
     """Sums over the episodes that ended in a rollout.
 

@@ -31,6 +31,7 @@ class AgentState:
       key: PRNG key of actions and minibatches.
       num_updates: () int32, updates so far.
       buffer: what an algorithm keeps of earlier steps, such as a replay buffer.
+      curriculum: what a curriculum remembers; () without one.
     """
 
     params: PyTree
@@ -40,6 +41,7 @@ class AgentState:
     key: Array
     num_updates: Int32[Array, ""]
     buffer: PyTree = ()
+    curriculum: PyTree = ()
 
     @property
     def variables(self) -> tuple[PyTree, PyTree]:
@@ -72,7 +74,8 @@ class Agent(Protocol):
     """An algorithm in an environment: pure `init` and `update`, to be compiled.
 
     The defaults of `resumes_exactly`, of `teacher` and of the last three methods suit agents without a teacher or a
-    buffer.
+    buffer. An agent with another method, `update_with_advantages`, which returns the rollout's `Advantages` as a fourth
+    value, suits prioritized level replay.
     """
 
     env: PixelEnv

@@ -14,7 +14,7 @@ from jax.sharding import PartitionSpec
 from jaxtyping import Array, Bool, Float, Int32, PyTree
 
 from pixelbrax.envs import DEVICE_AXIS, PixelEnv
-from pixelbrax.learning.acting import EpisodeTotals, Rollout, collect
+from pixelbrax.learning.acting import Advantages, EpisodeTotals, Rollout, collect
 from pixelbrax.learning.agent import Agent, AgentState, Metrics, check_env, learner_bytes, start_envs
 from pixelbrax.learning.config import PhasicConfig
 from pixelbrax.learning.losses import explained_variance
@@ -215,6 +215,10 @@ class PhasicAgent(Agent):
 
     def update(self, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals]:
         """Acts for one rollout and learns from it; at the end of a policy phase, learns from all of its rollouts."""
+        return self.update_with_advantages(state)[:3]
+
+    def update_with_advantages(self, state: AgentState) -> tuple[AgentState, Metrics, EpisodeTotals, Advantages]:
+        """The same, with the rollout's advantages besides."""
         config, statistics = self.config, state.statistics
         key, rollout_key, *policy_keys, auxiliary_key = jax.random.split(state.key, 3 + self.num_policy_keys)
         act = functools.partial(self.outputs, *state.variables)
@@ -244,7 +248,7 @@ class PhasicAgent(Agent):
         params, statistics = self.update_statistics(params, statistics, rollout, target)
         opt_state = opt_state | {"auxiliary": auxiliary}
         after = AgentState(params, statistics | rewards, opt_state, envs, key, state.num_updates + 1, buffer)
-        return after, metrics | auxiliary_metrics, episodes
+        return after, metrics | auxiliary_metrics, episodes, Advantages(advantage, rollout.valid)
 
     def buffer_sharding(self) -> PyTree:
         """Each device has the rollouts of its own environments: (time, rollout, env)."""

@@ -11,7 +11,7 @@ from jaxtyping import PyTree
 from pixelbrax.algorithms import algorithm_of
 from pixelbrax.envs import PixelEnv, check_fits_device, check_networks, without_images
 from pixelbrax.errors import ConfigError, check_count, listed
-from pixelbrax.learning import Agent, AgentState, Teacher
+from pixelbrax.learning import Agent, AgentState, CurriculumAgent, CurriculumEnv, Teacher
 from pixelbrax.networks import ActionDistribution, Observation
 from pixelbrax.training.checkpoint import all_checkpoints, load_checkpoint, load_last
 from pixelbrax.training.config import MOST_COUNTED, TrainConfig, preset_names
@@ -52,18 +52,23 @@ def check_memory(config: TrainConfig, agent: Agent, num_agents: int = 1) -> None
 
 
 def make_agent(config: TrainConfig, env: PixelEnv, teacher: Teacher | None = None, **settings: Any) -> Agent:
-    """The agent for an environment.
+    """The agent for an environment, in the curriculum that the settings name, if they do.
 
     Args:
       config: all settings.
       env: one environment.
       teacher: the one that the settings name, if it was loaded already.
       **settings: replace some of the agent's `SWEEPABLE` settings, also by traced values.
+
+    Raises:
+      ConfigError: the algorithm or the environment does not suit the settings.
     """
     agent = replace(config.agent, **settings)
     algorithm = algorithm_of(agent)
     teachers = (teacher or RunTeacher(config, env),) if algorithm.has_teacher else ()
-    return algorithm.make(env, config.network, agent, config.num_updates, *teachers)
+    inner = CurriculumEnv(env, config.curriculum) if config.curriculum.is_on else env
+    made = algorithm.make(inner, config.network, agent, config.num_updates, *teachers)
+    return CurriculumAgent(made, env, config.curriculum, algorithm.name) if config.curriculum.is_on else made
 
 
 def resolved(config: TrainConfig) -> TrainConfig:

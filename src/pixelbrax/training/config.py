@@ -13,7 +13,7 @@ import tomli_w
 import pixelbrax
 from pixelbrax.algorithms import PPOConfig, algorithm_names, algorithm_of, get_algorithm
 from pixelbrax.errors import ConfigError, check_count, check_number, check_seed, nearest
-from pixelbrax.learning import AgentConfig
+from pixelbrax.learning import AgentConfig, CurriculumConfig
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.plugins import imported_modules, load_plugins
 from pixelbrax.training.env_config import TABLES, EnvConfig
@@ -34,6 +34,7 @@ class TrainConfig:
     environment: EnvConfig = field(default_factory=EnvConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     agent: AgentConfig = field(default_factory=PPOConfig)
+    curriculum: CurriculumConfig = field(default_factory=CurriculumConfig)
     num_steps: int = 1_000_000
     """Steps (actions) of all environments together; rounded up to whole log intervals."""
     seed: int = 0
@@ -73,6 +74,7 @@ class TrainConfig:
         """
         self.agent.validate()
         self.network.validate()
+        self.curriculum.validate()
         check_seed(self.seed)
         if self.network.blind and self.environment.obs == "state":
             raise ConfigError("blind makes images black, but with obs=state there are none: use only one of them")
@@ -262,8 +264,8 @@ def check_types(config: TrainConfig) -> None:
     Raises:
       ConfigError: the message names the setting.
     """
-    nested = ("environment", "network", "agent")
-    for table in (config.environment, config.network, config.agent, config):
+    nested = ("environment", "network", "agent", "curriculum")
+    for table in (*(getattr(config, name) for name in nested), config):
         values = {f.name: getattr(table, f.name) for f in fields(table) if f.name not in nested}
         try:
             _check_table(type(table), values, "the call")
