@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from pixelbrax.errors import ConfigError, check_number
+from pixelbrax.physics._compile_errors import compile_error
 from pixelbrax.physics._functions import array, called, check_like, qualified_name
 from pixelbrax.physics._mjx import body_pose, check_implementation, mjx
 from pixelbrax.physics._reward_weights import RewardWeights, check_weights
@@ -40,10 +41,12 @@ def load_model(source: Source) -> mujoco.MjModel:
     """The compiled model of an MJCF file or a specification; a model is returned unchanged.
 
     Raises:
-      ConfigError: there is no such file, or MuJoCo cannot compile it; the message names the file and MuJoCo's reason.
+      ConfigError: there is no such file, or MuJoCo cannot compile it; the message names the file, the line, the element
+        and the remedy.
     """
     if isinstance(source, mujoco.MjModel):
         return source
+    path = None
     if isinstance(source, mujoco.MjSpec):
         name, load = f"MjSpec {source.modelname!r}", source.compile
     else:
@@ -53,8 +56,17 @@ def load_model(source: Source) -> mujoco.MjModel:
         name, load = str(path), lambda: mujoco.MjModel.from_xml_path(str(path))
     try:
         return load()
-    except ValueError as e:
-        raise ConfigError(f"{name}: {e}") from e
+    except (ValueError, mujoco.FatalError) as e:
+        spec = source if isinstance(source, mujoco.MjSpec) else _parsed(path)
+        raise ConfigError(compile_error(name, e, path, spec)) from e
+
+
+def _parsed(path: Path | None) -> mujoco.MjSpec | None:
+    """The specification in a file that cannot be compiled; None if it cannot be parsed either."""
+    try:
+        return mujoco.MjSpec.from_file(str(path))
+    except (ValueError, mujoco.FatalError):
+        return None
 
 
 class MjcfPhysics:
