@@ -1,0 +1,155 @@
+"""What happens to a model in its first second, simulated by MuJoCo on the CPU in milliseconds, before MJX compiles it.
+
+MJX integrates the same equations with the same settings, in float32 and without MuJoCo's automatic reset: what diverges
+here is NaN there.
+"""
+
+import copy
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.physics._mjx import quiet_mujoco
+from pixelbrax.physics.model_checks import name_of, thing
+
+_SECONDS, _STEPS = 1.0, 500  # simulated, whichever is less
+_BAD = tuple(int(getattr(mujoco.mjtWarning, f"mjWARN_BAD{what}")) for what in ("QPOS", "QVEL", "QACC"))
+_FINER = (2, 4, 8, 16, 32)  # by which the time step is divided in search of one that works
+_DEEP, _SHARE = 0.005, 0.2  # meters, and share of a geom's bounding radius; starting deeper in another geom is a mistake
+
+
+class Broken(NamedTuple):
+    """Where a simulation was no longer finite: simulated seconds, and the joint."""
+
+    seconds: float
+    joint: int
+
+
+def first_steps(model: mujoco.MjModel, control_dt: float, own_reset: bool) -> list[str]:
+    """Simulates the first second at rest and under random actions; returns what looks wrong, one line each.
+
+    Args:
+      model: which passed `check_model`.
+      control_dt: seconds an action lasts.
+      own_reset: whether episodes begin elsewhere than at the first keyframe or the reference pose; then nothing is
+        said of that start but that the model diverges from it.
+
+    Raises:
+      ConfigError: it diverges at rest from its own start: no training could work.
+    """
+    of, found = name_of(model), []
+    with quiet_mujoco():
+        if not own_reset:
+            found += _penetrations(model)
+        data = _initial(model)
+        resting, acting = _simulate(model, data, control_dt, False), None
+        if resting is None:
+            if not own_reset:
+                found += _fallen(model, data)
+            acting = _simulate(model, _initial(model), control_dt, True)
+        if broken := resting or acting:
+            line = _divergence(model, broken, control_dt, acting is not None)
+            if resting is not None and not own_reset:
+                raise ConfigError(f"{of}: {line}")
+            found.append(line)
+    return [f"{of}: {line}" for line in found]
+
+
+def _initial(model: mujoco.MjModel) -> mujoco.MjData:
+    data = mujoco.MjData(model)
+    if model.nkey:
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    return data
+
+
+def _simulate(model: mujoco.MjModel, data: mujoco.MjData, control_dt: float, acts: bool) -> Broken | None:
+    """Simulates in place; where it breaks down, or None."""
+    rng, timestep = np.random.default_rng(0), model.opt.timestep
+    limited = model.actuator_ctrllimited.astype(bool)
+    low, high = np.where(limited[:, None], model.actuator_ctrlrange, [-1.0, 1.0]).T
+    held = max(round(control_dt / timestep), 1)
+    for step in range(max(min(round(_SECONDS / timestep), _STEPS), 1)):
+        if step % held == 0:
+            data.ctrl[:] = rng.uniform(low, high) if acts else np.clip(0.0, low, high)
+        mujoco.mj_step(model, data)
+        for which in _BAD:
+            if data.warning[which].number:
+                return Broken(step * timestep, _joint(model, which, data.warning[which].lastinfo))
+    return None
+
+
+def _joint(model: mujoco.MjModel, which: int, number: int) -> int:
+    """The joint of a coordinate or a degree of freedom."""
+    if which == _BAD[0]:
+        return int(np.searchsorted(model.jnt_qposadr, number, side="right")) - 1
+    return int(model.dof_jntid[number])
+
+
+def _divergence(model: mujoco.MjModel, broken: Broken, control_dt: float, acts: bool) -> str:
+    timestep = model.opt.timestep
+    finer = copy.copy(model)
+    works = 0.0
+    for factor in _FINER:
+        finer.opt.timestep = timestep / factor
+        if _simulate(finer, _initial(finer), control_dt, acts) is None:
+            works = timestep / factor
+            break
+    when = "under random actions" if acts else "at rest"
+    remedy = f'Set <option timestep="{works:.2g}"/>, with which it does not' if works else "A smaller time step is not enough"
+    return (
+        f"the simulation diverges {when} after {broken.seconds:.3g} s, first at {thing(model, 'joint', broken.joint)} (the "
+        f"timestep is {timestep:g} s). {remedy}; or give its joints more damping and armature, softer springs and servos "
+        "(stiffness, kp), and heavier bodies"
+    )
+
+
+def _penetrations(model: mujoco.MjModel) -> list[str]:
+    """The deepest contact in which an episode starts."""
+    data = _initial(model)
+    mujoco.mj_forward(model, data)
+    worst, deepest = "", 0.0
+    for contact in data.contact:
+        pair = [int(geom) for geom in contact.geom]
+        if min(pair) < 0 or contact.dist > -_DEEP:
+            continue
+        sizes = [model.geom_rbound[geom] for geom in pair if model.geom_rbound[geom] > 0]
+        if -contact.dist < _SHARE * min(sizes, default=0.0) or -contact.dist <= deepest:
+            continue
+        deepest = -contact.dist
+        fixed = [geom for geom in pair if not model.body_weldid[model.geom_bodyid[geom]]]
+        moving = next((geom for geom in pair if geom not in fixed), pair[0])
+        other = pair[1 - pair.index(moving)]
+        remedy = (
+            "Raise its body (pos, or the first keyframe's qpos) by as much"
+            if fixed
+            else "Move them apart, or let contype and conaffinity exclude the pair"
+        )
+        worst = (
+            f"{thing(model, 'geom', moving)} starts {deepest:.2g} m deep inside {thing(model, 'geom', other)}, and is thrown "
+            f"out in the first step. {remedy}"
+        )
+    return [worst] if worst else []
+
+
+def _fallen(model: mujoco.MjModel, data: mujoco.MjData) -> list[str]:
+    """A body that is below the floor after the first second, although it can touch it."""
+    planes = np.flatnonzero(
+        (model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
+        & (model.body_weldid[model.geom_bodyid] == 0)
+        & (model.geom_contype | model.geom_conaffinity).astype(bool)
+    )
+    for plane in planes:
+        normal = data.geom_xmat[plane].reshape(3, 3)[:, 2]
+        for root in np.unique(model.body_rootid[model.body_weldid.astype(bool)]):
+            own = np.flatnonzero(model.body_rootid[model.geom_bodyid] == root)
+            below = (data.geom_xpos[own] - data.geom_xpos[plane]) @ normal
+            if own.size and np.all(below < -model.geom_rbound[own]):
+                return [
+                    f"{thing(model, 'body', int(root))} is below {thing(model, 'geom', int(plane))} after the first "
+                    "second: it starts there, or falls through, because it is too fast or too thin for the timestep, "
+                    'or what would touch it has contype="0". Raise it, set a smaller <option timestep="..."/>, or '
+                    'give its lowest geoms contype="1" conaffinity="1"'
+                ]
+    return []
