@@ -165,7 +165,7 @@ def _missing_file(text: str, path: Path | None, spec: Spec) -> str:
     base = (path.parent if path is not None else Path()).absolute() / inside
     setting = f" ({'meshdir and texturedir are' if all(folders) else 'its folder is'} {inside!r})" if inside else ""
     return (
-        f"there is no file {found[1]!r} in {base}{setting}: correct file=\"...\", or set the folder with "
+        f'there is no file {found[1]!r} in {base}{setting}: correct file="...", or set the folder with '
         '<compiler meshdir="..." texturedir="..."/>, relative to the MJCF file'
     )
 

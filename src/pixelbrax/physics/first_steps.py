@@ -17,7 +17,10 @@ from pixelbrax.physics.model_checks import name_of, thing
 _SECONDS, _STEPS = 1.0, 500  # simulated, whichever is less
 _BAD = tuple(int(getattr(mujoco.mjtWarning, f"mjWARN_BAD{what}")) for what in ("QPOS", "QVEL", "QACC"))
 _FINER = (2, 4, 8, 16, 32)  # by which the time step is divided in search of one that works
-_DEEP, _SHARE = 0.005, 0.2  # meters, and share of a geom's bounding radius; starting deeper in another geom is a mistake
+_DEEP, _SHARE = (
+    0.005,
+    0.2,
+)  # meters, and share of a geom's bounding radius; starting deeper in another geom is a mistake
 
 
 class Broken(NamedTuple):
@@ -27,40 +30,42 @@ class Broken(NamedTuple):
     joint: int
 
 
-def first_steps(model: mujoco.MjModel, control_dt: float, own_reset: bool) -> list[str]:
+def first_steps(model: mujoco.MjModel, control_dt: float, start: np.ndarray | None) -> list[str]:
     """Simulates the first second at rest and under random actions; returns what looks wrong, one line each.
 
     Args:
       model: which passed `check_model`.
       control_dt: seconds an action lasts.
-      own_reset: whether episodes begin elsewhere than at the first keyframe or the reference pose; then nothing is
-        said of that start but that the model diverges from it.
+      start: (nq,) positions in which episodes begin. None if they are not known: then the model begins as MuJoCo would
+        begin it, and nothing is said of that start but that the model diverges from it.
 
     Raises:
       ConfigError: it diverges at rest from its own start: no training could work.
     """
     of, found = name_of(model), []
     with quiet_mujoco():
-        if not own_reset:
-            found += _penetrations(model)
-        data = _initial(model)
+        if start is not None:
+            found += _penetrations(model, start)
+        data = _initial(model, start)
         resting, acting = _simulate(model, data, control_dt, False), None
         if resting is None:
-            if not own_reset:
+            if start is not None:
                 found += _fallen(model, data)
-            acting = _simulate(model, _initial(model), control_dt, True)
+            acting = _simulate(model, _initial(model, start), control_dt, True)
         if broken := resting or acting:
-            line = _divergence(model, broken, control_dt, acting is not None)
-            if resting is not None and not own_reset:
+            line = _divergence(model, broken, start, control_dt, acting is not None)
+            if resting is not None and start is not None:
                 raise ConfigError(f"{of}: {line}")
             found.append(line)
     return [f"{of}: {line}" for line in found]
 
 
-def _initial(model: mujoco.MjModel) -> mujoco.MjData:
+def _initial(model: mujoco.MjModel, start: np.ndarray | None) -> mujoco.MjData:
     data = mujoco.MjData(model)
     if model.nkey:
         mujoco.mj_resetDataKeyframe(model, data, 0)
+    if start is not None:
+        data.qpos[:] = start
     return data
 
 
@@ -87,17 +92,21 @@ def _joint(model: mujoco.MjModel, which: int, number: int) -> int:
     return int(model.dof_jntid[number])
 
 
-def _divergence(model: mujoco.MjModel, broken: Broken, control_dt: float, acts: bool) -> str:
+def _divergence(model: mujoco.MjModel, broken: Broken, start: np.ndarray | None, control_dt: float, acts: bool) -> str:
     timestep = model.opt.timestep
     finer = copy.copy(model)
     works = 0.0
     for factor in _FINER:
         finer.opt.timestep = timestep / factor
-        if _simulate(finer, _initial(finer), control_dt, acts) is None:
+        if _simulate(finer, _initial(finer, start), control_dt, acts) is None:
             works = timestep / factor
             break
     when = "under random actions" if acts else "at rest"
-    remedy = f'Set <option timestep="{works:.2g}"/>, with which it does not' if works else "A smaller time step is not enough"
+    remedy = (
+        f'Set <option timestep="{works:.2g}"/>, with which it does not'
+        if works
+        else "A smaller time step is not enough"
+    )
     return (
         f"the simulation diverges {when} after {broken.seconds:.3g} s, first at {thing(model, 'joint', broken.joint)} (the "
         f"timestep is {timestep:g} s). {remedy}; or give its joints more damping and armature, softer springs and servos "
@@ -105,9 +114,9 @@ def _divergence(model: mujoco.MjModel, broken: Broken, control_dt: float, acts: 
     )
 
 
-def _penetrations(model: mujoco.MjModel) -> list[str]:
+def _penetrations(model: mujoco.MjModel, start: np.ndarray) -> list[str]:
     """The deepest contact in which an episode starts."""
-    data = _initial(model)
+    data = _initial(model, start)
     mujoco.mj_forward(model, data)
     worst, deepest = "", 0.0
     for contact in data.contact:

@@ -13,12 +13,14 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from pixelbrax.errors import ConfigError, check_number
+from pixelbrax.errors import ConfigError, check_number, warn_caller
 from pixelbrax.physics._compile_errors import compile_error
 from pixelbrax.physics._functions import array, called, check_like, qualified_name
 from pixelbrax.physics._mjx import body_pose, check_implementation, mjx
 from pixelbrax.physics._reward_weights import RewardWeights, check_weights
 from pixelbrax.physics.base import PhysicsState, checked_action
+from pixelbrax.physics.first_steps import first_steps
+from pixelbrax.physics.model_checks import check_model, reference_start, suspicions
 from pixelbrax.xla import exact, in_float32
 
 Source = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
@@ -90,7 +92,9 @@ class MjcfPhysics:
         reward_weights: Mapping[str, float] | None = None,
         implementation: str = "jax",
     ):
-        """Compiles the model, and checks the functions by tracing them.
+        """Compiles and checks the model, and checks the functions by tracing them.
+
+        What looks like a mistake in the model (see `suspicions` and `first_steps`) is a warning.
 
         Args:
           source: an MJCF file, a `mujoco.MjSpec` or a `mujoco.MjModel`.
@@ -110,14 +114,16 @@ class MjcfPhysics:
         """
         check_implementation(implementation)
         self.mj_model = load_model(source)
+        check_model(self.mj_model)
         timestep = self.mj_model.opt.timestep
         self.dt = timestep if control_dt is None else control_dt
         self._substeps = round(self.dt / timestep)
         if self._substeps < 1 or not np.isclose(self._substeps * timestep, self.dt, rtol=1e-3):
             raise ConfigError(f"control_dt={control_dt} must be a multiple of the model's timestep, {timestep:g} s")
         self.action_size: int = self.mj_model.nu
-        if self.action_size == 0:
-            raise ConfigError("the model has no actuators: it needs at least one")
+        start = None if reset_fn else reference_start(self.mj_model)
+        for line in suspicions(self.mj_model, start) + first_steps(self.mj_model, self.dt, start):
+            warn_caller(line)
         with _what_mjx_lacks():
             self.model = mjx.put_model(self.mj_model, impl=implementation)
         self._reward_fn = reward_fn
@@ -126,11 +132,11 @@ class MjcfPhysics:
         self._terminate_fn = terminate_fn or (lambda data: jnp.array(False))
         self._reset_fn = reset_fn or self._add_noise
         self._observe_fn = observe_fn or (lambda data: jnp.concatenate([data.qpos, data.qvel]))
-        start = mujoco.MjData(self.mj_model)
+        first = mujoco.MjData(self.mj_model)
         if self.mj_model.nkey:
-            mujoco.mj_resetDataKeyframe(self.mj_model, start, 0)
+            mujoco.mj_resetDataKeyframe(self.mj_model, first, 0)
         with _what_mjx_lacks():
-            self._start = mjx.put_data(self.mj_model, start, impl=implementation)
+            self._start = mjx.put_data(self.mj_model, first, impl=implementation)
         limited = self.mj_model.actuator_ctrllimited.astype(bool)
         low, high = self.mj_model.actuator_ctrlrange.T
         self._middle = jnp.asarray(np.where(limited, (low + high) / 2, 0.0), jnp.float32)

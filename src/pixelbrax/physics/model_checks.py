@@ -80,10 +80,20 @@ def check_model(model: mujoco.MjModel) -> None:
         )
 
 
-def suspicions(model: mujoco.MjModel) -> list[str]:
-    """What in a model is probably a mistake, one line each; empty if nothing is."""
+def reference_start(model: mujoco.MjModel) -> np.ndarray:
+    """(nq,) the positions of the first keyframe, or of the reference pose."""
+    return np.array(model.key_qpos[0] if model.nkey else model.qpos0)
+
+
+def suspicions(model: mujoco.MjModel, start: np.ndarray | None) -> list[str]:
+    """What in a model is probably a mistake, one line each; empty if nothing is.
+
+    Args:
+      model: which passed `check_model`.
+      start: (nq,) positions (meters, radians) in which episodes begin; None if they are not known.
+    """
     of = name_of(model)
-    found = [*_masses(model), *_joints(model), *_actuators(model), *_floors(model), *_lights(model)]
+    found = [*_masses(model), *_joints(model, start), *_actuators(model), *_floors(model), *_lights(model)]
     return [f"{of}: {line}" for line in found]
 
 
@@ -98,7 +108,7 @@ def _masses(model: mujoco.MjModel) -> Iterator[str]:
         )
 
 
-def _joints(model: mujoco.MjModel) -> Iterator[str]:
+def _joints(model: mujoco.MjModel, start: np.ndarray | None) -> Iterator[str]:
     limited = model.jnt_limited.astype(bool)
     hinges = np.flatnonzero(limited & (model.jnt_type == _HINGE))
     most = np.abs(model.jnt_range).max(axis=1)
@@ -118,17 +128,23 @@ def _joints(model: mujoco.MjModel) -> Iterator[str]:
     reversed_ = ~limited & (model.jnt_range[:, 0] > model.jnt_range[:, 1])
     for joint in np.flatnonzero(reversed_)[:1]:
         yield f"{thing(model, 'joint', joint)} has no limits: its range is reversed. Give the lower number first"
-    start = _start(model)
-    for joint in np.flatnonzero(limited & (model.jnt_type != _BALL) & (model.jnt_type != _FREE)):
-        (low, high), q = model.jnt_range[joint], start.qpos[model.jnt_qposadr[joint]]
+    for joint in np.flatnonzero(model.dof_damping[model.jnt_dofadr] < 0)[:1]:
+        yield f"{thing(model, 'joint', joint)} has a negative damping, which adds energy: give 0 or more"
+    if start is not None:
+        yield from _outside(model, start)
+
+
+def _outside(model: mujoco.MjModel, start: np.ndarray) -> Iterator[str]:
+    """The first joint that starts far outside of its range."""
+    limited = model.jnt_limited.astype(bool) & np.isin(model.jnt_type, (_SLIDE, _HINGE))
+    for joint in np.flatnonzero(limited):
+        (low, high), q = model.jnt_range[joint], start[model.jnt_qposadr[joint]]
         if not low - 0.1 * (high - low) <= q <= high + 0.1 * (high - low):
             yield (
                 f"{thing(model, 'joint', joint)} starts at {q:.3g}, outside of its range {low:.3g} to {high:.3g} (radians "
                 "or meters): it is thrown back in the first step. Correct its range, or its place in the first keyframe"
             )
-            break
-    for joint in np.flatnonzero(model.dof_damping[model.jnt_dofadr] < 0)[:1]:
-        yield f"{thing(model, 'joint', joint)} has a negative damping, which adds energy: give 0 or more"
+            return
 
 
 def _actuators(model: mujoco.MjModel) -> Iterator[str]:
@@ -228,11 +244,3 @@ def _lights(model: mujoco.MjModel) -> Iterator[str]:
             "images are black: the headlight is off, and there is no other light. Put "
             '<light directional="true" dir="0 .3 -1"/> into <worldbody>, or set <visual><headlight active="1"/>'
         )
-
-
-def _start(model: mujoco.MjModel) -> mujoco.MjData:
-    """The data at the first keyframe, or at the reference pose."""
-    data = mujoco.MjData(model)
-    if model.nkey:
-        mujoco.mj_resetDataKeyframe(model, data, 0)
-    return data
