@@ -95,12 +95,13 @@ def _suspicion(model: mujoco.MjModel, data: mujoco.MjData, view: _View, shape: t
     drawn = (model.geom_group < VISIBLE_GROUPS) & (_alpha(model) > 0)
     for geom in np.flatnonzero(drawn):
         if _contains(model, data, int(geom), view.pos):
-            below = "below" if model.geom_type[geom] == _SHAPES.mjGEOM_PLANE else "inside"
+            plane = model.geom_type[geom] == _SHAPES.mjGEOM_PLANE
+            where, side = ("below", "under") if plane else ("inside", "inner ")
+            remedy = "" if plane else ", or put the geom into group 3, which is not drawn"
             return (
-                f"is {below} {_geom(model, int(geom))}, so that images show its {'under' if below == 'below' else 'inner '}side "
-                f"alone. Move the camera (it is at {_written(view.pos)})" + (", or the geom to group 3, which is not drawn"
-                if below == "inside" else "")
-            )  # fmt: skip
+                f"is {where} {_geom(model, int(geom))}: images show its {side}side alone. Move the camera, which is at "
+                f"{_written(view.pos)}{remedy}"
+            )
     hits = _hits(model, data, view, shape)
     shown = np.flatnonzero(drawn & np.isin(geom_roles(model)[: model.ngeom], _SHOWN))
     if view.rides or not shown.size:
@@ -110,8 +111,8 @@ def _suspicion(model: mujoco.MjModel, data: mujoco.MjData, view: _View, shape: t
     in_view = [g for g in shown if _sphere_in_view(model, data, view, shape, g)]
     if not in_view:
         return (
-            f"looks away from body {body!r} and everything else that moves, at {_written(data.xpos[main_body(model)])}. "
-            f"{_turn(view)}"
+            f"looks away from body {body!r}, at {_written(data.xpos[main_body(model)])}, and from everything else that "
+            f"moves. {_turn(view)}"
         )
     aimed = np.array([_hit(model, data, view.pos, data.geom_xpos[g] - view.pos) for g in in_view])
     seen = np.concatenate([hits, aimed])
@@ -122,14 +123,16 @@ def _suspicion(model: mujoco.MjModel, data: mujoco.MjData, view: _View, shape: t
             return f"does not see body {body!r}: {_geom(model, wall)} is in front of it. Move the camera or the geom"
     pixels = max(_pixels(model, data, view, shape, g) for g in shown)
     if pixels < 1:
-        return f"is so far from body {body!r} that no geom of it is as large as a pixel. Move it nearer, or give a smaller fovy"
+        return (
+            f"is so far from body {body!r} that its geoms are smaller than a pixel: move it nearer, or lower its fovy"
+        )
     return ""
 
 
 def _turn(view: _View) -> str:
     return (
-        f"Turn or move the camera: it is at {_written(view.pos)} and looks along {_written(-view.mat[:, 2])} (its own -z), "
-        'such as <camera pos="0 -3 1" xyaxes="1 0 0 0 .3 1"/> does toward +y; mode="targetbody" looks at a body by itself'
+        f"Turn or move the camera: it is at {_written(view.pos)} and looks along {_written(-view.mat[:, 2])}, its own "
+        '-z; pos="0 -3 1" xyaxes="1 0 0 0 .3 1" looks toward +y, and mode="targetbody" target="..." at a body'
     )
 
 
@@ -154,10 +157,10 @@ def _contains(model: mujoco.MjModel, data: mujoco.MjData, geom: int, point: np.n
         return bool(math.hypot(x, y) < size[0] and abs(z) < size[1])
     if kind == _SHAPES.mjGEOM_ELLIPSOID:
         return bool(np.sum((np.array([x, y, z]) / size) ** 2) < 1)
-    if kind in (_SHAPES.mjGEOM_SPHERE, _SHAPES.mjGEOM_CAPSULE):
-        past = max(abs(z) - size[1], 0.0) if kind == _SHAPES.mjGEOM_CAPSULE else z
-        return bool(x * x + y * y + past * past < size[0] ** 2)
-    return False
+    if kind == _SHAPES.mjGEOM_SPHERE:
+        return bool(x * x + y * y + z * z < size[0] ** 2)
+    past = max(abs(z) - size[1], 0.0)
+    return bool(kind == _SHAPES.mjGEOM_CAPSULE and x * x + y * y + past * past < size[0] ** 2)
 
 
 def _hits(model: mujoco.MjModel, data: mujoco.MjData, view: _View, shape: tuple[int, int]) -> np.ndarray:
@@ -171,7 +174,9 @@ def _hits(model: mujoco.MjModel, data: mujoco.MjData, view: _View, shape: tuple[
 
 def _hit(model: mujoco.MjModel, data: mujoco.MjData, pos: np.ndarray, ray: np.ndarray) -> int:
     found = np.full((1, 1), -1, np.int32)
-    length = np.linalg.norm(ray) or 1.0
+    length = np.linalg.norm(ray)
+    if length < 1e-6:  # MuJoCo ends the process if it is 0
+        return -1
     mujoco.mj_ray(model, data, np.ascontiguousarray(pos), ray / length, _GROUPS, 1, -1, found)
     return int(found[0, 0])
 

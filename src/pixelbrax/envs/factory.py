@@ -193,7 +193,7 @@ def _warn_of_model(env: Any) -> None:
 
 def _warn_of_cameras(env: PixelEnv, camera: Any, start: np.ndarray | None) -> None:
     """Warns of cameras of someone's own model that show nothing; `start` is None if the first pose is not known."""
-    if camera is None and not env.physics.mj_model.ncam or not env.images.outputs or start is None:
+    if (camera is None and not env.physics.mj_model.ncam) or not env.images.outputs or start is None:
         return
     for line in camera_suspicions(
         env.physics.mj_model, named_cameras(0 if camera is None else camera), env.images.shape, start

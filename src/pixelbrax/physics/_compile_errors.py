@@ -65,7 +65,7 @@ _RULES: list[tuple[str, str]] = [
     ),
     (
         "inheritrange used but target '(.*)' has no range",
-        "inheritrange takes the range of joint {0!r}, which has none: give that joint a range, or the actuator a ctrlrange",
+        "inheritrange takes the range of joint {0!r}, which has none: give it one, or the actuator a ctrlrange",
     ),
     ("axis too small", 'axis has length 0: give a direction, axis="0 1 0"'),
     (r"size \d must be positive", f"size is missing or not positive; it is, in meters, of a {_SIZES} half lengths"),
@@ -79,8 +79,8 @@ _RULES: list[tuple[str, str]] = [
     ),
     (
         "more than 6 dofs",
-        "its joints have more than 6 degrees of freedom: a body with a <freejoint/> takes no other joint; put that into "
-        "a body inside it",
+        "its joints have more than 6 degrees of freedom: a body with a <freejoint/> takes no other joint; put "
+        "that into a body inside it",
     ),
     ("World body cannot have joints", "the world does not move: put the joint into a <body>"),
     ("plane only allowed in static bodies", "a plane cannot move: put it directly into <worldbody>, or use a flat box"),
@@ -151,7 +151,7 @@ def _syntax(text: str, path: Path | None, spec: Spec) -> str:
     except OSError:
         pass
     return (
-        f"{place}: not well-formed XML ({what}): look there and just before for a tag that is not closed (<geom .../> or "
+        f"{place}: not well-formed XML ({what}): look there and just before for a tag that is not closed (<geom .../>, "
         "</body>), or a missing quote"
     )
 

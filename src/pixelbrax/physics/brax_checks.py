@@ -1,4 +1,4 @@
-"""What Brax's own engines cannot simulate of a model: `brax.io.mjcf` refuses some of it without a name, and ignores the rest."""
+"""What Brax cannot simulate of a model: `brax.io.mjcf` refuses some of it without a name, and ignores the rest."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -124,8 +124,8 @@ def _refused_joints(model: mujoco.MjModel) -> Iterator[str]:
     loose = [body for body in range(1, model.nbody) if not model.body_jntnum[body]]
     if loose:
         yield (
-            f"bodies without a joint ({thing(model, 'body', loose[0])}): put its geoms into the body that carries it, or into "
-            "<worldbody>"
+            f"bodies without a joint ({thing(model, 'body', loose[0])}): put its geoms into the body that carries "
+            "it, or into <worldbody>"
         )
 
 

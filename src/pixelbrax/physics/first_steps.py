@@ -12,7 +12,7 @@ import numpy as np
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics._mjx import quiet_mujoco
-from pixelbrax.physics.model_checks import name_of, thing
+from pixelbrax.physics.model_checks import name_of, thing, touches
 
 _SECONDS, _STEPS = 1.0, 500  # simulated, whichever is less
 _BAD = tuple(int(getattr(mujoco.mjtWarning, f"mjWARN_BAD{what}")) for what in ("QPOS", "QVEL", "QACC"))
@@ -44,12 +44,12 @@ def first_steps(model: mujoco.MjModel, control_dt: float, start: np.ndarray | No
     """
     of, found = name_of(model), []
     with quiet_mujoco():
-        if start is not None:
+        if start is not None and not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT:
             found += _penetrations(model, start)
         data = _initial(model, start)
         resting, acting = _simulate(model, data, control_dt, False), None
         if resting is None:
-            if start is not None:
+            if start is not None and not found and not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT:
                 found += _fallen(model, data)
             acting = _simulate(model, _initial(model, start), control_dt, True)
         if broken := resting or acting:
@@ -94,23 +94,19 @@ def _joint(model: mujoco.MjModel, which: int, number: int) -> int:
 
 def _divergence(model: mujoco.MjModel, broken: Broken, start: np.ndarray | None, control_dt: float, acts: bool) -> str:
     timestep = model.opt.timestep
-    finer = copy.copy(model)
+    other = copy.copy(model)
     works = 0.0
     for factor in _FINER:
-        finer.opt.timestep = timestep / factor
-        if _simulate(finer, _initial(finer, start), control_dt, acts) is None:
+        other.opt.timestep = timestep / factor
+        if _simulate(other, _initial(other, start), control_dt, acts) is None:
             works = timestep / factor
             break
     when = "under random actions" if acts else "at rest"
-    remedy = (
-        f'Set <option timestep="{works:.2g}"/>, with which it does not'
-        if works
-        else "A smaller time step is not enough"
-    )
+    finer = f'Set <option timestep="{works:.2g}"/>, with which it does not, or give' if works else "Give"
     return (
-        f"the simulation diverges {when} after {broken.seconds:.3g} s, first at {thing(model, 'joint', broken.joint)} (the "
-        f"timestep is {timestep:g} s). {remedy}; or give its joints more damping and armature, softer springs and servos "
-        "(stiffness, kp), and heavier bodies"
+        f"the simulation diverges {when} after {broken.seconds:.3g} s, first at {thing(model, 'joint', broken.joint)} "
+        f"(the timestep is {timestep:g} s). {finer} joints more damping and armature, softer springs and "
+        "servos (stiffness, kp), and bodies more mass"
     )
 
 
@@ -136,29 +132,25 @@ def _penetrations(model: mujoco.MjModel, start: np.ndarray) -> list[str]:
             else "Move them apart, or let contype and conaffinity exclude the pair"
         )
         worst = (
-            f"{thing(model, 'geom', moving)} starts {deepest:.2g} m deep inside {thing(model, 'geom', other)}, and is thrown "
-            f"out in the first step. {remedy}"
+            f"{thing(model, 'geom', moving)} starts {deepest:.2g} m deep inside {thing(model, 'geom', other)}, and is "
+            f"thrown out in the first step. {remedy}"
         )
     return [worst] if worst else []
 
 
 def _fallen(model: mujoco.MjModel, data: mujoco.MjData) -> list[str]:
     """A body that is below the floor after the first second, although it can touch it."""
-    planes = np.flatnonzero(
-        (model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
-        & (model.body_weldid[model.geom_bodyid] == 0)
-        & (model.geom_contype | model.geom_conaffinity).astype(bool)
-    )
+    still = model.body_weldid[model.geom_bodyid] == 0
+    planes = np.flatnonzero(still & (model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE))
     for plane in planes:
         normal = data.geom_xmat[plane].reshape(3, 3)[:, 2]
         for root in np.unique(model.body_rootid[model.body_weldid.astype(bool)]):
             own = np.flatnonzero(model.body_rootid[model.geom_bodyid] == root)
             below = (data.geom_xpos[own] - data.geom_xpos[plane]) @ normal
-            if own.size and np.all(below < -model.geom_rbound[own]):
+            if own.size and touches(model, own, np.array([plane])) and np.all(below < -model.geom_rbound[own]):
                 return [
                     f"{thing(model, 'body', int(root))} is below {thing(model, 'geom', int(plane))} after the first "
-                    "second: it starts there, or falls through, because it is too fast or too thin for the timestep, "
-                    'or what would touch it has contype="0". Raise it, set a smaller <option timestep="..."/>, or '
-                    'give its lowest geoms contype="1" conaffinity="1"'
+                    "second: it starts there, or is too fast or too thin for the timestep. Raise it (pos, or the first "
+                    'keyframe\'s qpos), or set a smaller <option timestep="..."/>'
                 ]
     return []

@@ -1,8 +1,8 @@
 """What is wrong, or looks wrong, in a model that MuJoCo compiles: each in one line with the thing and the remedy.
 
-A stranger's first model compiles and then does something silly: nothing moves, it falls through the floor, limits are in
-the wrong unit. `check_model` refuses what cannot work, and `suspicions` finds what is probably a mistake. Both read the
-compiled model only; `_first_steps` simulates its first second.
+A stranger's first model compiles and then does something silly: nothing moves, it falls through the floor, limits are
+in the wrong unit. `check_model` refuses what cannot work, and `suspicions` finds what is probably a mistake. Both only
+read the compiled model; `first_steps` simulates its first second.
 """
 
 from collections.abc import Iterator
@@ -103,8 +103,8 @@ def _masses(model: mujoco.MjModel) -> Iterator[str]:
     if not _LIGHT <= total <= _HEAVY:
         root = thing(model, "body", int(moving[0]))
         yield (
-            f"what moves has a mass of {total:.3g} kg in all, from {root} on: float32 and MuJoCo's default constants are "
-            "made for 1 g to 100 t. Lengths are in meters and densities in kg/m^3 (water: 1000)"
+            f"what moves ({root} and others) has a mass of {total:.3g} kg in all: float32 and MuJoCo's default "
+            "constants are made for 1 g to 100 t. Lengths are in meters and densities in kg/m^3 (water: 1000)"
         )
 
 
@@ -141,8 +141,9 @@ def _outside(model: mujoco.MjModel, start: np.ndarray) -> Iterator[str]:
         (low, high), q = model.jnt_range[joint], start[model.jnt_qposadr[joint]]
         if not low - 0.1 * (high - low) <= q <= high + 0.1 * (high - low):
             yield (
-                f"{thing(model, 'joint', joint)} starts at {q:.3g}, outside of its range {low:.3g} to {high:.3g} (radians "
-                "or meters): it is thrown back in the first step. Correct its range, or its place in the first keyframe"
+                f"{thing(model, 'joint', joint)} starts at {q:.3g}, outside of its range {low:.3g} to {high:.3g} "
+                "(radians or meters): it is thrown back in the first step. Correct its range, or its place in the "
+                "first keyframe"
             )
             return
 
@@ -151,7 +152,8 @@ def _actuators(model: mujoco.MjModel) -> Iterator[str]:
     limited = model.actuator_ctrllimited.astype(bool)
     low, high = model.actuator_ctrlrange.T
     for actuator in np.flatnonzero(~limited & (low > high))[:1]:
-        yield f"{thing(model, 'actuator', actuator)}: its ctrlrange is reversed, and ignored. Give the lower number first"
+        name = thing(model, "actuator", actuator)
+        yield f"{name}: its ctrlrange is reversed, and ignored. Give the lower number first"
     unlimited = np.flatnonzero(~limited & (low <= high) & (model.actuator_gaintype != mujoco.mjtGain.mjGAIN_MUSCLE))
     if unlimited.size:
         names = listed([model.actuator(i).name or str(i) for i in unlimited], 3)
@@ -175,7 +177,7 @@ def _actuators(model: mujoco.MjModel) -> Iterator[str]:
             one = model.actuator(seen[key]).name or seen[key]
             joint = thing(model, "joint", model.actuator_trnid[actuator, 0])
             yield (
-                f"{thing(model, 'actuator', actuator)} and actuator {one!r} are of one kind and drive the same {joint}: "
+                f"{thing(model, 'actuator', actuator)} and {one!r} are of one kind and drive the same {joint}: "
                 "their forces add up. Take one out, or correct its joint"
             )
             break
@@ -196,13 +198,11 @@ def _floors(model: mujoco.MjModel) -> Iterator[str]:
                 f"{thing(model, 'body', root)} falls forever: there is no floor. Put "
                 '<geom name="floor" type="plane" size="0 0 .1"/> into <worldbody>'
             )
-        elif not _touches(model, moving, static):
+        elif not touches(model, moving, static):
             floor = next((g for g in static if model.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE), static[0])
-            own = thing(model, "geom", moving[0]) if moving.size else "it has no geom, which"
             yield (
-                f"{thing(model, 'body', root)} falls through {thing(model, 'geom', floor)}: no geom of it can touch it, "
-                f"because contype and conaffinity exclude all (of {own} too, for one). Give both "
-                'contype="1" conaffinity="1"'
+                f"{thing(model, 'body', root)} falls through {thing(model, 'geom', floor)}: contype and conaffinity, "
+                'or a lack of geoms, exclude all contact. Give both contype="1" conaffinity="1" (1 is the default)'
             )
         else:
             continue
@@ -226,8 +226,8 @@ def _falling(model: mujoco.MjModel) -> list[int]:
     return [root for root in roots if root not in held]
 
 
-def _touches(model: mujoco.MjModel, moving: np.ndarray, static: np.ndarray) -> bool:
-    """Whether some of the one geoms can be in contact with some of the others."""
+def touches(model: mujoco.MjModel, moving: np.ndarray, static: np.ndarray) -> bool:
+    """Whether some of these geoms, by their ids, can be in contact with some of the others."""
     types, affinities = model.geom_contype, model.geom_conaffinity
     one = types[moving][:, None] & affinities[static][None]
     other = affinities[moving][:, None] & types[static][None]
