@@ -36,6 +36,20 @@ _TERMINATE = "terminate_fn(data) -> () bool"
 _RESET = "reset_fn(key, data) -> mjx.Data"
 _OBSERVE = "observe_fn(data) -> (obs_size,) numbers"
 
+_MJX_REMEDIES = {
+    "mjtIntegrator": 'set <option integrator="implicitfast"/> or "Euler"',
+    "mjtSolver": 'set <option solver="Newton"/> or "CG"',
+    "mjtCone": 'set <option cone="pyramidal"/>',
+    "implicitfast": 'set <option integrator="Euler"/>, or leave density and viscosity out',
+    "Flex": "take <flexcomp> and <flex> out; make soft bodies of rigid ones and joints",
+    "margin/gap": "leave margin and gap of these geoms out",
+    "collisions not implemented": 'make one of them a capsule, sphere or box, or give it contype="0" conaffinity="0"',
+    "sensor": "take it out of <sensor>, and compute it from the data in reward_fn or observe_fn",
+    "condim": 'set condim="3", or <option cone="pyramidal"/>',
+    "not supported": "take it out",
+}
+"""By a part of MJX's reason."""
+
 _NOISE = 0.01  # scale of the default noise of initial states: radians or meters, and those per second
 
 
@@ -240,4 +254,5 @@ def _what_mjx_lacks() -> Iterator[None]:
     try:
         yield
     except NotImplementedError as e:
-        raise ConfigError(f"MJX cannot simulate the model: {e}") from e
+        found = [remedy for part, remedy in _MJX_REMEDIES.items() if part in str(e)]
+        raise ConfigError(f"MJX cannot simulate the model: {e}{''.join(f': {remedy}' for remedy in found[:1])}") from e

@@ -186,7 +186,8 @@ def _actuators(model: mujoco.MjModel) -> Iterator[str]:
 
 def _floors(model: mujoco.MjModel) -> Iterator[str]:
     gravity = model.opt.gravity
-    if not gravity.any() or model.opt.disableflags & _NO_GRAVITY or model.opt.density or model.opt.viscosity:
+    floats = model.opt.density or model.opt.viscosity
+    if not gravity.any() or model.opt.disableflags & _NO_GRAVITY or floats or model.nflex:
         return
     static = np.flatnonzero(model.body_weldid[model.geom_bodyid] == 0)
     for root in _falling(model):
