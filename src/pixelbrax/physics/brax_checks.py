@@ -1,4 +1,4 @@
-"""What Brax cannot simulate of a model: `brax.io.mjcf` refuses some of it without a name, and ignores the rest."""
+"""What Brax's own engines cannot simulate of a model: they refuse some of it without a name, and ignore the rest."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from pixelbrax.errors import ConfigError, listed
+from pixelbrax.errors import ConfigError, check_choice, listed
 from pixelbrax.physics.model_checks import check_model, name_of, thing
 
 ENGINES = ("spring", "positional", "generalized")
@@ -16,14 +16,14 @@ _OWN = 'or simulate the model by MJX: pixelbrax.make("model.xml", reward_fn=...)
 
 
 def check_for_brax(model: mujoco.MjModel) -> None:
-    """Refuses a model that `brax.io.mjcf.load_model` refuses, for every backend.
+    """Refuses a model that Brax's "spring", "positional" and "generalized" refuse (`brax.io.mjcf.validate_model`).
 
     Raises:
-      ConfigError: Brax cannot load it; the message names the first thing that it refuses, and the remedy.
+      ConfigError: they cannot simulate it; the message names the first thing that it refuses, and the remedy.
     """
     check_model(model)
     if refused := next(_refused(model), ""):
-        raise ConfigError(f"{name_of(model)}: Brax refuses {refused}; {_OWN}")
+        raise ConfigError(f"{name_of(model)}: Brax's own engines refuse {refused}; {_OWN}")
 
 
 def ignored_by_brax(model: mujoco.MjModel) -> list[str]:
@@ -41,7 +41,7 @@ def ignored_by_brax(model: mujoco.MjModel) -> list[str]:
     return [f'{name_of(model)}: Brax\'s own engines ignore {what}: use its backend="mjx", {_OWN}' for what in found]
 
 
-def load_system(source: Any) -> Any:
+def load_system(source: Any, backend: str = "spring") -> Any:
     """A `brax.base.System` of an MJCF file, for a `brax.envs.base.PipelineEnv` that `pixelbrax.wrap` takes.
 
     As `brax.io.mjcf.load`, except that errors name the element and the remedy. Bodies without joints are fused with
@@ -49,20 +49,24 @@ def load_system(source: Any) -> Any:
 
     Args:
       source: an MJCF file, a `mujoco.MjSpec` or a `mujoco.MjModel`.
+      backend: the one on which it will run; "mjx" refuses less.
 
     Raises:
-      ConfigError: MuJoCo cannot compile it, nothing can be learned with it, or Brax refuses it.
+      ConfigError: there is no such backend, MuJoCo cannot compile it, nothing can be learned with it, or Brax refuses it.
     """
     # Brax and MJX are loaded when they are needed.
     from pixelbrax.physics.brax import brax_mjcf, quiet_brax
     from pixelbrax.physics.mjcf import load_model
 
+    check_choice("backend", backend, (*ENGINES, "mjx"))
     model = load_model(source)
+    check_model(model)
     with quiet_brax():
         try:
             if not isinstance(source, mujoco.MjModel | mujoco.MjSpec):
                 model = brax_mjcf.load_mjmodel(source)
-            check_for_brax(model)
+            if backend in ENGINES:
+                check_for_brax(model)
             return brax_mjcf.load_model(model)
         except ConfigError:
             raise
