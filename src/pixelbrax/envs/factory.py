@@ -82,17 +82,16 @@ def make(
         )
     from pixelbrax.physics import (
         MjcfPhysics,
-        check_for_brax,
         load_model,
         reference_start,
     )  # MJX is loaded when it is needed
 
     model = load_model(source)
     if backend in _BRAX_BACKENDS:
-        check_for_brax(model)
         raise ConfigError(
             f"backend {backend!r}: make simulates MJCF models by MJX ('jax' or 'warp'); for Brax's engines write a "
-            "brax.envs.base.PipelineEnv with sys=pixelbrax.physics.load_system(FILE), and give it to pixelbrax.wrap"
+            f"brax.envs.base.PipelineEnv with sys=pixelbrax.physics.load_system(FILE, {backend!r}), and give it to "
+            "pixelbrax.wrap"
         )
     own |= {name: chosen.pop(name) for name in _MJCF_SETTINGS if name in chosen}
     check_keywords("the physics of an MJCF model", own, _MJCF_SETTINGS)
@@ -157,9 +156,7 @@ def wrap(
     # The unwrapped environment determines the library: Playground uses Brax's wrappers.
     packages = {kind.__module__.split(".")[0] for kind in type(getattr(env, "unwrapped", env)).__mro__}
     if "brax" in packages:
-        from pixelbrax.physics import BraxPhysics
-
-        own, env = env, BraxPhysics(env)
+        own, env = env, _brax_physics(env)
         _warn_of_model(own)
         start = np.asarray(own.unwrapped.sys.init_q)
         chosen = {"infinite_planes": True} | chosen
@@ -176,6 +173,20 @@ def wrap(
     made = PixelEnv(env, camera, **chosen)
     _warn_of_cameras(made, camera, start)
     return made
+
+
+def _brax_physics(env: Any) -> Physics:
+    """A Brax environment as `Physics`; if Brax refuses its model, the error names the thing and the remedy."""
+    from pixelbrax.physics import BraxPhysics, check_for_brax
+
+    try:
+        return BraxPhysics(env)
+    except ConfigError:
+        base = getattr(env, "unwrapped", env)
+        model = getattr(getattr(base, "sys", None), "mj_model", None)
+        if model is not None and getattr(base, "backend", "mjx") != "mjx":
+            check_for_brax(model)
+        raise
 
 
 def _warn_of_model(env: Any) -> None:

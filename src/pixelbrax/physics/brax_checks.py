@@ -52,7 +52,8 @@ def load_system(source: Any, backend: str = "spring") -> Any:
       backend: the one on which it will run; "mjx" refuses less.
 
     Raises:
-      ConfigError: there is no such backend, MuJoCo cannot compile it, nothing can be learned with it, or Brax refuses it.
+      ConfigError: there is no such backend, MuJoCo cannot compile it, it has no actuator or no joint, or Brax
+        refuses it.
     """
     # Brax and MJX are loaded when they are needed.
     from pixelbrax.physics.brax import brax_mjcf, quiet_brax

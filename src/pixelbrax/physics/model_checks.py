@@ -187,14 +187,12 @@ def _actuators(model: mujoco.MjModel) -> Iterator[str]:
 def _floors(model: mujoco.MjModel) -> Iterator[str]:
     gravity = model.opt.gravity
     floats = model.opt.density or model.opt.viscosity
-    if not gravity.any() or model.opt.disableflags & _NO_GRAVITY or floats or model.nflex:
+    if not gravity.any() or model.opt.disableflags & (_NO_GRAVITY | _NO_CONTACT) or floats or model.nflex:
         return
     static = np.flatnonzero(model.body_weldid[model.geom_bodyid] == 0)
     for root in _falling(model):
         moving = np.flatnonzero(model.body_rootid[model.geom_bodyid] == root)
-        if model.opt.disableflags & _NO_CONTACT:
-            yield f'{thing(model, "body", root)} falls forever: <flag contact="disable"/> is set. Take it out'
-        elif not static.size:
+        if not static.size:
             yield (
                 f"{thing(model, 'body', root)} falls forever: there is no floor. Put "
                 '<geom name="floor" type="plane" size="0 0 .1"/> into <worldbody>'
