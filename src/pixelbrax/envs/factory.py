@@ -80,11 +80,7 @@ def make(
             f"cannot make an environment from {source!r:.80}: it must be a task's name, an MJCF file, a mujoco.MjSpec "
             "or a mujoco.MjModel; pixelbrax.wrap takes environments of Brax and MuJoCo Playground"
         )
-    from pixelbrax.physics import (
-        MjcfPhysics,
-        load_model,
-        reference_start,
-    )  # MJX is loaded when it is needed
+    from pixelbrax.physics import MjcfPhysics, load_model, reference_start  # MJX is loaded when it is needed
 
     model = load_model(source)
     if backend in _BRAX_BACKENDS:
