@@ -189,5 +189,6 @@ def warn_caller(message: str) -> None:
 
 
 def _is_inside(file: str, package: str) -> bool:
-    """Whether code is of this package, or of the library's decorators between its functions."""
-    return file.startswith(package) or os.path.basename(file) in ("contextlib.py", "functools.py")
+    """Whether code is of this package, or of decorators between its functions: the library's, and in tests others."""
+    name, decorators = os.path.basename(file), (f"{os.sep}jaxtyping{os.sep}", f"{os.sep}beartype{os.sep}", "<@beartype")
+    return file.startswith(package) or name in ("contextlib.py", "functools.py") or any(d in file for d in decorators)

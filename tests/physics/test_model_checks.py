@@ -1,4 +1,4 @@
-"""Models with one mistake each, as strangers bring them: one line names the thing and the remedy, before any compile."""
+"""Models with one mistake each, as strangers bring them: one line names the thing and the remedy."""
 
 import warnings
 
@@ -80,7 +80,10 @@ def test_creatures_of_our_own_are_passed_in_silence():
         ({"geom": 'density="x"'}, "density holds something that is not a number"),
         ({"more": '<geom name="trunk" size=".1"/>'}, "two elements of kind geom have the name 'trunk'"),
         ({"more": "<geom/>"}, "size is missing or not positive"),
-        ({"inner": "<body name='foot'><freejoint/></body>"}, "a free joint stands only in a body directly"),
+        (
+            {"inner": "<body name='foot'><freejoint/><geom size='.1'/></body>"},
+            "a free joint stands only in a body directly",
+        ),
         ({"inner": '<geom type="plane" size="1 1 1"/>'}, "a plane cannot move"),
         ({"after": '<keyframe><key qpos="0"/></keyframe>'}, "the keyframe's qpos must have 9 numbers"),
         ({"more": '<camera name="c" fovy="200"/>'}, "'c': fovy is in degrees"),
@@ -116,7 +119,7 @@ def test_what_cannot_work_is_refused(mistake, message):
 
 def test_what_cannot_move_or_is_no_number_is_refused():
     still = '<mujoco><worldbody><body name="rock"><geom size=".1"/></body></worldbody></mujoco>'
-    with pytest.raises(ConfigError, match="the model: nothing can move, .* into body 'rock'"):
+    with pytest.raises(ConfigError, match=r"the model: nothing can move, .* into body 'rock'"):
         check_model(mujoco.MjModel.from_xml_string(still))
     model = _model()
     model.body_pos[2, 1] = np.nan

@@ -102,7 +102,7 @@ def _divergence(model: mujoco.MjModel, broken: Broken, start: np.ndarray | None,
             works = timestep / factor
             break
     when = "under random actions" if acts else "at rest"
-    finer = f'Set <option timestep="{works:.2g}"/>, with which it does not, or give' if works else "Give"
+    finer = f'Set <option timestep="{works:g}"/>, with which it does not, or give' if works else "Give"
     return (
         f"the simulation diverges {when} after {broken.seconds:.3g} s, first at {thing(model, 'joint', broken.joint)} "
         f"(the timestep is {timestep:g} s). {finer} joints more damping and armature, softer springs and "
