@@ -1,5 +1,7 @@
 """Cameras of someone's own model that show nothing, and why."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import mujoco
 import numpy as np
@@ -17,7 +19,7 @@ _MODEL = """<mujoco><worldbody><geom name="floor" type="plane" size="0 0 1"/>{mo
 _GOOD = {"more": "", "camera": 'pos="0 -3 1" xyaxes="1 0 0 0 .3 1"', "shape": "sphere", "eye": 'pos="1 0 .2"'}
 
 
-def _found(which="side", **mistake):
+def _found(which: Any = "side", **mistake):
     model = mujoco.MjModel.from_xml_string(_MODEL.format(**_GOOD | mistake))
     return camera_suspicions(model, {"camera": which}, (64, 64), model.qpos0)
 

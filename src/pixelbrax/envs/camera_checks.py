@@ -103,8 +103,8 @@ def _suspicion(model: mujoco.MjModel, data: mujoco.MjData, view: _View, shape: t
                 f"{_written(view.pos)}{remedy}"
             )
     hits = _hits(model, data, view, shape)
-    shown = np.flatnonzero(drawn & np.isin(geom_roles(model)[: model.ngeom], _SHOWN))
-    if view.rides or not shown.size:
+    shown = np.flatnonzero(drawn & np.isin(geom_roles(model)[: model.ngeom], _SHOWN)).tolist()
+    if view.rides or not shown:
         nothing = not np.any(hits >= 0) and not any(_sphere_in_view(model, data, view, shape, g) for g in shown)
         return f"shows nothing but the sky. {_turn(view)}" if nothing else ""
     body = model.body(main_body(model)).name or main_body(model)

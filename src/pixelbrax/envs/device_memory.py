@@ -59,7 +59,8 @@ def check_networks(num_agents: int, bytes_per_agent: int, device: Any = None) ->
         each = f" ({bytes_per_agent / _GB:,.3f} GB for each of {num_agents:,} agents)" if num_agents > 1 else ""
         takes, has = _told_apart(needed, available)
         raise ConfigError(
-            f"training the networks takes at least {takes} GB{each}, and the device has {has} GB: take fewer features, narrower layers or fewer agents"
+            f"training the networks takes at least {takes} GB{each}, and the device has {has} GB: take fewer features, "
+            "narrower layers or fewer agents"
         )
 
 
@@ -82,8 +83,8 @@ def check_fits_device(num_envs: int, bytes_per_env: int, device: Any = None, bes
         raise ConfigError(
             f"num_envs is {num_envs}: that takes at least {takes} GB ({bytes_per_env / 1000:,.0f} KB each{networks}), "
             f"and the device has {has} GB: at most {max(available - beside, 0) // bytes_per_env} fit, and fewer in "
-            "practice, because a compiled update takes more than its data. Lower num_envs, unroll_length, image_size or "
-            "frame_stack, or add devices"
+            "practice, because a compiled update takes more than its data. Lower num_envs, unroll_length, image_size "
+            "or frame_stack, or add devices"
         )
 
 

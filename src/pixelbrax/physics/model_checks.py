@@ -141,7 +141,7 @@ def _outside(model: mujoco.MjModel, start: np.ndarray) -> Iterator[str]:
         (low, high), q = model.jnt_range[joint], start[model.jnt_qposadr[joint]]
         if not low - 0.1 * (high - low) <= q <= high + 0.1 * (high - low):
             yield (
-                f"{thing(model, 'joint', joint)} starts at {q:.3g}, outside of its range {low:.3g} to {high:.3g} "
+                f"{thing(model, 'joint', int(joint))} starts at {q:.3g}, outside of its range {low:.3g} to {high:.3g} "
                 "(radians or meters): it is thrown back in the first step. Correct its range, or its place in the "
                 "first keyframe"
             )
@@ -200,7 +200,7 @@ def _floors(model: mujoco.MjModel) -> Iterator[str]:
         elif not touches(model, moving, static):
             floor = next((g for g in static if model.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE), static[0])
             yield (
-                f"{thing(model, 'body', root)} falls through {thing(model, 'geom', floor)}: contype and conaffinity, "
+                f"{thing(model, 'body', root)} falls through {thing(model, 'geom', int(floor))}: contype and conaffinity, "
                 'or a lack of geoms, exclude all contact. Give both contype="1" conaffinity="1" (1 is the default)'
             )
         else:

@@ -37,6 +37,6 @@ class Divergence:
             "physics or reward was not finite, which terminates them. In your own model set a smaller <option "
             "timestep>, with as many more physics steps in a control step (control_dt, or Brax's n_frames), more "
             "damping and armature of joints, softer springs and servos, and on Brax's spring and positional engines "
-            "its <custom> numerics; or take another --backend. Look for a division by 0 or a logarithm in the reward; see "
-            "`diverged` in metrics.csv"
+            "its <custom> numerics; or take another --backend. Look for a division by 0 or a logarithm in the reward; "
+            "see `diverged` in metrics.csv"
         )
