@@ -201,7 +201,7 @@ def _floors(model: mujoco.MjModel) -> Iterator[str]:
             floor = next((g for g in static if model.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE), static[0])
             yield (
                 f"{thing(model, 'body', root)} falls through {thing(model, 'geom', int(floor))}: contype and "
-                'conaffinity, or a lack of geoms, exclude all contact. Give both contype="1" conaffinity="1", the default'
+                'conaffinity, or a lack of geoms, exclude contact. Give both contype="1" conaffinity="1", the default'
             )
         else:
             continue
