@@ -42,22 +42,32 @@ def first_steps(model: mujoco.MjModel, control_dt: float, start: np.ndarray | No
     Raises:
       ConfigError: it diverges at rest from its own start: no training could work.
     """
-    of, found = name_of(model), []
+    of = name_of(model)
     with quiet_mujoco():
-        if start is not None and not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT:
-            found += _penetrations(model, start)
-        data = _initial(model, start)
-        resting, acting = _simulate(model, data, control_dt, False), None
-        if resting is None:
-            if start is not None and not found and not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT:
-                found += _fallen(model, data)
-            acting = _simulate(model, _initial(model, start), control_dt, True)
-        if broken := resting or acting:
-            line = _divergence(model, broken, start, control_dt, acting is not None)
-            if resting is not None and start is not None:
-                raise ConfigError(f"{of}: {line}")
-            found.append(line)
+        try:
+            found = _watched(model, control_dt, start)
+        except mujoco.FatalError as e:  # such as too little memory for its contacts
+            found = [f"MuJoCo cannot simulate its first second: {e}"]
     return [f"{of}: {line}" for line in found]
+
+
+def _watched(model: mujoco.MjModel, control_dt: float, start: np.ndarray | None) -> list[str]:
+    """See `first_steps`."""
+    found, touches_floors = [], start is not None and not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
+    if start is not None and touches_floors:
+        found += _penetrations(model, start)
+    data = _initial(model, start)
+    resting, acting = _simulate(model, data, control_dt, False), None
+    if resting is None:
+        if touches_floors and not found:
+            found += _fallen(model, data)
+        acting = _simulate(model, _initial(model, start), control_dt, True)
+    if broken := resting or acting:
+        line = _divergence(model, broken, start, control_dt, acting is not None)
+        if resting is not None and start is not None:
+            raise ConfigError(f"{name_of(model)}: {line}")
+        found.append(line)
+    return found
 
 
 def _initial(model: mujoco.MjModel, start: np.ndarray | None) -> mujoco.MjData:
