@@ -279,6 +279,25 @@ def rollouts() -> str:
     return table(heading, rows) + "\n\n" + source(data["provenance"], "cpu-adapters.json")
 
 
+def memory() -> str:
+    """Memory of an update by number of environments, beside the lower bound and what Mesozoic Labs publishes."""
+    data = read("cpu-memory.json")
+    published = {512: "~2 (T4)", 2048: "~6", 4096: "~12 (V100, A100)", 8192: "~22 (A100)"}
+    rows = [
+        [
+            f"{row['num_envs']:,}",
+            f"{row['bytes'] / 1e9:.2f}",
+            f"{row['estimate'] / 1e9:.2f}",
+            f"{row['bytes'] / row['estimate']:.1f}",
+            published.get(row["num_envs"], "-"),
+        ]
+        for row in data["rows"]
+    ]
+    heading = ["environments", "compiled update, GB", "lower bound, GB", "times the bound", "Mesozoic Labs, GB"]
+    where = source(data["provenance"], "cpu-memory.json").replace("Measured", "Compiled, and not run,", 1)
+    return table(heading, rows) + "\n\n" + where
+
+
 DOCUMENTS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {
         "learning-summary": learning_summary,
@@ -288,6 +307,7 @@ DOCUMENTS: dict[str, dict[str, Callable[[], str]]] = {
     },
     "docs/adapters.md": {"adapters": adapters, "rollouts": rollouts},
     "docs/results.md": TABLES | transfer_tables.TABLES,
+    "docs/training.md": {"memory": memory},
     "docs/tasks.md": task_tables.TABLES,
     "docs/generalization.md": generalization_tables.TABLES,
 }

@@ -4,6 +4,9 @@ import difflib
 import math
 import numbers
 import operator
+import os
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -175,3 +178,17 @@ def check_pair(name: str, value: Any, rule: str) -> tuple[Any, Any]:
     if len(pair) != 2:
         raise ConfigError(f"{name} is {value!r}: it must be {rule}")
     return pair
+
+
+def warn_caller(message: str) -> None:
+    """Warns (UserWarning) with the line of the user's code that called this package, however deep this is."""
+    package, level, frame = os.path.dirname(__file__) + os.sep, 1, sys._getframe()
+    while frame is not None and _is_inside(frame.f_code.co_filename, package):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)
+
+
+def _is_inside(file: str, package: str) -> bool:
+    """Whether code is of this package, or of decorators between its functions: the library's, and in tests others."""
+    name, decorators = os.path.basename(file), (f"{os.sep}jaxtyping{os.sep}", f"{os.sep}beartype{os.sep}", "<@beartype")
+    return file.startswith(package) or name in ("contextlib.py", "functools.py") or any(d in file for d in decorators)

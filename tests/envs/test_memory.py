@@ -28,3 +28,15 @@ def test_the_largest_batch_that_fits_does():
     check_fits_device(int(most), 10**6)
     with pytest.raises(ConfigError):
         check_fits_device(int(most) + 1, 10**6)
+
+
+def test_sizes_that_nearly_agree_are_told_apart_and_networks_count():
+    memory = device_memory()
+    assert memory is not None
+    with pytest.raises(ConfigError, match="Lower num_envs, unroll_length, image_size") as e:
+        check_fits_device(1, memory + 1000)
+    takes, has = re.findall(r"([\d,.]+) GB", str(e.value))
+    assert float(takes.replace(",", "")) > float(has.replace(",", ""))
+    with pytest.raises(ConfigError, match=r"and 1,000 MB for the networks\), .* at most (\d+) fit") as e:
+        check_fits_device(memory // 10**6, 10**6, beside=10**9)
+    assert f"at most {(memory - 10**9) // 10**6} fit" in str(e.value)

@@ -58,7 +58,7 @@ def test_initial_states_differ_by_a_little():
 def test_what_cannot_be_used_is_told(tmp_path):
     broken = tmp_path / "broken.xml"
     broken.write_text("<mujoco><worldbody><geom size='-'/></worldbody></mujoco>")
-    with pytest.raises(ConfigError, match=r"broken\.xml: .*"):
+    with pytest.raises(ConfigError, match=r"broken\.xml, line 1, <geom>: size holds something that is not a number"):
         pixelbrax.make(str(broken), reward_fn=_still)
     with pytest.raises(ConfigError, match=r"nowhere\.xml: no such file"):
         pixelbrax.make("nowhere.xml", reward_fn=_still)
@@ -70,7 +70,7 @@ def test_what_cannot_be_used_is_told(tmp_path):
         pixelbrax.make(str(CREATURE), reward_fn=lambda before, action, after: jnp.zeros(3))
     with pytest.raises(ConfigError, match="the model has no camera 'front': it has 'side'"):
         pixelbrax.make(str(CREATURE), reward_fn=_still, camera="front")
-    with pytest.raises(ConfigError, match="no actuators"):
+    with pytest.raises(ConfigError, match="nothing can move"):
         pixelbrax.make(mujoco.MjSpec.from_string("<mujoco/>"), reward_fn=_still)
     with pytest.raises(ConfigError, match="cannot wrap a str"):
         pixelbrax.wrap("ant")

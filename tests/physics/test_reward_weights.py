@@ -24,7 +24,7 @@ _XML = """
   <worldbody>
     <body name="b" pos="0 0 1"><joint name="j" type="hinge" axis="0 1 0"/><geom type="capsule" size=".1 .3"/></body>
   </worldbody>
-  <actuator><motor joint="j"/></actuator>
+  <actuator><motor joint="j" ctrlrange="-1 1"/></actuator>
 </mujoco>
 """
 

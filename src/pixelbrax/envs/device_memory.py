@@ -36,8 +36,9 @@ def check_videos(num_bytes: int, device: Any = None) -> None:
     """
     available = device_memory(device)
     if available is not None and num_bytes > available:
+        takes, has = _told_apart(num_bytes, available)
         raise ConfigError(
-            f"the distractors' videos take {num_bytes / _GB:,.1f} GB, and the device has {available / _GB:,.1f} GB: "
+            f"the distractors' videos take {takes} GB, and the device has {has} GB: "
             "take fewer clips (Video(clips=...)) or a smaller image_size"
         )
 
@@ -56,27 +57,41 @@ def check_networks(num_agents: int, bytes_per_agent: int, device: Any = None) ->
     available, needed = device_memory(device), num_agents * bytes_per_agent
     if available is not None and needed > available:
         each = f" ({bytes_per_agent / _GB:,.3f} GB for each of {num_agents:,} agents)" if num_agents > 1 else ""
+        takes, has = _told_apart(needed, available)
         raise ConfigError(
-            f"training the networks takes at least {needed / _GB:,.1f} GB{each}, and the device has "
-            f"{available / _GB:,.1f} GB: take fewer features, narrower layers or fewer agents"
+            f"training the networks takes at least {takes} GB{each}, and the device has {has} GB: take fewer features, "
+            "narrower layers or fewer agents"
         )
 
 
-def check_fits_device(num_envs: int, bytes_per_env: int, device: Any = None) -> None:
+def check_fits_device(num_envs: int, bytes_per_env: int, device: Any = None, beside: int = 0) -> None:
     """Refuses a batch that cannot fit.
 
     Args:
       num_envs: environments in the batch.
       bytes_per_env: lower bound of what each needs.
       device: a `jax.Device`, by default the first.
+      beside: bytes that are taken in any case, such as the networks'.
 
     Raises:
       ConfigError: it is too large; the message has the estimate, and the largest batch that fits.
     """
-    available = device_memory(device)
-    if available is not None and num_envs * bytes_per_env > available:
+    available, needed = device_memory(device), num_envs * bytes_per_env + beside
+    if available is not None and needed > available:
+        takes, has = _told_apart(needed, available)
+        networks = f", and {beside / 1e6:,.0f} MB for the networks" if beside else ""
         raise ConfigError(
-            f"num_envs is {num_envs}: that takes at least {num_envs * bytes_per_env / _GB:,.1f} GB "
-            f"({bytes_per_env / 1000:,.0f} KB each), and the device has {available / _GB:,.1f} GB: "
-            f"at most {available // bytes_per_env} fit"
+            f"num_envs is {num_envs}: that takes at least {takes} GB ({bytes_per_env / 1000:,.0f} KB each{networks}), "
+            f"and the device has {has} GB: at most {max(available - beside, 0) // bytes_per_env} fit, and fewer in "
+            "practice, because a compiled update takes more than its data. Lower num_envs, unroll_length, image_size "
+            "or frame_stack, or add devices"
         )
+
+
+def _told_apart(needed: int, available: int) -> tuple[str, str]:
+    """Two numbers of bytes in GB, with as many digits as it takes to see which is larger."""
+    for digits in range(1, 10):
+        texts = f"{needed / _GB:,.{digits}f}", f"{available / _GB:,.{digits}f}"
+        if texts[0] != texts[1]:
+            break
+    return texts

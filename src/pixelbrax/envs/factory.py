@@ -8,19 +8,23 @@ from pathlib import Path
 from typing import Any, Literal
 
 import mujoco
+import numpy as np
 from typing_extensions import Unpack
 
 from pixelbrax.distractors import resolve
+from pixelbrax.envs.camera_checks import camera_suspicions
 from pixelbrax.envs.cameras import CameraLike
+from pixelbrax.envs.checks import named_cameras
 from pixelbrax.envs.params import EnvParams
 from pixelbrax.envs.pixel_env import AUTORESETS, PixelEnv
 from pixelbrax.envs.settings import Autoreset, MakeSettings, MjcfSettings, PixelSettings, shows_settings
-from pixelbrax.errors import ConfigError, check_choice, check_keywords
+from pixelbrax.errors import ConfigError, check_choice, check_keywords, warn_caller
 from pixelbrax.physics import Physics
 from pixelbrax.tasks import get_task, task_names
 from pixelbrax.xla import in_float32
 
 _SETTINGS, _MJCF_SETTINGS = tuple(PixelSettings.__annotations__), tuple(MjcfSettings.__annotations__)
+_BRAX_BACKENDS = ("spring", "positional", "generalized", "mjx")
 _MODEL_FILES = (".xml", ".mjcf", ".urdf")
 
 
@@ -76,9 +80,15 @@ def make(
             f"cannot make an environment from {source!r:.80}: it must be a task's name, an MJCF file, a mujoco.MjSpec "
             "or a mujoco.MjModel; pixelbrax.wrap takes environments of Brax and MuJoCo Playground"
         )
-    from pixelbrax.physics import MjcfPhysics, load_model  # MJX is loaded when it is needed
+    from pixelbrax.physics import MjcfPhysics, load_model, reference_start  # MJX is loaded when it is needed
 
     model = load_model(source)
+    if backend in _BRAX_BACKENDS:
+        raise ConfigError(
+            f"backend {backend!r}: make simulates MJCF models by MJX ('jax' or 'warp'); for Brax's engines write a "
+            f"brax.envs.base.PipelineEnv with sys=pixelbrax.physics.load_system(FILE, {backend!r}), and give it to "
+            "pixelbrax.wrap"
+        )
     own |= {name: chosen.pop(name) for name in _MJCF_SETTINGS if name in chosen}
     check_keywords("the physics of an MJCF model", own, _MJCF_SETTINGS)
     if "reward_fn" not in own:
@@ -86,6 +96,7 @@ def make(
             "an MJCF model needs reward_fn=...: a function of the data before, the action and the data after"
         )
     env = PixelEnv(MjcfPhysics(model, implementation=backend or "jax", **own), camera, **chosen)
+    _warn_of_cameras(env, camera, None if own.get("reset_fn") else reference_start(model))
     env.recipe = recipe
     return env
 
@@ -135,14 +146,15 @@ def wrap(
     Raises:
       ConfigError: it is none of these, has no MuJoCo model to render, fails, or resets, times or vectorizes itself.
     """
+    start = None
     chosen: dict[str, Any] = dict(settings)
     check_keywords("wrap", chosen, (*_SETTINGS, "camera"))
     # The unwrapped environment determines the library: Playground uses Brax's wrappers.
     packages = {kind.__module__.split(".")[0] for kind in type(getattr(env, "unwrapped", env)).__mro__}
     if "brax" in packages:
-        from pixelbrax.physics import BraxPhysics
-
-        env = BraxPhysics(env)
+        own, env = env, _brax_physics(env)
+        _warn_of_model(own)
+        start = np.asarray(own.unwrapped.sys.init_q)
         chosen = {"infinite_planes": True} | chosen
     elif "mujoco_playground" in packages:
         from pixelbrax.physics import PlaygroundPhysics
@@ -154,7 +166,46 @@ def wrap(
         raise ConfigError(
             f"cannot wrap a {type(env).__name__}: it must be a brax.envs.Env, a mujoco_playground.MjxEnv or a Physics"
         )
-    return PixelEnv(env, camera, **chosen)
+    made = PixelEnv(env, camera, **chosen)
+    _warn_of_cameras(made, camera, start)
+    return made
+
+
+def _brax_physics(env: Any) -> Physics:
+    """A Brax environment as `Physics`; if Brax refuses its model, the error names the thing and the remedy."""
+    from pixelbrax.physics import BraxPhysics, check_for_brax
+
+    try:
+        return BraxPhysics(env)
+    except ConfigError:
+        base = getattr(env, "unwrapped", env)
+        model = getattr(getattr(base, "sys", None), "mj_model", None)
+        if model is not None and getattr(base, "backend", "mjx") != "mjx":
+            check_for_brax(model)
+        raise
+
+
+def _warn_of_model(env: Any) -> None:
+    """Warns of what looks like a mistake in the model of someone's own Brax environment."""
+    from pixelbrax.physics import check_model, ignored_by_brax, suspicions
+
+    base = env.unwrapped
+    model: mujoco.MjModel = base.sys.mj_model
+    check_model(model)
+    for line in suspicions(model, np.asarray(base.sys.init_q)) + (
+        ignored_by_brax(model) if base.backend != "mjx" else []
+    ):
+        warn_caller(line)
+
+
+def _warn_of_cameras(env: PixelEnv, camera: Any, start: np.ndarray | None) -> None:
+    """Warns of cameras of someone's own model that show nothing; `start` is None if the first pose is not known."""
+    if (camera is None and not env.physics.mj_model.ncam) or not env.images.outputs or start is None:
+        return
+    for line in camera_suspicions(
+        env.physics.mj_model, named_cameras(0 if camera is None else camera), env.images.shape, start
+    ):
+        warn_caller(line)
 
 
 def with_autoreset(env: PixelEnv, autoreset: Autoreset) -> PixelEnv:

@@ -11,8 +11,10 @@ from pixelbrax.physics.select import select_state, shares_arrays
 
 if TYPE_CHECKING:
     from pixelbrax.physics.brax import BraxPhysics, make_brax_physics, quiet_brax
+    from pixelbrax.physics.brax_checks import check_for_brax, ignored_by_brax, load_system
     from pixelbrax.physics.brax_v1 import make_brax_v1_physics
     from pixelbrax.physics.mjcf import MjcfPhysics, load_model
+    from pixelbrax.physics.model_checks import check_model, reference_start, suspicions
     from pixelbrax.physics.playground import PlaygroundPhysics, make_playground_physics
     from pixelbrax.physics.recorded import RecordedPhysics
 
@@ -26,6 +28,12 @@ _LAZY = {
     "PlaygroundPhysics": "playground",
     "make_playground_physics": "playground",
     "RecordedPhysics": "recorded",
+    "check_for_brax": "brax_checks",
+    "ignored_by_brax": "brax_checks",
+    "load_system": "brax_checks",
+    "check_model": "model_checks",
+    "reference_start": "model_checks",
+    "suspicions": "model_checks",
 }
 
 __all__ = [
@@ -38,16 +46,22 @@ __all__ = [
     "RandomizationFn",
     "Randomizer",
     "RecordedPhysics",
+    "check_for_brax",
+    "check_model",
     "checked_action",
+    "ignored_by_brax",
     "load_model",
+    "load_system",
     "make_brax_physics",
     "make_brax_v1_physics",
     "make_playground_physics",
     "qualified_name",
     "quiet_brax",
     "random_factors",
+    "reference_start",
     "select_state",
     "shares_arrays",
+    "suspicions",
 ]
 
 

@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Float
 
-from pixelbrax.errors import ConfigError, check_keywords
+from pixelbrax.errors import ConfigError, check_keywords, warn_caller
 from pixelbrax.physics._foreign import copied, physics_state, refuse_wrappers, state_spec
 from pixelbrax.physics._functions import qualified_name
 from pixelbrax.physics._mjx import quiet_mujoco
@@ -29,6 +29,7 @@ with warnings.catch_warnings():  # Brax warns that it is no longer maintained
     from brax import fluid as brax_fluid
     from brax import math as brax_math
     from brax.envs.base import PipelineEnv
+    from brax.io import mjcf as brax_mjcf  # noqa: F401  (for `load_system`)
 
 BACKENDS = ("spring", "positional", "generalized", "mjx")
 _OF_VECTORS = ("spring", "positional")  # compute on vectors and quaternions; the others on larger matrices
@@ -127,11 +128,10 @@ def _warn_of_missing_numerics(env: PipelineEnv) -> None:
     values = [getattr(link if name.startswith("constraint") else sys, name) for name in _NUMERICS]
     if all(np.all(np.asarray(value) == default) for value, default in zip(values, _DEFAULTS, strict=True)):
         numerics = "".join(f'<numeric name="{name}" data="{value}"/>' for name, value in _NUMERICS.items())
-        warnings.warn(
+        warn_caller(
             f"{type(env).__name__}'s model has none of the <custom> numerics that Brax's {env.backend!r} engine needs: "
             f"without them its bodies may fly apart. Begin with <custom>{numerics}</custom> in its MJCF and tune them, "
-            'or use backend="mjx" or "generalized"',
-            stacklevel=5,  # where `wrap` is called
+            'or use backend="mjx" or "generalized"'
         )
 
 

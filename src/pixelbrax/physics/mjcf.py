@@ -13,11 +13,14 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from pixelbrax.errors import ConfigError, check_number
+from pixelbrax.errors import ConfigError, check_number, warn_caller
+from pixelbrax.physics._compile_errors import compile_error
 from pixelbrax.physics._functions import array, called, check_like, qualified_name
 from pixelbrax.physics._mjx import body_pose, check_implementation, mjx
 from pixelbrax.physics._reward_weights import RewardWeights, check_weights
 from pixelbrax.physics.base import PhysicsState, checked_action
+from pixelbrax.physics.first_steps import first_steps
+from pixelbrax.physics.model_checks import check_model, reference_start, suspicions
 from pixelbrax.xla import exact, in_float32
 
 Source = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
@@ -33,6 +36,20 @@ _TERMINATE = "terminate_fn(data) -> () bool"
 _RESET = "reset_fn(key, data) -> mjx.Data"
 _OBSERVE = "observe_fn(data) -> (obs_size,) numbers"
 
+_MJX_REMEDIES = {
+    "mjtIntegrator": 'set <option integrator="implicitfast"/> or "Euler"',
+    "mjtSolver": 'set <option solver="Newton"/> or "CG"',
+    "mjtCone": 'set <option cone="pyramidal"/>',
+    "implicitfast": 'set <option integrator="Euler"/>, or leave density and viscosity out',
+    "Flex": "take <flexcomp> and <flex> out; make soft bodies of rigid ones and joints",
+    "margin/gap": "leave margin and gap of these geoms out",
+    "collisions not implemented": 'make one of them a capsule, sphere or box, or give it contype="0" conaffinity="0"',
+    "sensor": "take it out of <sensor>, and compute it from the data in reward_fn or observe_fn",
+    "condim": 'set condim="3", or <option cone="pyramidal"/>',
+    "not supported": "take it out",
+}
+"""By a part of MJX's reason."""
+
 _NOISE = 0.01  # scale of the default noise of initial states: radians or meters, and those per second
 
 
@@ -40,10 +57,12 @@ def load_model(source: Source) -> mujoco.MjModel:
     """The compiled model of an MJCF file or a specification; a model is returned unchanged.
 
     Raises:
-      ConfigError: there is no such file, or MuJoCo cannot compile it; the message names the file and MuJoCo's reason.
+      ConfigError: there is no such file, or MuJoCo cannot compile it; the message names the file, the line, the element
+        and the remedy.
     """
     if isinstance(source, mujoco.MjModel):
         return source
+    path = None
     if isinstance(source, mujoco.MjSpec):
         name, load = f"MjSpec {source.modelname!r}", source.compile
     else:
@@ -53,8 +72,17 @@ def load_model(source: Source) -> mujoco.MjModel:
         name, load = str(path), lambda: mujoco.MjModel.from_xml_path(str(path))
     try:
         return load()
-    except ValueError as e:
-        raise ConfigError(f"{name}: {e}") from e
+    except (ValueError, mujoco.FatalError) as e:
+        spec = source if isinstance(source, mujoco.MjSpec) else _parsed(path)
+        raise ConfigError(compile_error(name, e, path, spec)) from e
+
+
+def _parsed(path: Path | None) -> mujoco.MjSpec | None:
+    """The specification in a file that cannot be compiled; None if it cannot be parsed either."""
+    try:
+        return mujoco.MjSpec.from_file(str(path))
+    except (ValueError, mujoco.FatalError):
+        return None
 
 
 class MjcfPhysics:
@@ -78,7 +106,9 @@ class MjcfPhysics:
         reward_weights: Mapping[str, float] | None = None,
         implementation: str = "jax",
     ):
-        """Compiles the model, and checks the functions by tracing them.
+        """Compiles and checks the model, and checks the functions by tracing them.
+
+        What looks like a mistake in the model (see `suspicions` and `first_steps`) is a warning.
 
         Args:
           source: an MJCF file, a `mujoco.MjSpec` or a `mujoco.MjModel`.
@@ -98,14 +128,16 @@ class MjcfPhysics:
         """
         check_implementation(implementation)
         self.mj_model = load_model(source)
+        check_model(self.mj_model)
         timestep = self.mj_model.opt.timestep
         self.dt = timestep if control_dt is None else control_dt
         self._substeps = round(self.dt / timestep)
         if self._substeps < 1 or not np.isclose(self._substeps * timestep, self.dt, rtol=1e-3):
             raise ConfigError(f"control_dt={control_dt} must be a multiple of the model's timestep, {timestep:g} s")
         self.action_size: int = self.mj_model.nu
-        if self.action_size == 0:
-            raise ConfigError("the model has no actuators: it needs at least one")
+        start = None if reset_fn else reference_start(self.mj_model)
+        for line in suspicions(self.mj_model, start) + first_steps(self.mj_model, self.dt, start):
+            warn_caller(line)
         with _what_mjx_lacks():
             self.model = mjx.put_model(self.mj_model, impl=implementation)
         self._reward_fn = reward_fn
@@ -114,11 +146,11 @@ class MjcfPhysics:
         self._terminate_fn = terminate_fn or (lambda data: jnp.array(False))
         self._reset_fn = reset_fn or self._add_noise
         self._observe_fn = observe_fn or (lambda data: jnp.concatenate([data.qpos, data.qvel]))
-        start = mujoco.MjData(self.mj_model)
+        first = mujoco.MjData(self.mj_model)
         if self.mj_model.nkey:
-            mujoco.mj_resetDataKeyframe(self.mj_model, start, 0)
+            mujoco.mj_resetDataKeyframe(self.mj_model, first, 0)
         with _what_mjx_lacks():
-            self._start = mjx.put_data(self.mj_model, start, impl=implementation)
+            self._start = mjx.put_data(self.mj_model, first, impl=implementation)
         limited = self.mj_model.actuator_ctrllimited.astype(bool)
         low, high = self.mj_model.actuator_ctrlrange.T
         self._middle = jnp.asarray(np.where(limited, (low + high) / 2, 0.0), jnp.float32)
@@ -222,4 +254,5 @@ def _what_mjx_lacks() -> Iterator[None]:
     try:
         yield
     except NotImplementedError as e:
-        raise ConfigError(f"MJX cannot simulate the model: {e}") from e
+        found = [remedy for part, remedy in _MJX_REMEDIES.items() if part in str(e)]
+        raise ConfigError(f"MJX cannot simulate the model: {e}{''.join(f': {remedy}' for remedy in found[:1])}") from e

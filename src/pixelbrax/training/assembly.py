@@ -46,8 +46,10 @@ def check_memory(config: TrainConfig, agent: Agent, num_agents: int = 1) -> None
     Raises:
       ConfigError: it takes more memory than there is, or more samples than can be counted.
     """
-    check_networks(-(-num_agents // config.num_devices), agent.learner_bytes)
-    check_fits_device(config.agent.num_envs, -(-num_agents * agent.bytes_per_env // config.num_devices))
+    on_device = -(-num_agents // config.num_devices)
+    check_networks(on_device, agent.learner_bytes)
+    per_env = -(-num_agents * agent.bytes_per_env // config.num_devices)
+    check_fits_device(config.agent.num_envs, per_env, beside=on_device * agent.learner_bytes)
     check_count("num_envs x unroll_length", config.agent.steps_per_update, most=MOST_COUNTED)
 
 

@@ -34,7 +34,9 @@ class Divergence:
         ended, diverged = self._ended[run], self._diverged[run]
         return (
             f"WARNING: {run.path}: {diverged:,} of {ended:,} episodes ({diverged / ended:.1%}) diverged: action, "
-            "physics or reward was not finite, which truncates them. Give the physics a smaller time step or another "
-            "--backend (on Brax's spring and positional engines your own model needs its <custom> numerics), and "
-            "look for a division by 0 or a logarithm in the reward; see `diverged` in metrics.csv"
+            "physics or reward was not finite, which terminates them. In your own model set a smaller <option "
+            "timestep>, with as many more physics steps in a control step (control_dt, or Brax's n_frames), more "
+            "damping and armature of joints, softer springs and servos, and on Brax's spring and positional engines "
+            "its <custom> numerics; or take another --backend. Look for a division by 0 or a logarithm in the reward; "
+            "see `diverged` in metrics.csv"
         )

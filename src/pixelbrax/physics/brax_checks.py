@@ -1,0 +1,144 @@
+"""What Brax's own engines cannot simulate of a model: they refuse some of it without a name, and ignore the rest."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from pixelbrax.errors import ConfigError, check_choice, listed
+from pixelbrax.physics.model_checks import check_model, name_of, thing
+
+ENGINES = ("spring", "positional", "generalized")
+"""Brax's own; its "mjx" simulates what MJX does, but loads models by the same code."""
+_FREE, _BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
+_OWN = 'or simulate the model by MJX: pixelbrax.make("model.xml", reward_fn=...)'
+
+
+def check_for_brax(model: mujoco.MjModel) -> None:
+    """Refuses a model that Brax's "spring", "positional" and "generalized" refuse (`brax.io.mjcf.validate_model`).
+
+    Raises:
+      ConfigError: they cannot simulate it; the message names the first thing that it refuses, and the remedy.
+    """
+    check_model(model)
+    if refused := next(_refused(model), ""):
+        raise ConfigError(f"{name_of(model)}: Brax's own engines refuse {refused}; {_OWN}")
+
+
+def ignored_by_brax(model: mujoco.MjModel) -> list[str]:
+    """What Brax's own engines leave out of a simulation without a word, one line each."""
+    found = []
+    if model.neq:
+        names = listed([model.equality(i).name or f"number {i}" for i in range(model.neq)], 3)
+        found.append(f"equality constraints ({names})")
+    if model.ntendon:
+        found.append(f"tendons ({listed([model.tendon(i).name or f'number {i}' for i in range(model.ntendon)], 3)})")
+    if (rubbing := np.flatnonzero(model.dof_frictionloss)).size:
+        found.append(f"frictionloss (of {thing(model, 'joint', int(model.dof_jntid[rubbing[0]]))})")
+    if (lifted := np.flatnonzero(model.body_gravcomp)).size:
+        found.append(f"gravcomp (of {thing(model, 'body', int(lifted[0]))})")
+    return [f'{name_of(model)}: Brax\'s own engines ignore {what}: use its backend="mjx", {_OWN}' for what in found]
+
+
+def load_system(source: Any, backend: str = "spring") -> Any:
+    """A `brax.base.System` of an MJCF file, for a `brax.envs.base.PipelineEnv` that `pixelbrax.wrap` takes.
+
+    As `brax.io.mjcf.load`, except that errors name the element and the remedy. Bodies without joints are fused with
+    those that carry them only in files without includes, as Brax does it.
+
+    Args:
+      source: an MJCF file, a `mujoco.MjSpec` or a `mujoco.MjModel`.
+      backend: the one on which it will run; "mjx" refuses less.
+
+    Raises:
+      ConfigError: there is no such backend, MuJoCo cannot compile it, it has no actuator or no joint, or Brax
+        refuses it.
+    """
+    # Brax and MJX are loaded when they are needed.
+    from pixelbrax.physics.brax import brax_mjcf, quiet_brax
+    from pixelbrax.physics.mjcf import load_model
+
+    check_choice("backend", backend, (*ENGINES, "mjx"))
+    model = load_model(source)
+    check_model(model)
+    with quiet_brax():
+        try:
+            if not isinstance(source, mujoco.MjModel | mujoco.MjSpec):
+                model = brax_mjcf.load_mjmodel(source)
+            if backend in ENGINES:
+                check_for_brax(model)
+            return brax_mjcf.load_model(model)
+        except ConfigError:
+            raise
+        except (NotImplementedError, RuntimeError, ValueError) as e:
+            raise ConfigError(f"{name_of(model)}: Brax cannot load it: {str(e).strip()}") from e
+
+
+def _refused(model: mujoco.MjModel) -> Iterator[str]:
+    """What Brax refuses, with the remedy."""
+    yield from _options(model)
+    yield from _refused_joints(model)
+    yield from _refused_actuators(model)
+    shapes, solid = model.geom_type, (model.geom_contype | model.geom_conaffinity).astype(bool)
+    if model.ngeom == 0:
+        yield "a model without geoms: give its bodies some"
+        return
+    cylinder = (shapes == mujoco.mjtGeom.mjGEOM_CYLINDER) & solid & (model.geom_size[:, 1] > 0.001)
+    cases: list[tuple[np.ndarray, Callable[[str], str]]] = [
+        (
+            cylinder,
+            lambda it: f'cylinders that collide ({it}): make it a capsule, or give it contype="0" conaffinity="0"',
+        ),
+        (model.geom_fluid.any(axis=1), lambda it: f"fluidshape ({it}): take it out"),
+        (model.geom_solmix != model.geom_solmix[0], lambda it: f"different solmix ({it}): take it out"),
+        (model.geom_priority != model.geom_priority[0], lambda it: f"different priority ({it}): take it out"),
+    ]
+    for found, line in cases:
+        if found.any():
+            yield line(thing(model, "geom", int(np.flatnonzero(found)[0])))
+
+
+def _options(model: mujoco.MjModel) -> Iterator[str]:
+    option = model.opt
+    if option.integrator != mujoco.mjtIntegrator.mjINT_EULER:
+        name = mujoco.mjtIntegrator(option.integrator).name.removeprefix("mjINT_")
+        yield f'the integrator {name}: set <option integrator="Euler"/>'
+    if option.cone != mujoco.mjtCone.mjCONE_PYRAMIDAL:
+        yield 'elliptic friction cones: set <option cone="pyramidal"/>'
+    if option.wind.any():
+        yield "<option wind>: take it out"
+    if option.impratio != 1:
+        yield f"<option impratio> of {option.impratio:g}: take it out"
+
+
+def _refused_joints(model: mujoco.MjModel) -> Iterator[str]:
+    for joint in range(model.njnt):
+        name, kind, body = thing(model, "joint", joint), model.jnt_type[joint], model.jnt_bodyid[joint]
+        start, width = model.jnt_qposadr[joint], {_FREE: 7, _BALL: 4}.get(int(kind), 1)
+        if kind == _BALL:
+            yield f"ball joints ({name}): give three hinges along x, y and z"
+        elif kind == _FREE and model.body_jntnum[body] > 1:
+            yield f"other joints beside a free one ({name}): put them into a body inside it"
+        elif kind == _FREE and model.jnt_stiffness[joint] > 0:
+            yield f"stiffness of a free joint ({name}): take it out"
+        elif kind != _FREE and model.qpos0[start : start + width].any():
+            yield f"ref ({name}): take it out, and turn or move the body instead"
+        elif np.any(model.jnt_pos[joint] != model.jnt_pos[model.body_jntadr[body]]):
+            yield f"joints of one body at different places ({name}): give all of them the same pos"
+    loose = [body for body in range(1, model.nbody) if not model.body_jntnum[body]]
+    if loose:
+        yield (
+            f"bodies without a joint ({thing(model, 'body', loose[0])}): put its geoms into the body that carries "
+            "it, or into <worldbody>"
+        )
+
+
+def _refused_actuators(model: mujoco.MjModel) -> Iterator[str]:
+    for actuator in range(model.nu):
+        name = thing(model, "actuator", actuator)
+        if model.actuator_trntype[actuator] != mujoco.mjtTrn.mjTRN_JOINT:
+            what = mujoco.mjtTrn(model.actuator_trntype[actuator]).name.removeprefix("mjTRN_").lower()
+            yield f'actuators that drive no joint but a {what} ({name}): give it joint="..."'
+        elif model.actuator_gaintype[actuator] != mujoco.mjtGain.mjGAIN_FIXED or model.actuator_biastype[actuator] > 1:
+            yield f"muscles and other nonlinear actuators ({name}): make it a <motor>, <position> or <velocity>"

@@ -1,0 +1,245 @@
+"""What is wrong, or looks wrong, in a model that MuJoCo compiles: each in one line with the thing and the remedy.
+
+A stranger's first model compiles and then does something silly: nothing moves, it falls through the floor, limits are
+in the wrong unit. `check_model` refuses what cannot work, and `suspicions` finds what is probably a mistake. Both only
+read the compiled model; `first_steps` simulates its first second.
+"""
+
+from collections.abc import Iterator
+
+import mujoco
+import numpy as np
+
+from pixelbrax.errors import ConfigError, listed
+
+_FREE, _BALL, _SLIDE, _HINGE = (
+    int(getattr(mujoco.mjtJoint, f"mjJNT_{kind}")) for kind in ("FREE", "BALL", "SLIDE", "HINGE")
+)
+_NO_CONTACT = mujoco.mjtDisableBit.mjDSBL_CONTACT
+_NO_GRAVITY = mujoco.mjtDisableBit.mjDSBL_GRAVITY
+_TURN = 2 * np.pi
+_LIGHT, _HEAVY = 1e-3, 1e5  # kg, of all that moves: beyond these, float32 and MuJoCo's default constants serve badly
+_MOST_RADIANS = 2 * _TURN  # a larger limit was meant in degrees
+_FEW_DEGREES = np.deg2rad(_TURN)  # if all limits are below, they were meant in radians
+_NUMBERS = ("body_pos", "body_quat", "body_mass", "body_inertia", "geom_pos", "geom_size", "geom_friction", "jnt_pos")
+_NUMBERS += ("jnt_axis", "jnt_range", "jnt_stiffness", "actuator_gear", "actuator_ctrlrange", "cam_pos")
+
+
+def name_of(model: mujoco.MjModel) -> str:
+    """The model for messages, by the name in its <mujoco model="...">."""
+    name = model.names.partition(b"\0")[0].decode()
+    return "the model" if name in ("", "MuJoCo Model") else f"the model {name!r}"
+
+
+def thing(model: mujoco.MjModel, kind: str, number: int) -> str:
+    """A joint, geom, actuator, camera or body, for messages: its name, or its number and the body that has it.
+
+    Args:
+      model: which has it.
+      kind: "joint", "geom", "actuator", "camera" or "body".
+      number: its id.
+    """
+    name = getattr(model, kind)(number).name
+    called = f"{kind} {name!r}" if name else f"{kind} {number} (without a name)"
+    owners = {"joint": model.jnt_bodyid, "geom": model.geom_bodyid, "camera": model.cam_bodyid}
+    if kind not in owners or not owners[kind][number]:
+        return called
+    body = model.body(owners[kind][number])
+    return f"{called} of body {body.name or body.id!r}"
+
+
+def check_model(model: mujoco.MjModel) -> None:
+    """Refuses a model with which nothing can be learned.
+
+    Raises:
+      ConfigError: its time step is not positive, a number is not finite, nothing moves, or there is no actuator.
+    """
+    of = name_of(model)
+    if not (np.isfinite(model.opt.timestep) and model.opt.timestep > 0):
+        raise ConfigError(f'{of}: the timestep is {model.opt.timestep:g} s: give <option timestep="0.005"/>')
+    for field in _NUMBERS:
+        values = np.asarray(getattr(model, field))
+        strange = np.isnan(values) if field.endswith("range") else ~np.isfinite(values)  # Brax makes ranges infinite
+        if (bad := np.flatnonzero(strange.any(axis=tuple(range(1, values.ndim))))).size:
+            kind, _, what = field.partition("_")
+            kind = {"jnt": "joint", "cam": "camera"}.get(kind, kind)
+            raise ConfigError(f"{of}: {thing(model, kind, int(bad[0]))} has a {what} that is not finite: correct it")
+    if model.nv == 0:
+        first = next((model.body(i).name for i in range(1, model.nbody) if model.body(i).name), "")
+        where = f"body {first!r}" if first else "a <body>"
+        raise ConfigError(
+            f"{of}: nothing can move, because no body has a joint: put <freejoint/> (free in space) or <joint .../> "
+            f"(hinge, slide) into {where}"
+        )
+    if model.nu == 0:
+        joints = [model.joint(i).name for i in range(model.njnt) if model.jnt_type[i] in (_HINGE, _SLIDE)]
+        known = f": its joints are {listed([name for name in joints if name])}" if any(joints) else ""
+        raise ConfigError(
+            f"{of} has no actuators: an agent can do nothing. Give each joint that it should drive a "
+            f'<motor joint="..." ctrlrange="-1 1" gear="10"/> in <actuator>{known}'
+        )
+
+
+def reference_start(model: mujoco.MjModel) -> np.ndarray:
+    """(nq,) the positions of the first keyframe, or of the reference pose."""
+    return np.array(model.key_qpos[0] if model.nkey else model.qpos0)
+
+
+def suspicions(model: mujoco.MjModel, start: np.ndarray | None) -> list[str]:
+    """What in a model is probably a mistake, one line each; empty if nothing is.
+
+    Args:
+      model: which passed `check_model`.
+      start: (nq,) positions (meters, radians) in which episodes begin; None if they are not known.
+    """
+    of = name_of(model)
+    found = [*_masses(model), *_joints(model, start), *_actuators(model), *_floors(model), *_lights(model)]
+    return [f"{of}: {line}" for line in found]
+
+
+def _masses(model: mujoco.MjModel) -> Iterator[str]:
+    moving = np.flatnonzero(model.body_weldid)
+    total = float(model.body_mass[moving].sum())
+    if not _LIGHT <= total <= _HEAVY:
+        root = thing(model, "body", int(moving[0]))
+        yield (
+            f"what moves ({root} and others) has a mass of {total:.3g} kg in all: float32 and MuJoCo's default "
+            "constants are made for 1 g to 100 t. Lengths are in meters and densities in kg/m^3 (water: 1000)"
+        )
+
+
+def _joints(model: mujoco.MjModel, start: np.ndarray | None) -> Iterator[str]:
+    limited = model.jnt_limited.astype(bool)
+    hinges = np.flatnonzero(limited & (model.jnt_type == _HINGE))
+    most = np.abs(model.jnt_range).max(axis=1)
+    for joint in hinges[most[hinges] > _MOST_RADIANS][:1]:
+        low, high = model.jnt_range[joint]
+        yield (
+            f"{thing(model, 'joint', joint)} has the range {low:g} to {high:g} radians, more than two turns: it was "
+            'probably meant in degrees, but <compiler angle="radian"/> is set. Take that out, or write radians'
+        )
+    if hinges.size and most[hinges].max() < _FEW_DEGREES:
+        joint = hinges[np.argmax(most[hinges])]
+        low, high = np.rad2deg(model.jnt_range[joint])
+        yield (
+            f"{thing(model, 'joint', joint)} has the range {low:g} to {high:g} degrees, and no hinge has more: it was "
+            'probably meant in radians, but degrees are the default. Set <compiler angle="radian"/>, or write degrees'
+        )
+    reversed_ = ~limited & (model.jnt_range[:, 0] > model.jnt_range[:, 1])
+    for joint in np.flatnonzero(reversed_)[:1]:
+        yield f"{thing(model, 'joint', joint)} has no limits: its range is reversed. Give the lower number first"
+    for joint in np.flatnonzero(model.dof_damping[model.jnt_dofadr] < 0)[:1]:
+        yield f"{thing(model, 'joint', joint)} has a negative damping, which adds energy: give 0 or more"
+    if start is not None:
+        yield from _outside(model, start)
+
+
+def _outside(model: mujoco.MjModel, start: np.ndarray) -> Iterator[str]:
+    """The first joint that starts far outside of its range."""
+    limited = model.jnt_limited.astype(bool) & np.isin(model.jnt_type, (_SLIDE, _HINGE))
+    for joint in np.flatnonzero(limited):
+        (low, high), q = model.jnt_range[joint], start[model.jnt_qposadr[joint]]
+        if not low - 0.1 * (high - low) <= q <= high + 0.1 * (high - low):
+            yield (
+                f"{thing(model, 'joint', int(joint))} starts at {q:.3g}, outside of its range {low:.3g} to {high:.3g} "
+                "(radians or meters): it is thrown back in the first step. Correct its range, or its place in the "
+                "first keyframe"
+            )
+            return
+
+
+def _actuators(model: mujoco.MjModel) -> Iterator[str]:
+    limited = model.actuator_ctrllimited.astype(bool)
+    low, high = model.actuator_ctrlrange.T
+    for actuator in np.flatnonzero(~limited & (low > high))[:1]:
+        name = thing(model, "actuator", actuator)
+        yield f"{name}: its ctrlrange is reversed, and ignored. Give the lower number first"
+    unlimited = np.flatnonzero(~limited & (low <= high) & (model.actuator_gaintype != mujoco.mjtGain.mjGAIN_MUSCLE))
+    if unlimited.size:
+        names = listed([model.actuator(i).name or str(i) for i in unlimited], 3)
+        yield (
+            f"actuators without a ctrlrange ({names}): actions from -1 to 1 reach them unchanged, times their gear or "
+            'gain. Give ctrlrange="low high" (newtons, newton meters, radians, ...), to which actions are scaled'
+        )
+    for actuator in np.flatnonzero(~model.actuator_gear.any(axis=1))[:1]:
+        yield f'{thing(model, "actuator", actuator)} has gear 0, and moves nothing: give gear="10" or so'
+    seen: dict[tuple[float, ...], int] = {}
+    for actuator in range(model.nu):
+        if model.actuator_gaintype[actuator] == mujoco.mjtGain.mjGAIN_MUSCLE:
+            continue
+        key = (
+            *(model.actuator_trntype[actuator], *model.actuator_trnid[actuator]),
+            *(model.actuator_gaintype[actuator], model.actuator_biastype[actuator], model.actuator_dyntype[actuator]),
+            *np.sign(model.actuator_gear[actuator]),
+            *np.sign(model.actuator_biasprm[actuator, :3]),
+        )
+        if key in seen and model.actuator_trntype[actuator] == mujoco.mjtTrn.mjTRN_JOINT:
+            one = model.actuator(seen[key]).name or seen[key]
+            joint = thing(model, "joint", model.actuator_trnid[actuator, 0])
+            yield (
+                f"{thing(model, 'actuator', actuator)} and {one!r} are of one kind and drive the same {joint}: "
+                "their forces add up. Take one out, or correct its joint"
+            )
+            break
+        seen.setdefault(key, actuator)
+
+
+def _floors(model: mujoco.MjModel) -> Iterator[str]:
+    gravity = model.opt.gravity
+    floats = model.opt.density or model.opt.viscosity
+    if not gravity.any() or model.opt.disableflags & (_NO_GRAVITY | _NO_CONTACT) or floats or model.nflex:
+        return
+    static = np.flatnonzero(model.body_weldid[model.geom_bodyid] == 0)
+    for root in _falling(model):
+        moving = np.flatnonzero(model.body_rootid[model.geom_bodyid] == root)
+        if not static.size:
+            yield (
+                f"{thing(model, 'body', root)} falls forever: there is no floor. Put "
+                '<geom name="floor" type="plane" size="0 0 .1"/> into <worldbody>'
+            )
+        elif not touches(model, moving, static):
+            floor = next((g for g in static if model.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE), static[0])
+            yield (
+                f"{thing(model, 'body', root)} falls through {thing(model, 'geom', int(floor))}: contype and "
+                'conaffinity, or a lack of geoms, exclude contact. Give both contype="1" conaffinity="1", the default'
+            )
+        else:
+            continue
+        return
+
+
+def _falling(model: mujoco.MjModel) -> list[int]:
+    """Roots of trees of bodies that gravity takes away unless something holds them up."""
+    roots = []
+    for joint in range(model.njnt):
+        body = model.jnt_bodyid[joint]
+        if model.body_parentid[body] or (model.body_gravcomp[body] > 0) or model.jnt_stiffness[joint] > 0:
+            continue
+        axis = model.jnt_axis[joint] / (np.linalg.norm(model.jnt_axis[joint]) or 1.0)
+        along = abs(axis @ model.opt.gravity) > 0.5 * np.linalg.norm(model.opt.gravity)
+        slides = model.jnt_type[joint] == _SLIDE and along and not model.jnt_limited[joint]
+        driven = np.any((model.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT) & (model.actuator_trnid[:, 0] == joint))
+        if (model.jnt_type[joint] == _FREE or slides) and not driven and body not in roots:
+            roots.append(int(body))
+    held = set(model.body_rootid[[*model.eq_obj1id, *model.eq_obj2id]]) if model.neq else set()
+    return [root for root in roots if root not in held]
+
+
+def touches(model: mujoco.MjModel, moving: np.ndarray, static: np.ndarray) -> bool:
+    """Whether some of these geoms, by their ids, can be in contact with some of the others."""
+    types, affinities = model.geom_contype, model.geom_conaffinity
+    one = types[moving][:, None] & affinities[static][None]
+    other = affinities[moving][:, None] & types[static][None]
+    pairs = zip(model.pair_geom1, model.pair_geom2, strict=True)
+    named = any({int(a), int(b)} & {*static.tolist()} and {int(a), int(b)} & {*moving.tolist()} for a, b in pairs)
+    return bool(np.any(one | other)) or named
+
+
+def _lights(model: mujoco.MjModel) -> Iterator[str]:
+    head = model.vis.headlight
+    lit = head.active and np.any(np.concatenate([head.ambient, head.diffuse]))
+    if not lit and not np.any(model.light_active):
+        yield (
+            "images are black: the headlight is off, and there is no other light. Put "
+            '<light directional="true" dir="0 .3 -1"/> into <worldbody>, or set <visual><headlight active="1"/>'
+        )

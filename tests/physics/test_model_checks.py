@@ -1,0 +1,233 @@
+"""Models with one mistake each, as strangers bring them: one line names the thing and the remedy."""
+
+import warnings
+
+import mujoco
+import numpy as np
+import pytest
+
+from pixelbrax.creatures import CREATURES
+from pixelbrax.errors import ConfigError
+from pixelbrax.physics import check_for_brax, check_model, ignored_by_brax, load_model, reference_start, suspicions
+from pixelbrax.physics.first_steps import first_steps
+
+_BEAST = """<mujoco model="beast">{before}
+<worldbody>{light}<geom name="floor" type="plane" size="0 0 .1" {floor}/>
+<body name="torso" pos="0 0 {z}"><freejoint name="root"/>
+<geom name="trunk" type="capsule" fromto="-.3 0 0 .3 0 0" size=".08" {geom}/>
+<body name="front" pos=".3 0 0"><joint name="hip" axis="0 1 0" {joint}/>
+<geom name="leg" type="capsule" fromto="0 0 0 .1 0 -.35" size=".05" {geom}/>{inner}</body>
+<body name="back" pos="-.3 0 0"><joint name="knee" axis="0 1 0" {joint}/>
+<geom type="capsule" fromto="0 0 0 -.1 0 -.35" size=".05" {geom}/></body></body>{more}</worldbody>
+<actuator>{actuators}</actuator>{after}</mujoco>"""
+_GOOD = {
+    "before": "",
+    "light": '<light directional="true" dir=".2 .3 -1"/>',
+    "floor": "",
+    "z": ".45",
+    "geom": "",
+    "joint": 'range="-60 60" damping=".5"',
+    "inner": "",
+    "more": "",
+    "actuators": '<motor name="a" joint="hip" ctrlrange="-1 1" gear="8"/>',
+    "after": "",
+}
+
+
+def _xml(**mistake):
+    return _BEAST.format(**_GOOD | mistake)
+
+
+def _model(**mistake):
+    return mujoco.MjModel.from_xml_string(_xml(**mistake))
+
+
+def _found(model, control_dt=0.02):
+    start = reference_start(model)
+    return suspicions(model, start) + first_steps(model, control_dt, start)
+
+
+def test_a_model_without_mistakes_is_passed_in_silence():
+    model = _model()
+    check_model(model)
+    check_for_brax(model)
+    assert _found(model) == []
+    assert ignored_by_brax(model) == []
+
+
+def test_creatures_of_our_own_are_passed_in_silence():
+    for creature in CREATURES.values():
+        model = mujoco.MjModel.from_xml_path(str(creature.file))
+        check_model(model)
+        check_for_brax(model)
+        assert _found(model) == []
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        ({"geom": 'mass="0"'}, r"line 3, 'torso': the body moves, and has no mass .* <inertial"),
+        ({"geom": 'mass="-1"'}, "its mass or density is negative"),
+        ({"actuators": '<motor name="a" joint="hipp"/>'}, "there is no joint 'hipp', .* did you mean hip"),
+        ({"actuators": '<motor name="a"/>'}, "'a': the actuator drives nothing"),
+        ({"actuators": '<motor joint="hip" ctrllimited="true"/>'}, "ctrlrange is missing or reversed"),
+        ({"joint": 'limited="true"'}, "'hip': the joint is limited, and its range is missing, empty or reversed"),
+        ({"joint": 'limited="true" range="0 0"'}, 'give range="low high", in degrees'),
+        ({"more": '<body><geom type="mesh" mesh="wing"/></body>'}, "there is no mesh 'wing'"),
+        ({"before": '<asset><mesh name="w" file="wing.stl"/></asset>'}, "there is no file 'wing.stl' in /"),
+        ({"more": "<goem/>"}, "MJCF has no element <goem> here: did you mean geom"),
+        ({"geom": 'colour="1"'}, "<geom> takes no attribute 'colour'"),
+        ({"geom": 'density="x"'}, "density holds something that is not a number"),
+        ({"more": '<geom name="trunk" size=".1"/>'}, "two elements of kind geom have the name 'trunk'"),
+        ({"more": "<geom/>"}, "size is missing or not positive"),
+        (
+            {"inner": "<body name='foot'><freejoint/><geom size='.1'/></body>"},
+            "a free joint stands only",
+        ),
+        ({"inner": '<geom type="plane" size="1 1 1"/>'}, "a plane cannot move"),
+        (
+            {"after": '<keyframe><key qpos="0 0 1 1 0 0 0 0 0 0"/></keyframe>'},
+            "qpos must have 9 numbers",
+        ),
+        ({"more": '<camera name="c" fovy="200"/>'}, "'c': fovy is in degrees"),
+        ({"after": "</mujok>"}, r"line \d+, column \d+: not well-formed XML"),
+    ],
+)
+def test_what_mujoco_refuses_is_one_line(tmp_path, mistake, message):
+    file = tmp_path / "own.xml"
+    file.write_text(_xml(**mistake))
+    with pytest.raises(ConfigError, match=message) as e:
+        load_model(file)
+    assert "\n" not in str(e.value)
+    assert str(e.value).startswith(str(file))
+
+
+def test_specifications_are_named_too():
+    spec = mujoco.MjSpec.from_string(_xml(actuators='<motor joint="kneee"/>'))
+    with pytest.raises(ConfigError, match=r"MjSpec 'beast'.* there is no joint 'kneee', .* did you mean knee"):
+        load_model(spec)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        ({"before": '<option timestep="0"/>'}, "the timestep is 0 s"),
+        ({"actuators": ""}, "'beast' has no actuators.* its joints are hip, knee"),
+    ],
+)
+def test_what_cannot_work_is_refused(mistake, message):
+    with pytest.raises(ConfigError, match=message):
+        check_model(_model(**mistake))
+
+
+def test_what_cannot_move_or_is_no_number_is_refused():
+    still = '<mujoco><worldbody><body name="rock"><geom size=".1"/></body></worldbody></mujoco>'
+    with pytest.raises(ConfigError, match=r"the model: nothing can move, .* into body 'rock'"):
+        check_model(mujoco.MjModel.from_xml_string(still))
+    model = _model()
+    model.body_pos[2, 1] = np.nan
+    with pytest.raises(ConfigError, match="body 'front' has a pos that is not finite"):
+        check_model(model)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        ({"geom": 'density="1e10"'}, r"what moves \(body 'torso' and others\) has a mass of .*e\+08 kg"),
+        ({"before": '<compiler angle="radian"/>'}, "joint 'hip' of body 'front' has the range -60 to 60 radians"),
+        ({"joint": 'range="-1 1" damping=".5"'}, "'hip' .* has the range -1 to 1 degrees, .* meant in radians"),
+        ({"joint": 'range="60 -60"'}, "'hip' of body 'front' has no limits: its range is reversed"),
+        ({"joint": 'range="30 60"'}, "'hip' of body 'front' starts at 0, outside of its range 0.524 to 1.05"),
+        ({"joint": 'damping="-1"'}, "'hip' of body 'front' has a negative damping"),
+        ({"actuators": '<motor name="a" joint="hip"/>'}, r"actuators without a ctrlrange \(a\)"),
+        ({"actuators": '<motor name="a" joint="hip" ctrlrange="1 -1"/>'}, "actuator 'a': its ctrlrange is reversed"),
+        ({"actuators": '<motor name="a" joint="hip" ctrlrange="-1 1" gear="0"/>'}, "actuator 'a' has gear 0"),
+        ({"actuators": 2 * '<motor joint="hip" ctrlrange="-1 1"/>'}, "drive the same joint 'hip'"),
+        ({"geom": 'contype="0" conaffinity="0"'}, "body 'torso' falls through geom 'floor'"),
+        ({"floor": 'contype="0" conaffinity="0"'}, "body 'torso' falls through geom 'floor'"),
+        ({"z": ".2"}, r"geom 'leg' of body 'front' starts 0\.2 m deep inside geom 'floor'"),
+        ({"light": "", "before": '<visual><headlight active="0"/></visual>'}, "images are black"),
+    ],
+)
+def test_what_is_suspicious_is_found_once(mistake, message):
+    found = _found(_model(**mistake))
+    assert [line for line in found if "diverges" not in line] == found[:1]
+    with pytest.raises(ConfigError, match=message):
+        raise ConfigError(found[0])
+
+
+def test_pairs_of_servos_and_flying_without_gravity_are_no_mistake():
+    pair = '<position joint="hip" ctrlrange="-1 1" kp="5"/><velocity joint="hip" ctrlrange="-1 1" kv=".1"/>'
+    assert _found(_model(actuators=pair)) == []
+    free = {"before": '<option gravity="0 0 0"/>', "floor": 'contype="0" conaffinity="0"'}
+    assert _found(_model(**free)) == []
+
+
+def test_a_body_without_a_floor_falls():
+    bird = (
+        '<mujoco><worldbody><body name="bird"><freejoint/><geom size=".1"/><body><joint name="wing"/>'
+        '<geom size=".1" pos=".3 0 0"/></body></body></worldbody>'
+        '<actuator><motor joint="wing" ctrlrange="-1 1"/></actuator></mujoco>'
+    )
+    assert [line for line in _found(mujoco.MjModel.from_xml_string(bird)) if "there is no floor" in line]
+
+
+_STIFF = {
+    "before": '<option timestep=".02"/>',
+    "actuators": '<position name="a" joint="hip" ctrlrange="-1 1" kp="2e4"/>',
+}
+
+
+def test_a_time_step_that_is_too_large_is_refused_with_one_that_works():
+    model = _model(**_STIFF)
+    with pytest.raises(ConfigError, match=r"the simulation diverges at rest after .* Set <option timestep=") as e:
+        first_steps(model, 0.02, reference_start(model))
+    better = float(str(e.value).partition('timestep="')[2].partition('"')[0])
+    assert 1e-4 < better < 0.02
+    model.opt.timestep = better
+    assert first_steps(model, 0.02, reference_start(model)) == []
+
+
+def test_where_episodes_begin_elsewhere_divergence_is_a_warning_and_the_start_is_not_judged():
+    (line,) = first_steps(_model(**_STIFF), 0.02, None)
+    assert "diverges at rest" in line
+    assert first_steps(_model(z=".2"), 0.02, None) == []
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        ({"actuators": '<muscle name="a" joint="hip"/>'}, "muscles .*actuator 'a'"),
+        ({"inner": '<body><joint name="ankle" type="ball"/><geom size=".1"/></body>'}, "ball joints .joint 'ankle'"),
+        ({"inner": '<body name="toe"><geom size=".1"/></body>'}, "bodies without a joint .body 'toe'"),
+        ({"more": '<body><joint/><geom name="can" type="cylinder" size=".1 .1"/></body>'}, "cylinders .* 'can'"),
+        ({"joint": 'ref="10"'}, r"ref \(joint 'hip' of body 'front'\)"),
+        ({"before": '<option integrator="implicitfast"/>'}, "the integrator IMPLICITFAST"),
+        ({"before": '<option cone="elliptic"/>'}, "elliptic friction cones"),
+    ],
+)
+def test_what_brax_refuses_is_named(mistake, message):
+    with pytest.raises(ConfigError, match=f"Brax's own engines refuse {message}"):
+        check_for_brax(_model(**mistake))
+
+
+def test_what_brax_ignores_is_named():
+    model = _model(
+        joint='frictionloss="1" range="-60 60"',
+        after='<equality><weld name="glue" body1="front" body2="back"/></equality>'
+        '<tendon><fixed name="sinew"><joint joint="hip" coef="1"/></fixed></tendon>',
+    )
+    text = "\n".join(ignored_by_brax(model))
+    for what in ("equality constraints (glue)", "tendons (sinew)", "frictionloss (of joint 'hip' of body 'front')"):
+        assert what in text
+
+
+def test_a_warning_points_to_the_line_of_the_caller():
+    from pixelbrax.physics import MjcfPhysics
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", UserWarning)
+        MjcfPhysics(_model(joint='range="60 -60" damping=".5"'), lambda before, action, after: after.qpos[0])
+    (warning,) = [w for w in found if w.category is UserWarning]
+    assert warning.filename == __file__
+    assert "its range is reversed" in str(warning.message)
