@@ -29,8 +29,6 @@ def check_creature(creature: Creature, model: mujoco.MjModel) -> tuple[str, ...]
         raise ConfigError(
             f"{who} has the root {creature.root!r}, but the free joint is in {owner!r}: name that as root"
         )
-    if not model.nu:
-        raise ConfigError(f"{who} has no actuator: add <actuator> with a servo for each hinge")
     for k in range(model.nu):
         joint = int(model.actuator_trnid[k, 0])
         if (

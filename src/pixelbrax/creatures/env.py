@@ -6,18 +6,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import mujoco
 import numpy as np
 from brax.envs.base import PipelineEnv, State
-from brax.io import mjcf
 from brax.math import quat_to_3x3
 from jaxtyping import Array, Float
 
 from pixelbrax import rewards
 from pixelbrax.creatures.check import check_creature
 from pixelbrax.creatures.spec import CREATURES, DEFAULT_SENSORS, Creature
-from pixelbrax.errors import ConfigError, check_choice, check_keywords, check_number
-from pixelbrax.physics import BraxPhysics, quiet_brax
+from pixelbrax.errors import ConfigError, check_choice, check_keywords, check_number, warn_caller
+from pixelbrax.physics import BraxPhysics, load_model, load_system, quiet_brax, reference_start, suspicions
 from pixelbrax.rewards import Probe, Readings
 
 CONTROL_DT = 0.05
@@ -25,6 +23,7 @@ CONTROL_DT = 0.05
 _SLIDES = 2  # coordinates of the target, the last of the model
 _NOISE = 0.05  # rad, and rad/s, of initial joints
 _TURN = 0.1  # rad, of the initial heading
+_SEEN = 4.0  # m; a target farther away seems that far: a stage that runs past it would spoil the observation's scale
 
 
 class CreatureEnv(PipelineEnv):
@@ -75,10 +74,14 @@ class CreatureEnv(PipelineEnv):
         self._min_height = _limit("min_height", limits["min_height"] if min_height is None else min_height)
         self._min_upright = _limit("min_upright", limits["min_upright"] if min_upright is None else min_upright)
         self._range = _range(creature, target_distance)
-        model = mujoco.MjModel.from_xml_path(str(creature.file))
+        model = load_model(creature.file)
         points = check_creature(creature, model)
+        system = load_system(model, backend)
+        if creature.mjcf is not None:
+            for line in suspicions(model, reference_start(model)):
+                warn_caller(line)
         with quiet_brax():
-            super().__init__(mjcf.load_model(model), backend, n_frames=round(CONTROL_DT / model.opt.timestep))
+            super().__init__(system, backend, n_frames=round(CONTROL_DT / model.opt.timestep))
         self.probe = Probe.of(model, creature.root, points, creature.feet)
         self._start = jnp.asarray(self.sys.init_q, jnp.float32)
 
@@ -194,6 +197,7 @@ class CreatureEnv(PipelineEnv):
         }
         if "target" in self.sensors:
             away = readings.points["target"] - readings.points["head"]
+            away = away * jnp.minimum(1.0, _SEEN / jnp.sqrt(jnp.maximum(jnp.sum(away**2), 1e-6)))
             ahead = away[0] * heading[0] + away[1] * heading[1]
             aside = away[1] * heading[0] - away[0] * heading[1]
             parts["target"] = (jnp.stack([ahead, aside, away[2]]),)

@@ -11,7 +11,7 @@ SENSORS = ("joints", "velocities", "contacts", "imu", "height", "target")
 joints: angles of the actuated joints, rad. velocities: a tenth of their rates, rad/s, then the root's velocity in the
 body frame, m/s. contacts: of each foot, 0 or 1. imu: gravity and angular velocity (a fourth of it, rad/s) in the body
 frame, then cosine and sine of the heading. height: of root and head, m. target: from the head to the target, in the
-root's horizontal frame, m; the target itself is otherwise seen by cameras only.
+root's horizontal frame, m, shortened to 4 m; the target itself is otherwise seen by cameras only.
 """
 DEFAULT_SENSORS = SENSORS[:4]
 
