@@ -13,6 +13,7 @@ import pixelbrax
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import api, config_of
+from pixelbrax.learning import CurriculumConfig
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.training import EnvConfig, TrainConfig, load_preset
 from tests.experiments.small import SETTINGS
@@ -163,7 +164,7 @@ def test_mistakes_are_told_before_anything_is_compiled(args, settings, message, 
 
 def test_names_of_settings_are_unique_over_all_tables():
     """Flags and keywords have no prefix: two settings of one name would be one."""
-    tables = [EnvConfig, NetworkConfig, TrainConfig]
+    tables = [EnvConfig, NetworkConfig, CurriculumConfig, TrainConfig]
     for config in api._agent_configs():
         names = [field.name for kind in (*tables, config) for field in dataclasses.fields(kind)]
         assert len(names) == len(set(names))
@@ -175,3 +176,4 @@ def test_settings_of_a_preset_are_kept_and_those_given_win():
     assert config.environment == dataclasses.replace(preset.environment, image_size=32)
     assert config.agent == dataclasses.replace(preset.agent, num_envs=8)
     assert (config.seed, config.num_steps) == (4, preset.num_steps)
+    assert api._described(None, {"num_levels": 8})[0].curriculum == CurriculumConfig(num_levels=8)
