@@ -47,6 +47,7 @@ class State:
         "model": model parameters that `randomization_fn` sampled for this episode, by name; empty without it.
         "distractors": a `DistractorState` for each camera, by its name; no such key without distractors.
         "final_obs": last observation of the episode that ended in this step, as in `obs`; same-step auto-reset only.
+        "curriculum": what an automatic curriculum keeps of the episode; in training with one only.
     """
 
     physics: PhysicsState

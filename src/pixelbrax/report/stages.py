@@ -71,6 +71,7 @@ def write_stages(path: Path, segments: Sequence[Segment], title: str) -> None:
 
 def _returns(axes: Any, segments: Sequence[Segment]) -> None:
     """Sampled and deterministic returns; a stage's curve is not connected with the next one's."""
+    axes.plot([], [], color=_GATE, linestyle="--", linewidth=1.2, label="threshold of a gate")  # for the legend
     for k, each in enumerate(segments):
         known = [row for row in each.rows if np.isfinite(row["return"])]
         steps = [each.before + row["steps"] for row in known]
@@ -89,6 +90,8 @@ def _metric(axes: Any, segments: Sequence[Segment], name: str) -> None:
 
 def _points(axes: Any, segment: Segment, name: str, label: str | None) -> None:
     found = [result for result in segment.evaluations if name in result]
+    if not found:  # an empty line that is not clipped would take all room of the layout
+        return
     steps, values = [segment.before + x["steps"] for x in found], [x[name] for x in found]
     axes.plot(steps, values, "o:", color=_MODE, linewidth=1, markersize=4, label=label, clip_on=False, zorder=3)
 
@@ -106,7 +109,8 @@ def _stages(axes: Any, segments: Sequence[Segment], first: bool) -> None:
         if first:
             top = axes.get_xaxis_transform()  # x in steps, y as a fraction of the height
             middle = (each.before + each.end) / 2
-            axes.text(middle, 0.97, each.name, transform=top, ha="center", va="top", fontsize="small", color="0.3")
+            name = axes.text(middle, 0.97, each.name, transform=top, ha="center", va="top", fontsize="small", color="0.3")
+            name.set_in_layout(False)  # a short stage's name may be wider than the stage
         if each.opened_at is not None:
             label = "gate opened" if first and not labeled else None
             axes.axvline(each.opened_at, color=_GATE, linewidth=1.6, label=label)
