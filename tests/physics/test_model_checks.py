@@ -9,7 +9,7 @@ import pytest
 from pixelbrax.creatures import CREATURES
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import check_for_brax, check_model, ignored_by_brax, load_model, reference_start, suspicions
-from pixelbrax.physics.first_steps import first_steps
+from pixelbrax.physics.first_steps import simulated_suspicions
 
 _BEAST = """<mujoco model="beast">{before}
 <worldbody>{light}<geom name="floor" type="plane" size="0 0 .1" {floor}/>
@@ -44,7 +44,7 @@ def _model(**mistake):
 
 def _found(model, control_dt=0.02):
     start = reference_start(model)
-    return suspicions(model, start) + first_steps(model, control_dt, start)
+    return suspicions(model, start) + simulated_suspicions(model, control_dt, start)
 
 
 def test_a_model_without_mistakes_is_passed_in_silence():
@@ -181,17 +181,17 @@ _STIFF = {
 def test_a_time_step_that_is_too_large_is_refused_with_one_that_works():
     model = _model(**_STIFF)
     with pytest.raises(ConfigError, match=r"the simulation diverges at rest after .* Set <option timestep=") as e:
-        first_steps(model, 0.02, reference_start(model))
+        simulated_suspicions(model, 0.02, reference_start(model))
     better = float(str(e.value).partition('timestep="')[2].partition('"')[0])
     assert 1e-4 < better < 0.02
     model.opt.timestep = better
-    assert first_steps(model, 0.02, reference_start(model)) == []
+    assert simulated_suspicions(model, 0.02, reference_start(model)) == []
 
 
 def test_where_episodes_begin_elsewhere_divergence_is_a_warning_and_the_start_is_not_judged():
-    (line,) = first_steps(_model(**_STIFF), 0.02, None)
+    (line,) = simulated_suspicions(_model(**_STIFF), 0.02, None)
     assert "diverges at rest" in line
-    assert first_steps(_model(z=".2"), 0.02, None) == []
+    assert simulated_suspicions(_model(z=".2"), 0.02, None) == []
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,15 @@ from pixelbrax import rewards
 from pixelbrax.creatures.check import check_creature
 from pixelbrax.creatures.spec import CREATURES, DEFAULT_SENSORS, Creature
 from pixelbrax.errors import ConfigError, check_choice, check_keywords, check_number, warn_caller
-from pixelbrax.physics import BraxPhysics, load_model, load_system, quiet_brax, reference_start, suspicions
+from pixelbrax.physics import (
+    BraxPhysics,
+    load_model,
+    load_system,
+    quiet_brax,
+    reference_start,
+    simulated_suspicions,
+    suspicions,
+)
 from pixelbrax.rewards import Probe, Readings
 
 CONTROL_DT = 0.05
@@ -76,12 +84,17 @@ class CreatureEnv(PipelineEnv):
         self._range = _range(creature, target_distance)
         model = load_model(creature.file)
         points = check_creature(creature, model)
+        if creature.mjcf is not None:  # before Brax writes into the model
+            _warn_of(model, backend)
         system = load_system(model, backend)
-        if creature.mjcf is not None:
-            for line in suspicions(model, reference_start(model)):
-                warn_caller(line)
+        frames = round(CONTROL_DT / model.opt.timestep)
+        if frames < 1 or abs(frames * model.opt.timestep - CONTROL_DT) > 1e-3 * CONTROL_DT:
+            raise ConfigError(
+                f"{creature.file.name} has the timestep {model.opt.timestep:g} s: an action lasts {CONTROL_DT:g} s, "
+                'which must be a multiple of it; <option timestep="0.005"/> suits most'
+            )
         with quiet_brax():
-            super().__init__(system, backend, n_frames=round(CONTROL_DT / model.opt.timestep))
+            super().__init__(system, backend, n_frames=frames)
         self.probe = Probe.of(model, creature.root, points, creature.feet)
         self._start = jnp.asarray(self.sys.init_q, jnp.float32)
 
@@ -216,6 +229,24 @@ class CreatureEnv(PipelineEnv):
         q, qd = pipeline_state.q.at[-_SLIDES:].set(place), pipeline_state.qd.at[-_SLIDES:].set(0.0)
         moved = self.pipeline_init(q, qd)
         return jax.tree.map(lambda new, old: jnp.where(moves, new, old), moved, pipeline_state)
+
+
+def _warn_of(model: Any, backend: str) -> None:
+    """Warns of what looks like a mistake in somebody's own model, as MuJoCo compiles and simulates it.
+
+    Raises:
+      ConfigError: MuJoCo's simulation diverges at rest, and the engine integrates as MuJoCo does.
+    """
+    start = reference_start(model)
+    lines = suspicions(model, start)
+    try:
+        lines += simulated_suspicions(model, CONTROL_DT, start)
+    except ConfigError as e:
+        if backend in ("generalized", "mjx"):
+            raise
+        lines.append(str(e))
+    for line in lines:
+        warn_caller(line)
 
 
 _NOT_SETTINGS = ("creature", "backend")

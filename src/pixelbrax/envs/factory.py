@@ -61,20 +61,36 @@ def make(
     chosen: dict[str, Any] = dict(settings)
     check_keywords("make", chosen, (*_SETTINGS, *_MJCF_SETTINGS, "backend", "camera", "physics"))
     if isinstance(source, str) and not _is_model_file(source):
-        task = get_task(source)
-        weights = chosen.pop("reward_weights", None)
-        if of_models := [name for name in chosen if name in _MJCF_SETTINGS]:
-            raise ConfigError(f"{of_models[0]} is a setting of MJCF models: {source!r} has its own")
-        if physics == "suite" and not task.name.startswith("dmc/"):
-            raise ConfigError(f"physics='suite' is for tasks of the DeepMind Control Suite, dmc/NAME, not {source!r}")
-        chosen = task.env_settings | chosen
-        if "distractors" in chosen:
-            chosen["distractors"] = resolve(chosen["distractors"], task.name)
-        env = PixelEnv(task.load_physics(backend, **own), task.camera if camera is None else camera, **chosen)
-        if weights is not None:
-            env.set_default_params(EnvParams(reward_weights=weights))
-        env.recipe = recipe
-        return env
+        env = _of_task(source, backend, camera, own, chosen)
+    else:
+        env = _of_model(source, backend, camera, own, chosen)
+    env.recipe = recipe
+    return env
+
+
+def _of_task(name: str, backend: str | None, camera: Any, own: dict[str, Any], chosen: dict[str, Any]) -> PixelEnv:
+    """The environment of a task; see `make`."""
+    task = get_task(name)
+    weights = chosen.pop("reward_weights", None)
+    if of_models := [setting for setting in chosen if setting in _MJCF_SETTINGS]:
+        raise ConfigError(f"{of_models[0]} is a setting of MJCF models: {name!r} has its own")
+    if own.get("suite") is True and not task.name.startswith("dmc/"):
+        raise ConfigError(f"physics='suite' is for tasks of the DeepMind Control Suite, dmc/NAME, not {name!r}")
+    chosen = task.env_settings | chosen
+    if "distractors" in chosen:
+        chosen["distractors"] = resolve(chosen["distractors"], task.name)
+    env = PixelEnv(task.load_physics(backend, **own), task.camera if camera is None else camera, **chosen)
+    if weights is not None:
+        env.set_default_params(EnvParams(reward_weights=weights))
+    if task.is_own:
+        from pixelbrax.physics import reference_start
+
+        _warn_of_cameras(env, task.camera if camera is None else camera, reference_start(env.physics.mj_model))
+    return env
+
+
+def _of_model(source: Any, backend: str | None, camera: Any, own: dict[str, Any], chosen: dict[str, Any]) -> PixelEnv:
+    """The environment of an MJCF model; see `make`."""
     if not isinstance(source, str | os.PathLike | mujoco.MjSpec | mujoco.MjModel):
         raise ConfigError(
             f"cannot make an environment from {source!r:.80}: it must be a task's name, an MJCF file, a mujoco.MjSpec "
@@ -85,9 +101,9 @@ def make(
     model = load_model(source)
     if backend in _BRAX_BACKENDS:
         raise ConfigError(
-            f"backend {backend!r}: make simulates MJCF models by MJX ('jax' or 'warp'); for Brax's engines write a "
-            f"brax.envs.base.PipelineEnv with sys=pixelbrax.physics.load_system(FILE, {backend!r}), and give it to "
-            "pixelbrax.wrap"
+            f"backend {backend!r}: make simulates MJCF models by MJX ('jax' or 'warp'); for Brax's engines describe "
+            "the model as a pixelbrax.creatures.Creature, or write a brax.envs.base.PipelineEnv with "
+            f"sys=pixelbrax.physics.load_system(FILE, {backend!r}), and give it to pixelbrax.wrap"
         )
     own |= {name: chosen.pop(name) for name in _MJCF_SETTINGS if name in chosen}
     check_keywords("the physics of an MJCF model", own, _MJCF_SETTINGS)
@@ -97,7 +113,6 @@ def make(
         )
     env = PixelEnv(MjcfPhysics(model, implementation=backend or "jax", **own), camera, **chosen)
     _warn_of_cameras(env, camera, None if own.get("reset_fn") else reference_start(model))
-    env.recipe = recipe
     return env
 
 

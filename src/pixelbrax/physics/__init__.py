@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pixelbrax.physics.brax import BraxPhysics, make_brax_physics, quiet_brax
     from pixelbrax.physics.brax_checks import check_for_brax, ignored_by_brax, load_system
     from pixelbrax.physics.brax_v1 import make_brax_v1_physics
+    from pixelbrax.physics.first_steps import simulated_suspicions
     from pixelbrax.physics.mjcf import MjcfPhysics, load_model
     from pixelbrax.physics.model_checks import check_model, reference_start, suspicions
     from pixelbrax.physics.playground import PlaygroundPhysics, make_playground_physics
@@ -34,6 +35,7 @@ _LAZY = {
     "check_model": "model_checks",
     "reference_start": "model_checks",
     "suspicions": "model_checks",
+    "simulated_suspicions": "first_steps",
 }
 
 __all__ = [
@@ -61,6 +63,7 @@ __all__ = [
     "reference_start",
     "select_state",
     "shares_arrays",
+    "simulated_suspicions",
     "suspicions",
 ]
 

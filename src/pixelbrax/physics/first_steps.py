@@ -30,7 +30,7 @@ class Broken(NamedTuple):
     joint: int
 
 
-def first_steps(model: mujoco.MjModel, control_dt: float, start: np.ndarray | None) -> list[str]:
+def simulated_suspicions(model: mujoco.MjModel, control_dt: float, start: np.ndarray | None) -> list[str]:
     """Simulates the first second at rest and under random actions; returns what looks wrong, one line each.
 
     Args:
@@ -52,7 +52,7 @@ def first_steps(model: mujoco.MjModel, control_dt: float, start: np.ndarray | No
 
 
 def _watched(model: mujoco.MjModel, control_dt: float, start: np.ndarray | None) -> list[str]:
-    """See `first_steps`."""
+    """See `simulated_suspicions`."""
     found, touches_floors = [], start is not None and not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
     if start is not None and touches_floors:
         found += _penetrations(model, start)

@@ -19,7 +19,7 @@ from pixelbrax.physics._functions import array, called, check_like, qualified_na
 from pixelbrax.physics._mjx import body_pose, check_implementation, mjx
 from pixelbrax.physics._reward_weights import RewardWeights, check_weights
 from pixelbrax.physics.base import PhysicsState, checked_action
-from pixelbrax.physics.first_steps import first_steps
+from pixelbrax.physics.first_steps import simulated_suspicions
 from pixelbrax.physics.model_checks import check_model, reference_start, suspicions
 from pixelbrax.xla import exact, in_float32
 
@@ -108,7 +108,7 @@ class MjcfPhysics:
     ):
         """Compiles and checks the model, and checks the functions by tracing them.
 
-        What looks like a mistake in the model (see `suspicions` and `first_steps`) is a warning.
+        What looks like a mistake in the model (see `suspicions` and `simulated_suspicions`) is a warning.
 
         Args:
           source: an MJCF file, a `mujoco.MjSpec` or a `mujoco.MjModel`.
@@ -136,7 +136,7 @@ class MjcfPhysics:
             raise ConfigError(f"control_dt={control_dt} must be a multiple of the model's timestep, {timestep:g} s")
         self.action_size: int = self.mj_model.nu
         start = None if reset_fn else reference_start(self.mj_model)
-        for line in suspicions(self.mj_model, start) + first_steps(self.mj_model, self.dt, start):
+        for line in suspicions(self.mj_model, start) + simulated_suspicions(self.mj_model, self.dt, start):
             warn_caller(line)
         with _what_mjx_lacks():
             self.model = mjx.put_model(self.mj_model, impl=implementation)

@@ -2,7 +2,7 @@
 
 A stranger's first model compiles and then does something silly: nothing moves, it falls through the floor, limits are
 in the wrong unit. `check_model` refuses what cannot work, and `suspicions` finds what is probably a mistake. Both only
-read the compiled model; `first_steps` simulates its first second.
+read the compiled model; `simulated_suspicions` simulates its first second.
 """
 
 from collections.abc import Iterator

@@ -109,7 +109,9 @@ def _stages(axes: Any, segments: Sequence[Segment], first: bool) -> None:
         if first:
             top = axes.get_xaxis_transform()  # x in steps, y as a fraction of the height
             middle = (each.before + each.end) / 2
-            name = axes.text(middle, 0.97, each.name, transform=top, ha="center", va="top", fontsize="small", color="0.3")
+            name = axes.text(
+                middle, 0.97, each.name, transform=top, ha="center", va="top", fontsize="small", color="0.3"
+            )
             name.set_in_layout(False)  # a short stage's name may be wider than the stage
         if each.opened_at is not None:
             label = "gate opened" if first and not labeled else None

@@ -30,7 +30,8 @@ def register_creature(
     Raises:
       ConfigError: a task has that name already, or an argument has a wrong type.
     """
-    register(Task(f"creatures/{creature.name}", description, backends, functools.partial(_load, creature), camera))
+    load = functools.partial(_load, creature)
+    register(Task(f"creatures/{creature.name}", description, backends, load, camera, is_own=True))
 
 
 def _load(creature: "str | Creature", backend: str, **settings: Any) -> "Physics":

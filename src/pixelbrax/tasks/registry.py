@@ -38,6 +38,7 @@ class Task:
       camera: the default camera; a name or a number is a camera of the model.
       palette: its colors, and an infinite floor; None keeps the model's colors and floor.
       sizes: for `pixelbrax list`; None if unknown.
+      is_own: whether its model is somebody's own, of whose cameras `make` warns if they show nothing.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Task:
     camera: CameraSpec | str | int
     palette: Palette | None = None
     sizes: Sizes | None = None
+    is_own: bool = False
 
     def __post_init__(self):
         """Checks the types of the fields.
