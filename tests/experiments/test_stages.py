@@ -278,7 +278,9 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     run = pixelbrax.CurriculumRun(tmp_path / "runs" / "plan")
     assert [each.name for each in run.ended] == ["never", "never"]
     assert run.runs[0].settings.seed == 5
-    assert main(["curriculum", "plan.toml", "--resume", "--quiet"]) == 3  # nothing is left to do
+    assert main(["curriculum", "runs/plan", "--resume", "--quiet"]) == 3  # nothing is left to do
+    assert main(["curriculum", "plan.toml", "--resume"]) == 2  # it was started with --stage
+    assert "is not what runs/plan was started from" in capsys.readouterr().err
     assert main(["curriculum", "runs/plan", "--quiet"]) == 2
     assert "add --resume" in capsys.readouterr().err
     assert main(["curriculum", "plan.toml", "--resume", "--seed", "1"]) == 2

@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -172,21 +173,25 @@ def last_folder(source: str | Path, runs: Path) -> Path:
     """The folder of the last curriculum that was started from a file, or that folder itself.
 
     Raises:
-      ConfigError: there is none.
+      ConfigError: there is none, or the file has changed since.
     """
     if (Path(source) / "curriculum.toml").is_file():
         return Path(source)
     if Path(source).is_dir():
         CurriculumDir.open(Path(source))  # raises, and says why
     name = default_name(source)
-    found = [
-        x.parent
-        for x in runs.glob(f"{name}*/curriculum.toml")
-        if x.parent.name.rstrip("0123456789") in (name, name + "-")
-    ]
+    folders = [file.parent for file in runs.glob("*/curriculum.toml")]
+    found = [folder for folder in folders if re.fullmatch(re.escape(name) + r"(-\d+)?", folder.name)]
     if not found:
         raise ConfigError(f"there is no curriculum of the name {name} in {runs} to resume: leave out --resume")
-    return max(found, key=lambda path: natural(path.name))
+    folder = max(found, key=lambda path: natural(path.name))
+    theirs, ours = CurriculumDir.open(folder).curriculum(), load_curriculum(source)
+    if ours.with_seed(theirs.seed).tables != theirs.with_seed(theirs.seed).tables:
+        raise ConfigError(
+            f"{source} is not what {folder} was started from: `pixelbrax curriculum {folder} --resume` goes on with "
+            "its own settings; without --resume, a new one begins"
+        )
+    return folder
 
 
 def _ended(path: Path, finished: bool) -> CurriculumRun:
