@@ -240,9 +240,13 @@ class _Dies(Hook):
             raise RuntimeError("killed")
 
 
-def test_killed_at_any_moment_it_comes_to_the_same_bits(whole, tmp_path):
-    deaths = [_Dies("1-look", updates=2), _Dies("2-learn", steps=64), _Dies("3-never", steps=128)]
-    deaths += [_Dies("3-never-again-1", updates=4)]
+_WITHIN_A_COUNT = _Dies("2-learn", steps=64)
+_EVERYWHERE = [_Dies("1-look", updates=2), _WITHIN_A_COUNT, _Dies("3-never", steps=128)]
+_EVERYWHERE += [_Dies("3-never-again-1", updates=4)]
+
+
+@pytest.mark.parametrize("deaths", [[_WITHIN_A_COUNT], pytest.param(_EVERYWHERE, marks=pytest.mark.full)])
+def test_killed_at_any_moment_it_comes_to_the_same_bits(whole, tmp_path, deaths):
     with pytest.raises(RuntimeError, match="killed"):
         pixelbrax.train_curriculum(_file(tmp_path), runs=tmp_path, name="killed", hooks=deaths[:1], quiet=True)
     for death in deaths[1:]:
@@ -258,6 +262,7 @@ def test_killed_at_any_moment_it_comes_to_the_same_bits(whole, tmp_path):
         assert one.evaluations == other.evaluations
 
 
+@pytest.mark.full
 def test_a_folder_without_its_first_checkpoint_begins_anew(whole, tmp_path):
     """Killed while the second stage was being compiled."""
     death = _Dies("2-learn", updates=2)
