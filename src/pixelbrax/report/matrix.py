@@ -35,6 +35,6 @@ def write_matrix(
     axes.set_yticks(range(len(rows)), [f"policy of {name}" for name in rows])
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
-    note = "; * meets the stage's gate" if marked.any() else ""
+    note = "\n* meets the stage's gate" if marked.any() else ""
     axes.set_xlabel(f"mean return with the stage's rewards{note}", fontsize="small")
     figure.savefig(path)
