@@ -1,14 +1,16 @@
 """Makes the pictures of README and docs: sheets of all tasks and of some distractors; curves; an animation of a run.
 
-Usage: python benchmarks/pictures.py [--curves | --scenes | --gallery [FAMILY ...] | --run RUN [--gif NAME]
-  | (--distractors-of TASK ... | --videos-of TASK) --out DIR]
+Usage: python benchmarks/pictures.py [--curves | --scenes | --gallery [FAMILY ...] |
+  (--run RUN | --curriculum FOLDER) [--gif NAME] | (--distractors-of TASK ... | --videos-of TASK) --out DIR]
 """
 
 import argparse
 import csv
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+import imageio.v3 as iio
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,7 +21,7 @@ import pixelbrax
 from pixelbrax.distractors import SCENES, SPLITS, list_distractors, load_bank
 from pixelbrax.distractors.catalog.severity import AXES, LEVELS
 from pixelbrax.envs import State
-from pixelbrax.experiments import policy_actor
+from pixelbrax.experiments import CurriculumRun, policy_actor
 from pixelbrax.report import record_episode, write_curves, write_video
 from pixelbrax.report.motion import FRAMES_A_SECOND
 from pixelbrax.training import RunDir, TrainingRun
@@ -161,6 +163,26 @@ def animation(run: Path, name: str) -> None:
     write_video(DOCS / f"{name}.gif", video.frames[len(video.frames) // 3 :], video.fps)
 
 
+def stages(folder: Path, name: str, side: int = 200, seconds: float = 6.0) -> None:
+    """The videos of a curriculum's stages side by side, with their names, and its curve; nothing is simulated again."""
+    run = CurriculumRun(folder)
+    last = {ended.name: ended.run for ended in run.ended}
+    strips = []
+    for stage, where in last.items():
+        file = folder / where / "video.mp4"
+        rate = float(iio.immeta(file)["fps"])
+        every = max(1, round(rate / 12.5))
+        count = round(seconds * rate)
+        frames = iio.imread(file)
+        first = min(len(frames) // 4, max(0, len(frames) - count))
+        shown = frames[first : first + count : every]
+        small = [np.asarray(Image.fromarray(frame).resize((side, side))) for frame in shown]
+        strips.append(np.stack([_titled(stage, frame) for frame in small]))
+    length = min(map(len, strips))
+    write_video(DOCS / f"{name}.gif", np.concatenate([strip[:length] for strip in strips], axis=2), rate / every)
+    shutil.copy(folder / "curve.png", DOCS / f"{name}.png")
+
+
 def learning_curves() -> None:
     """The learning curves of the runs with video distractors, from the rows of metrics.csv in results/curves."""
     groups = {}
@@ -179,6 +201,7 @@ def main() -> None:
     parser.add_argument("--gallery", nargs="*", metavar="FAMILY", help="the gallery, of these families or of all")
     parser.add_argument("--run", type=Path, help="the animation of this run")
     parser.add_argument("--gif", default="demo", metavar="NAME", help="its name, without .gif")
+    parser.add_argument("--curriculum", type=Path, help="the animation of this curriculum's stages, and its curve")
     parser.add_argument("--distractors-of", nargs="+", metavar="TASK", help="sheets of all presets on these tasks")
     parser.add_argument("--videos-of", metavar="TASK", help="a video of each preset on this task")
     parser.add_argument("--out", type=Path, default=Path("."), help="folder for these sheets and videos")
@@ -202,6 +225,9 @@ def main() -> None:
         return
     if args.run:
         animation(args.run, args.gif)
+        return
+    if args.curriculum:
+        stages(args.curriculum, args.gif)
         return
     contact_sheet()
     distractor_sheet("halfcheetah", SHOWN, DOCS / "distractors.png")
