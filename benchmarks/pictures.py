@@ -167,12 +167,11 @@ def stages(folder: Path, name: str, side: int = 200, seconds: float = 6.0) -> No
     """The videos of a curriculum's stages side by side, with their names, and its curve; nothing is simulated again."""
     run = CurriculumRun(folder)
     last = {ended.name: ended.run for ended in run.ended}
+    files = {stage: folder / where / "video.mp4" for stage, where in last.items()}
+    rate = min(float(iio.immeta(file)["fps"]) for file in files.values())  # one action is as long in all stages
+    every, count = max(1, round(rate / 12.5)), round(seconds * rate)
     strips = []
-    for stage, where in last.items():
-        file = folder / where / "video.mp4"
-        rate = float(iio.immeta(file)["fps"])
-        every = max(1, round(rate / 12.5))
-        count = round(seconds * rate)
+    for stage, file in files.items():
         frames = iio.imread(file)
         first = min(len(frames) // 4, max(0, len(frames) - count))
         shown = frames[first : first + count : every]

@@ -102,7 +102,9 @@ MISTAKES = [
 def said_of(old, new):
     """The first error or warning about the tortoise with a mistake, in the working directory."""
     text = (_EXAMPLE / "tortoise.xml").read_text()
-    old = old or re.search(r"<position name=.*(?=  </actuator>)", text, re.DOTALL)[0]
+    actuators = re.search(r"<position name=.*(?=  </actuator>)", text, re.DOTALL)
+    assert actuators
+    old = old or actuators[0]
     assert old in text
     Path("tortoise.xml").write_text(text.replace(old, new, 1))
     feet = ("foot_fl", "foot_fr", "foot_rl", "foot_rr")
