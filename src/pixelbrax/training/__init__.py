@@ -2,6 +2,7 @@
 
 from pixelbrax.training.acting_hooks import ActingHook, Interval
 from pixelbrax.training.assembly import build, check_memory, check_teacher, resolved
+from pixelbrax.training.checkpoint import all_checkpoints
 from pixelbrax.training.clock import process_start
 from pixelbrax.training.config import (
     TrainConfig,
@@ -82,6 +83,7 @@ __all__ = [
     "Trainer",
     "TrainingRun",
     "agree_on",
+    "all_checkpoints",
     "as_json",
     "build",
     "camera_of",

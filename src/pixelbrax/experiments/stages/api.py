@@ -161,7 +161,7 @@ def chosen(plan: Curriculum, seed: int | None, stage: int | str | None, start_fr
     """
     if seed is not None:
         plan = plan.with_seed(seed)
-    return plan if stage is None and start_from is None else plan.beginning(stage or 1, start_from)
+    return plan if stage is None and start_from is None else plan.beginning(1 if stage is None else stage, start_from)
 
 
 def default_name(source: str | Path | Mapping[str, Any]) -> str:

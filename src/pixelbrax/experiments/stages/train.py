@@ -21,6 +21,7 @@ from pixelbrax.training import (
     RunDir,
     TrainConfig,
     TrainingRun,
+    all_checkpoints,
     interruptible,
     locked,
     own_progress,
@@ -64,10 +65,12 @@ def start_curriculum(
       ConfigError: a setting of any stage cannot be used, or the folder exists; nothing was compiled yet.
       TrainingError: training broke down.
     """
-    progress = own_progress(call.quiet)
-    path = unused_path(runs, name) if numbered else runs / name
+    if not numbered and (runs / name).exists():
+        raise ConfigError(f"{runs / name} exists: choose another name, or resume it with `{call.remedy(runs / name)}`")
     with interruptible():
-        checked = check_stages(curriculum, progress)
+        checked = check_stages(curriculum, own_progress(call.quiet))
+        # The checks take their time: another curriculum may have taken a name meanwhile.
+        path = unused_path(runs, name) if numbered else runs / name
         folder = CurriculumDir.create(path, curriculum, call.command)
         try:
             return path, _train(folder, curriculum, checked, call)
@@ -87,9 +90,10 @@ def resume_curriculum(path: Path, call: Call) -> tuple[Path, bool]:
       TrainingError: training broke down.
     """
     folder = CurriculumDir.open(path)
-    curriculum = folder.curriculum()
-    with interruptible():
-        return path, _train(folder, curriculum, check_stages(curriculum, own_progress(call.quiet)), call)
+    curriculum, progress = folder.curriculum(), own_progress(call.quiet)
+    # Whoever trains there is named before the checks, which take their time.
+    with interruptible(), locked([path], partial(progress.say, always=True)):
+        return path, _train(folder, curriculum, check_stages(curriculum, progress), call)
 
 
 def _train(folder: CurriculumDir, curriculum: Curriculum, checked: list[TrainingRun], call: Call) -> bool:
@@ -105,6 +109,8 @@ def _train(folder: CurriculumDir, curriculum: Curriculum, checked: list[Training
                 say(_outcome(folder.ended()[-1], curriculum))
             evaluate_across(folder, curriculum, checked, own_progress(call.quiet))
         except KeyboardInterrupt:
+            if not folder.started(curriculum):
+                raise  # there is nothing to resume
             say(f"stopped. To resume: {call.remedy(folder.path)}")
             return False
     say(f"curve of all stages: {folder.curve_file}")
@@ -121,7 +127,7 @@ def _train_stage(folder: CurriculumDir, curriculum: Curriculum, attempt: Attempt
     hooks = (*call.hooks, _Story(folder, curriculum), *((GateHook(stage.gate),) if stage.gate else ()))
     remedy = lambda _: call.remedy(folder.path)  # noqa: E731
     launch = Launch(call.command, "curriculum", call.quiet, hooks, remedy=remedy)
-    if run.path.exists() and not any(run.checkpoint_dir.glob("*")):  # killed before its first checkpoint
+    if run.path.exists() and not all_checkpoints(run.checkpoint_dir):  # killed before its first one was whole
         shutil.rmtree(run.path)
     if run.path.exists():
         finished = resume(run.path, launch)[1]
