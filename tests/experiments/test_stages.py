@@ -11,6 +11,7 @@ import pytest
 import pixelbrax
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
+from pixelbrax.experiments.stages import train
 from pixelbrax.experiments.stages.gate import Gate, count
 from pixelbrax.experiments.stages.plan import curriculum_names, load_curriculum, seed_of
 from pixelbrax.training import Hook, RunDir, TrainingRun
@@ -277,7 +278,18 @@ def test_a_folder_without_its_first_checkpoint_begins_anew(whole, tmp_path):
     for file in run.path.iterdir():
         if file.is_dir():
             shutil.rmtree(file)
+    (run.checkpoint_dir / "0.orbax-checkpoint-tmp-7").mkdir(parents=True)  # half-written
     assert pixelbrax.train_curriculum(resume=tmp_path / "early", quiet=True).ended == whole.ended
+
+
+def test_stopped_before_anything_was_begun_nothing_is_left(tmp_path, monkeypatch):
+    def stopped(*args, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "start", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        pixelbrax.train_curriculum(_file(tmp_path), runs=tmp_path / "runs", quiet=True)
+    assert not list((tmp_path / "runs").iterdir())
 
 
 def test_the_command(tmp_path, monkeypatch, capsys):
