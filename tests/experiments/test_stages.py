@@ -2,7 +2,10 @@
 
 import csv
 import json
+import re
 import shutil
+import tomllib
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -12,7 +15,7 @@ import pixelbrax
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments.stages import train
-from pixelbrax.experiments.stages.gate import Gate, count
+from pixelbrax.experiments.stages.gate import Gate, opened_at
 from pixelbrax.experiments.stages.plan import curriculum_names, load_curriculum, seed_of
 from pixelbrax.training import Hook, RunDir, TrainingRun
 
@@ -127,6 +130,13 @@ def test_the_curricula_of_the_package_can_be_read(name):
     assert all(stage.gate for stage in plan.stages)
 
 
+def test_the_curricula_of_the_documents_can_be_read():
+    text = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
+    blocks = [tomllib.loads(block) for block in re.findall(r"^```toml\n(.*?)^```", text, re.DOTALL | re.MULTILINE)]
+    (shown,) = (block for block in blocks if "stage" in block)
+    assert [stage.name for stage in load_curriculum(shown).stages] == ["stand", "walk"]
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -178,16 +188,17 @@ def test_a_gate_counts_in_a_row():
     def results(*successes, fall=0.0):
         return {f"update {k}": {"steps": k, "success": x, "fall": fall} for k, x in enumerate(successes, start=1)}
 
-    assert count(gate, results(0.6, 0.4, 0.6)).met == 1
-    assert count(gate, results(0.6, 0.4, 0.6, 0.5)).opened_at == 4
-    assert count(gate, results(0.6, 0.6, 0.1)).opened_at == 2  # what follows does not close it
-    assert count(gate, results(0.6, 0.6, fall=0.2)).met == 0
-    assert count(gate, results(float("nan"), 0.6)).met == 1
+    assert opened_at(gate, results(0.6, 0.4, 0.6)) is None
+    assert opened_at(gate, results(0.6, 0.4, 0.6, 0.5)) == 4
+    assert opened_at(gate, results(0.6, 0.6, 0.1)) == 2  # what follows does not close it
+    assert opened_at(gate, results(0.6, 0.6, fall=0.2)) is None
+    assert opened_at(gate, results(float("nan"), 0.6)) is None
     # The untrained policy and the best one do not count, and the last evaluation counts once.
     others = {"untrained": {"steps": 0, "success": 1.0, "fall": 0.0}, "best": {"steps": 1, "success": 1.0, "fall": 0}}
-    assert count(gate, others | results(0.6)).met == 1
-    assert count(gate, results(0.6) | {"trained": {"steps": 1, "success": 0.6, "fall": 0.0}}).met == 1
-    assert count(gate, results(0.6) | {"trained": {"steps": 2, "success": 0.6, "fall": 0.0}}).opened_at == 2
+    assert opened_at(gate, others | results(0.6)) is None
+    assert opened_at(gate, results(0.6) | {"trained": {"steps": 1, "success": 0.6, "fall": 0.0}}) is None
+    assert opened_at(gate, results(0.6) | {"trained": {"steps": 2, "success": 0.6, "fall": 0.0}}) == 2
+    assert Gate({"x": 0.0}, {"x": 1.0, "y": 2.0}).thresholds == {"x": (0.0, 1.0), "y": (2.0,)}
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import parse
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import (
-    Call,
     CurriculumRun,
+    Launch,
     check_name,
     chosen,
     curriculum_names,
@@ -54,18 +54,20 @@ def main(argv: list[str]) -> int:
     known = f"Curricula of the package: {', '.join(curriculum_names())}."
     args = parse(Args, argv, "curriculum", f"Trains through stages with gates. {known}")
     enable_compilation_cache()
-    call = Call(shlex.join(["pixelbrax", "curriculum", *argv]), args.quiet)
+    remedy = lambda path: f"pixelbrax curriculum {path} --resume"  # noqa: E731
+    command = shlex.join(["pixelbrax", "curriculum", *argv])
+    launch = Launch(command, "curriculum", args.quiet, remedy=remedy)
     if args.resume:
         if args != Args(args.file, resume=True, runs=args.runs, quiet=args.quiet):
             raise ConfigError("--resume goes on with the folder's own settings: leave out the other flags")
-        path, finished = resume_curriculum(last_folder(args.file, args.runs), call)
+        path, finished = resume_curriculum(last_folder(args.file, args.runs), launch)
     else:
         if Path(args.file, "curriculum.toml").is_file():
             raise ConfigError(f"{args.file} is a curriculum's folder: add --resume to go on with it")
         begin = None if args.start_from is None else str(args.start_from)
         plan = chosen(load_curriculum(args.file), args.seed, args.stage, begin)
         name = default_name(args.file) if args.name is None else check_name(args.name)
-        path, finished = start_curriculum(plan, args.runs, name, call, numbered=args.name is None)
+        path, finished = start_curriculum(plan, args.runs, name, launch, numbered=args.name is None)
     if not finished:
         return 130
     return 0 if CurriculumRun(path).passed else CLOSED

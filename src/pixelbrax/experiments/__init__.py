@@ -14,7 +14,6 @@ from pixelbrax.experiments.plotting import plot_run, plot_runs, sound_runs
 from pixelbrax.experiments.policies import Policy, check_fits, policy_of
 from pixelbrax.experiments.runs import Run, RunGroup, Video, load_policy, open_run
 from pixelbrax.experiments.stages import (
-    Call,
     CurriculumRun,
     chosen,
     curriculum_names,
@@ -29,7 +28,6 @@ from pixelbrax.experiments.trajectories import Trajectories
 
 __all__ = [
     "RANDOM",
-    "Call",
     "Comparison",
     "CurriculumRun",
     "Dataset",

@@ -17,10 +17,8 @@ from pixelbrax.physics.model_checks import name_of, thing, touches
 _SECONDS, _STEPS = 1.0, 500  # simulated, whichever is less
 _BAD = tuple(int(getattr(mujoco.mjtWarning, f"mjWARN_BAD{what}")) for what in ("QPOS", "QVEL", "QACC"))
 _FINER = (2, 4, 8, 16, 32)  # by which the time step is divided in search of one that works
-_DEEP, _SHARE = (
-    0.005,
-    0.2,
-)  # meters, and share of a geom's bounding radius; starting deeper in another geom is a mistake
+# Meters, and share of a geom's bounding radius: who starts deeper in another geom does so by mistake.
+_DEEP, _SHARE = 0.005, 0.2
 
 
 class Broken(NamedTuple):

@@ -32,7 +32,7 @@ class Segment:
     before: int
     rows: Sequence[Mapping[str, float]]
     evaluations: Sequence[Mapping[str, Any]]
-    thresholds: Mapping[str, float]
+    thresholds: Mapping[str, Sequence[float]]
     opened_at: int | None
 
     @property
@@ -97,8 +97,8 @@ def _points(axes: Any, segment: Segment, name: str, label: str | None) -> None:
 
 
 def _threshold(axes: Any, segment: Segment, name: str) -> None:
-    if name in segment.thresholds:
-        axes.hlines(segment.thresholds[name], segment.before, segment.end, color=_GATE, linestyle="--", linewidth=1.2)
+    for threshold in segment.thresholds.get(name, ()):
+        axes.hlines(threshold, segment.before, segment.end, color=_GATE, linestyle="--", linewidth=1.2)
 
 
 def _stages(axes: Any, segments: Sequence[Segment], first: bool) -> None:

@@ -14,6 +14,7 @@ from pixelbrax.training.config import (
     preset_names,
     preset_table,
     read_toml,
+    read_toml_file,
 )
 from pixelbrax.training.env_config import TABLES, EnvConfig, camera_of
 from pixelbrax.training.evaluation import MAX_EPISODES, Evaluation, Evaluator, Policy, check_metrics
@@ -117,6 +118,7 @@ __all__ = [
     "process_start",
     "provenance",
     "read_toml",
+    "read_toml_file",
     "register_hook",
     "removed_if_lost",
     "replace_text",

@@ -154,11 +154,7 @@ def load_config(file: Path) -> TrainConfig:
     Raises:
       ConfigError: the file cannot be read, is not TOML, or holds an unknown key or a wrong type.
     """
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as e:
-        raise ConfigError(f"cannot read {file}: {e}") from e
-    return _parse(text, str(file))
+    return config_from(read_toml_file(file), str(file))
 
 
 def dump_config(config: TrainConfig, provenance: dict[str, str]) -> str:
@@ -167,10 +163,6 @@ def dump_config(config: TrainConfig, provenance: dict[str, str]) -> str:
     settings[config.algorithm] = settings.pop("agent")
     imports = {_IMPORTS: list(imported_modules())} if imported_modules() else {}
     return tomli_w.dumps(imports | settings | {PROVENANCE: provenance})
-
-
-def _parse(text: str, source: str) -> TrainConfig:
-    return config_from(read_toml(text, source), source)
 
 
 def read_toml(text: str, source: str) -> dict[str, Any]:
@@ -185,6 +177,19 @@ def read_toml(text: str, source: str) -> dict[str, Any]:
         raise ConfigError(f"{source}: its brackets are nested too deeply") from e
     except tomllib.TOMLDecodeError as e:
         raise ConfigError(f"{source}: {e}") from e
+
+
+def read_toml_file(file: Path) -> dict[str, Any]:
+    """A file's tables.
+
+    Raises:
+      ConfigError: it cannot be read, or is not TOML.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        raise ConfigError(f"cannot read {file}: {e}") from e
+    return read_toml(text, str(file))
 
 
 def preset_table(name: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pixelbrax.learning import CurriculumConfig
-from pixelbrax.learning.curriculum import Gate
+from pixelbrax.learning.curriculum import DifficultyGate
 
 pytestmark = pytest.mark.usefixtures("strict")
 
@@ -35,7 +35,7 @@ class _Reference:
 def test_the_law(per_env):
     rng, num_envs = np.random.default_rng(0), 3
     config = _config(difficulty_per_env=per_env, initial_difficulty=0.5, difficulty_step=0.15)
-    gate = Gate.start(config, num_envs)
+    gate = DifficultyGate.start(config, num_envs)
     references = [_Reference(config) for _ in range(num_envs if per_env else 1)]
     add, seen = jax.jit(lambda gate, count, total: gate.add(count, total, config)), set()
     for update in range(600):
@@ -56,7 +56,7 @@ def test_the_law(per_env):
 
 def test_nothing_changes_between_the_thresholds_or_before_there_are_enough():
     config = _config(initial_difficulty=0.4)
-    gate = Gate.start(config, 2)
+    gate = DifficultyGate.start(config, 2)
     few = gate.add(jnp.array([4, 5]), jnp.array([4.0, 5.0]), config)
     assert float(few.difficulty) == np.float32(0.4)
     assert (int(few.count), float(few.total)) == (9, 9.0)
@@ -67,12 +67,12 @@ def test_nothing_changes_between_the_thresholds_or_before_there_are_enough():
 
 def test_without_a_lower_threshold_it_never_falls():
     config = _config(threshold_down=None, initial_difficulty=0.5)
-    gate = Gate.start(config, 1).add(jnp.array([10]), jnp.array([-100.0]), config)
+    gate = DifficultyGate.start(config, 1).add(jnp.array([10]), jnp.array([-100.0]), config)
     assert float(gate.difficulty) == 0.5
 
 
 def test_a_measure_that_is_no_number_decides_nothing():
     config = _config(initial_difficulty=0.5)
-    gate = Gate.start(config, 1).add(jnp.array([10]), jnp.array([jnp.nan]), config)
+    gate = DifficultyGate.start(config, 1).add(jnp.array([10]), jnp.array([jnp.nan]), config)
     assert float(gate.difficulty) == 0.5
     assert float(gate.total) == 0.0

@@ -10,10 +10,9 @@ from pixelbrax.experiments.stages.api import (
 from pixelbrax.experiments.stages.folder import CurriculumDir, Ended
 from pixelbrax.experiments.stages.gate import Gate
 from pixelbrax.experiments.stages.plan import Curriculum, Stage, curriculum_names, load_curriculum
-from pixelbrax.experiments.stages.train import Call, resume_curriculum, start_curriculum
+from pixelbrax.experiments.stages.train import resume_curriculum, start_curriculum
 
 __all__ = [
-    "Call",
     "Curriculum",
     "CurriculumDir",
     "CurriculumRun",

@@ -1,6 +1,5 @@
 """Every stage's policy in every stage: what later stages forget."""
 
-import json
 from typing import Any
 
 import jax
@@ -33,8 +32,7 @@ def evaluate_across(
     policies = {ended.stage - 1: ended.run for ended in folder.ended()}  # the last attempt of each
     names = [stage.name for stage in curriculum.stages]
     metrics = curriculum.stages[0].config.eval_metrics
-    known = _read(folder)
-    if known.get("policies") == list(policies.values()):
+    if folder.across().get("policies") == list(policies.values()):
         return
     variables = {k: checked[k].restore_policy(folder.run_named(run))[0] for k, run in policies.items()}
     rows: list[list[dict[str, Any] | None]] = [[None] * len(names) for _ in policies]
@@ -76,12 +74,3 @@ def _fits(training_run: TrainingRun, variables: PyTree, where: TrainingRun) -> b
     except ConfigError:
         return False
     return True
-
-
-def _read(folder: CurriculumDir) -> dict[str, Any]:
-    """The results that are there already; nothing if there are none that can be read."""
-    try:
-        found = json.loads(folder.across_file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

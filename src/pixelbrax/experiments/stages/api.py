@@ -1,7 +1,6 @@
 """`pixelbrax.train_curriculum`: what `pixelbrax curriculum` does, from Python."""
 
 import html
-import json
 import re
 import signal
 from collections.abc import Mapping, Sequence
@@ -10,12 +9,13 @@ from typing import Any
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments.api import checked_hooks
+from pixelbrax.experiments.launch import Launch
 from pixelbrax.experiments.names import check_name, name_of
 from pixelbrax.experiments.policies import Policy
 from pixelbrax.experiments.runs import Run, inline
 from pixelbrax.experiments.stages.folder import CurriculumDir, Ended
 from pixelbrax.experiments.stages.plan import Curriculum, curriculum_names, load_curriculum
-from pixelbrax.experiments.stages.train import Call, resume_curriculum, start_curriculum
+from pixelbrax.experiments.stages.train import resume_curriculum, start_curriculum
 from pixelbrax.training import Hook, last_stop, natural
 from pixelbrax.xla import in_float32
 
@@ -68,8 +68,7 @@ class CurriculumRun:
     @property
     def across(self) -> dict[str, Any]:
         """Results of each stage's policy in each stage, see across.json; empty before the end."""
-        file = self._folder.across_file
-        return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        return self._folder.across()
 
     def policy(self, best: bool = False) -> Policy:
         """The policy of the last stage that has begun.
@@ -133,18 +132,18 @@ def train_curriculum(
       TrainingError: training broke down: parameters are no longer finite.
     """
     remedy = lambda path: f"pixelbrax.train_curriculum(resume={str(path)!r})"  # noqa: E731
-    call = Call("pixelbrax.train_curriculum(...)", quiet, checked_hooks(hooks), remedy)
+    launch = Launch("pixelbrax.train_curriculum(...)", "curriculum", quiet, checked_hooks(hooks), remedy=remedy)
     if resume is not None:
         if any(x is not None for x in (curriculum, seed, name, stage, start_from)):
             raise ConfigError("resume goes on with the folder's own settings: leave out the others")
         path = resume.path if isinstance(resume, CurriculumRun) else Path(resume)
-        return _ended(*resume_curriculum(path, call))
+        return _ended(*resume_curriculum(path, launch))
     if curriculum is None:
         raise ConfigError(f"name a curriculum: a TOML file, or one of {', '.join(curriculum_names())}")
     begin = str(start_from.path if isinstance(start_from, Run) else start_from) if start_from is not None else None
     plan = chosen(load_curriculum(curriculum), seed, stage, begin)
     label = default_name(curriculum) if name is None else check_name(name)
-    return _ended(*start_curriculum(plan, Path(runs), label, call, numbered=name is None))
+    return _ended(*start_curriculum(plan, Path(runs), label, launch, numbered=name is None))
 
 
 def chosen(plan: Curriculum, seed: int | None, stage: int | str | None, start_from: str | None) -> Curriculum:

@@ -1,11 +1,8 @@
 """What can be checked of all stages before the first is compiled."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
-from pixelbrax.errors import ConfigError
-from pixelbrax.experiments.stages.plan import Curriculum, Stage
+from pixelbrax.experiments.stages.plan import Curriculum, Stage, in_stage
 from pixelbrax.training import Progress, TrainingRun, check_metrics, check_start
 
 
@@ -25,7 +22,7 @@ def check_stages(curriculum: Curriculum, progress: Progress) -> list[TrainingRun
     """
     found: list[TrainingRun] = []
     for number, stage in enumerate(curriculum.stages, start=1):
-        with _named(number, stage), progress.busy(f"checking stage {number}, {stage.name}"):
+        with in_stage(number, stage.name), progress.busy(f"checking stage {number}, {stage.name}"):
             training_run = _built(stage, progress)
             if found and stage.carry != "nothing":
                 before = curriculum.stages[number - 2].name
@@ -33,7 +30,7 @@ def check_stages(curriculum: Curriculum, progress: Progress) -> list[TrainingRun
                 check_start(carried, training_run.agent, found[-1].config, found[-1].agent, f"carry from {before}")
         found.append(training_run)
     for number, (stage, training_run) in enumerate(zip(curriculum.stages, found, strict=True), start=1):
-        with _named(number, stage):  # those of other stages' gates, which its evaluations record too
+        with in_stage(number, stage.name):  # those of other stages' gates, which its evaluations record too
             check_metrics(training_run.env, stage.config.eval_metrics)
     return found
 
@@ -44,12 +41,3 @@ def _built(stage: Stage, progress: Progress) -> TrainingRun:
     training_run = TrainingRun(replace(stage.config, environment=environment, eval_metrics=own), progress)
     training_run.prepare()
     return training_run
-
-
-@contextmanager
-def _named(number: int, stage: Stage) -> Iterator[None]:
-    """Adds the stage to a message."""
-    try:
-        yield
-    except ConfigError as e:
-        raise ConfigError(f"stage {number} ({stage.name}): {e}") from e

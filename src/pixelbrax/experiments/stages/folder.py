@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.experiments.stages.gate import STATISTICS, GateCount, count, judged
-from pixelbrax.experiments.stages.plan import Curriculum, Stage, read_curriculum
-from pixelbrax.training import RunDir, as_json, make_folder, provenance, read_toml, replace_text
+from pixelbrax.experiments.stages.gate import STATISTICS, judged, opened_at
+from pixelbrax.experiments.stages.plan import Curriculum, read_curriculum
+from pixelbrax.training import RunDir, as_json, make_folder, provenance, read_toml_file, replace_text
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class CurriculumDir:
 
     def curriculum(self) -> Curriculum:
         """The curriculum, as it was when the folder was made."""
-        return read_curriculum(read_toml(self.file.read_text(encoding="utf-8"), str(self.file)), str(self.file))
+        return read_curriculum(read_toml_file(self.file), str(self.file))
 
     def run(self, curriculum: Curriculum, attempt: Attempt) -> RunDir:
         """The run of an attempt, which need not exist."""
@@ -144,7 +144,7 @@ class CurriculumDir:
             attempt.number,
             run.path.name,
             int(last["steps"]),
-            _count(stage, results).opened_at,
+            opened_at(stage.gate, results) if stage.gate else None,
             str(stage.gate or ""),
             {name: last[name] for name in names},
         )
@@ -163,6 +163,14 @@ class CurriculumDir:
             return Attempt(index, last.attempt + 1)
         return None
 
+    def across(self) -> dict[str, Any]:
+        """What across.json has; empty if there is none, or none that is whole."""
+        try:
+            found = json.loads(self.across_file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
     def started(self, curriculum: Curriculum) -> list[tuple[Attempt, RunDir]]:
         """All runs that have been started, in order: those that have ended, and the one that is being trained."""
         attempts = [Attempt(each.stage - 1, each.attempt) for each in self.ended()]
@@ -170,7 +178,3 @@ class CurriculumDir:
             attempts.append(following)
         runs = [(attempt, self.run(curriculum, attempt)) for attempt in attempts]
         return [(attempt, run) for attempt, run in runs if run.config_file.is_file()]
-
-
-def _count(stage: Stage, results: Mapping[str, Mapping[str, Any]]) -> GateCount:
-    return count(stage.gate, results) if stage.gate else GateCount()

@@ -57,6 +57,11 @@ class Gate:
         return tuple(dict.fromkeys([*self.at_least, *self.at_most]))
 
     @property
+    def thresholds(self) -> dict[str, tuple[float, ...]]:
+        """One or two thresholds of each."""
+        return {name: tuple(x[name] for x in (self.at_least, self.at_most) if name in x) for name in self.names}
+
+    @property
     def metrics(self) -> tuple[str, ...]:
         """Those that are metrics of the task."""
         return tuple(name for name in self.names if name not in STATISTICS)
@@ -72,19 +77,6 @@ class Gate:
         return f"{' and '.join(bounds)} in {self.consecutive} evaluation{'s' * (self.consecutive > 1)} in a row"
 
 
-@dataclass(frozen=True)
-class GateCount:
-    """What a run's evaluations say about a gate.
-
-    Attributes:
-      met: evaluations in a row, up to the last, that met it; counting stops when it has opened.
-      opened_at: steps at which it opened, or None.
-    """
-
-    met: int = 0
-    opened_at: int | None = None
-
-
 def judged(results: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The evaluations that gates judge, in order: of training policies, each number of steps once.
 
@@ -95,8 +87,8 @@ def judged(results: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [by_steps[steps] for steps in sorted(by_steps)]
 
 
-def count(gate: Gate, results: Mapping[str, Mapping[str, Any]]) -> GateCount:
-    """How often in a row evaluations met a gate.
+def opened_at(gate: Gate, results: Mapping[str, Mapping[str, Any]]) -> int | None:
+    """The steps at which enough evaluations in a row had met a gate, or None. What follows does not close it.
 
     Args:
       gate: the gate.
@@ -106,8 +98,8 @@ def count(gate: Gate, results: Mapping[str, Mapping[str, Any]]) -> GateCount:
     for result in judged(results):
         met = met + 1 if gate.is_met(result) else 0
         if met == gate.consecutive:
-            return GateCount(met, int(result["steps"]))
-    return GateCount(met)
+            return int(result["steps"])
+    return None
 
 
 class GateHook(ActingHook):
@@ -122,5 +114,5 @@ class GateHook(ActingHook):
 
     def reason_to_stop(self, run: RunDir) -> str:
         """The gate, once it is open."""
-        opened = count(self._gate, run.read_evaluations()).opened_at is not None
-        return f"the gate is open: {self._gate}" if opened else ""
+        steps = opened_at(self._gate, run.read_evaluations())
+        return "" if steps is None else f"the gate is open: {self._gate}"

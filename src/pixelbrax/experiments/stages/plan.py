@@ -15,7 +15,7 @@ import tomli_w
 from pixelbrax.algorithms import algorithm_names
 from pixelbrax.errors import MAX_SEED, ConfigError, check_choice, check_count, check_keywords, check_seed, nearest
 from pixelbrax.experiments.stages.gate import Gate
-from pixelbrax.training import TrainConfig, config_from, preset_names, preset_table, read_toml
+from pixelbrax.training import TrainConfig, config_from, preset_names, preset_table, read_toml, read_toml_file
 
 _SHIPPED = resources.files("pixelbrax") / "configs" / "curricula"
 CARRY = ("learner", "policy", "encoder", "nothing")
@@ -138,11 +138,7 @@ def load_curriculum(source: str | Path | Mapping[str, Any]) -> Curriculum:
     if not path.is_file():
         guess = nearest(str(source), curriculum_names())
         raise ConfigError(f"{source} is neither a file nor a curriculum of the package: {guess}")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as e:
-        raise ConfigError(f"cannot read {path}: {e}") from e
-    return read_curriculum(read_toml(text, str(path)), str(path))
+    return read_curriculum(read_toml_file(path), str(path))
 
 
 def read_curriculum(tables: Mapping[str, Any], source: str) -> Curriculum:
@@ -171,7 +167,7 @@ def read_curriculum(tables: Mapping[str, Any], source: str) -> Curriculum:
     names: list[str] = []
     found: list[Stage] = []
     for number, table in enumerate(stages, start=1):
-        with _named(f"{source}: stage {number}", table.get("name")):
+        with in_stage(number, table.get("name"), source):
             stage = _stage(tables, table, number == 1)
             if stage.name in names:
                 raise ConfigError(f"there are two stages of the name {stage.name!r}: names must differ")
@@ -258,9 +254,10 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
 
 
 @contextmanager
-def _named(place: str, name: Any) -> Iterator[None]:
-    """Adds the stage to a message."""
+def in_stage(number: int, name: Any, source: str = "") -> Iterator[None]:
+    """Adds the stage, and the file that has it, to a ConfigError."""
+    called = f" ({name})" if isinstance(name, str) else ""
     try:
         yield
     except ConfigError as e:
-        raise ConfigError(f"{place}{f' ({name})' if isinstance(name, str) else ''}: {e}") from e
+        raise ConfigError(f"{source}{': ' * bool(source)}stage {number}{called}: {e}") from e

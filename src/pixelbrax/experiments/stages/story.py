@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from pixelbrax.experiments.stages.folder import CurriculumDir
-from pixelbrax.experiments.stages.gate import count, judged
+from pixelbrax.experiments.stages.gate import judged, opened_at
 from pixelbrax.experiments.stages.plan import Curriculum
 from pixelbrax.report import Segment, write_stages
 from pixelbrax.training import replace_text
@@ -23,8 +23,8 @@ def write_story(folder: CurriculumDir, curriculum: Curriculum) -> None:
         for row in own:
             place: dict[str, object] = {"stage": attempt.stage + 1, "name": stage.name, "attempt": attempt.number}
             rows.append(place | {"total_steps": before + int(row["steps"])} | row)
-        opened = count(stage.gate, results).opened_at if stage.gate else None
-        bounds = {**stage.gate.at_least, **stage.gate.at_most} if stage.gate else {}
+        opened = opened_at(stage.gate, results) if stage.gate else None
+        bounds = stage.gate.thresholds if stage.gate else {}
         segments.append(
             Segment(stage.name, before, own, judged(results), bounds, None if opened is None else before + opened)
         )

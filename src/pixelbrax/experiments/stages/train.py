@@ -2,8 +2,8 @@
 
 import contextlib
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -29,25 +29,8 @@ from pixelbrax.training import (
 )
 
 
-@dataclass(frozen=True)
-class Call:
-    """How training through stages is started, apart from the curriculum.
-
-    Attributes:
-      command: what started it, for curriculum.toml.
-      quiet: print results and errors only.
-      hooks: called during the training of every stage.
-      remedy: how to resume the curriculum in a folder, for messages.
-    """
-
-    command: str = ""
-    quiet: bool = False
-    hooks: tuple[Hook, ...] = ()
-    remedy: Callable[[Path], str] = lambda path: f"pixelbrax curriculum {path} --resume"
-
-
 def start_curriculum(
-    curriculum: Curriculum, runs: Path, name: str, call: Call, *, numbered: bool = True
+    curriculum: Curriculum, runs: Path, name: str, launch: Launch, *, numbered: bool = True
 ) -> tuple[Path, bool]:
     """Trains through all stages in a new folder.
 
@@ -55,7 +38,7 @@ def start_curriculum(
       curriculum: the stages.
       runs: folder that holds the new one.
       name: of the new folder.
-      call: how training is started.
+      launch: how training is started.
       numbered: if the name is taken, use name-2, name-3 and so on instead of refusing it.
 
     Returns:
@@ -66,20 +49,22 @@ def start_curriculum(
       TrainingError: training broke down.
     """
     if not numbered and (runs / name).exists():
-        raise ConfigError(f"{runs / name} exists: choose another name, or resume it with `{call.remedy(runs / name)}`")
+        raise ConfigError(
+            f"{runs / name} exists: choose another name, or resume it with `{launch.remedy(runs / name)}`"
+        )
     with interruptible():
-        checked = check_stages(curriculum, own_progress(call.quiet))
+        checked = check_stages(curriculum, own_progress(launch.quiet))
         # The checks take their time: another curriculum may have taken a name meanwhile.
         path = unused_path(runs, name) if numbered else runs / name
-        folder = CurriculumDir.create(path, curriculum, call.command)
+        folder = CurriculumDir.create(path, curriculum, launch.command)
         try:
-            return path, _train(folder, curriculum, checked, call)
+            return path, _train(folder, curriculum, checked, launch)
         finally:
             if not folder.started(curriculum):  # nothing was begun: the name is free again
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def resume_curriculum(path: Path, call: Call) -> tuple[Path, bool]:
+def resume_curriculum(path: Path, launch: Launch) -> tuple[Path, bool]:
     """Goes on with a curriculum where it was stopped, with its own settings.
 
     Returns:
@@ -90,50 +75,50 @@ def resume_curriculum(path: Path, call: Call) -> tuple[Path, bool]:
       TrainingError: training broke down.
     """
     folder = CurriculumDir.open(path)
-    curriculum, progress = folder.curriculum(), own_progress(call.quiet)
+    curriculum, progress = folder.curriculum(), own_progress(launch.quiet)
     # Whoever trains there is named before the checks, which take their time.
     with interruptible(), locked([path], partial(progress.say, always=True)):
-        return path, _train(folder, curriculum, check_stages(curriculum, progress), call)
+        return path, _train(folder, curriculum, check_stages(curriculum, progress), launch)
 
 
-def _train(folder: CurriculumDir, curriculum: Curriculum, checked: list[TrainingRun], call: Call) -> bool:
+def _train(folder: CurriculumDir, curriculum: Curriculum, checked: list[TrainingRun], launch: Launch) -> bool:
     """Trains what is left; whether the end was reached."""
-    say = partial(own_progress(call.quiet).say, always=True)
+    say = partial(own_progress(launch.quiet).say, always=True)
     with locked([folder.path], say):
         try:
             while (attempt := folder.next(curriculum)) is not None:
-                finished = _train_stage(folder, curriculum, attempt, call)
+                finished = _train_stage(folder, curriculum, attempt, launch)
                 write_story(folder, curriculum)
                 if not finished:
                     return False
                 say(_outcome(folder.ended()[-1], curriculum))
-            evaluate_across(folder, curriculum, checked, own_progress(call.quiet))
+            evaluate_across(folder, curriculum, checked, own_progress(launch.quiet))
         except KeyboardInterrupt:
             if not folder.started(curriculum):
                 raise  # there is nothing to resume
-            say(f"stopped. To resume: {call.remedy(folder.path)}")
+            say(f"stopped. To resume: {launch.remedy(folder.path)}")
             return False
     say(f"curve of all stages: {folder.curve_file}")
     return True
 
 
-def _train_stage(folder: CurriculumDir, curriculum: Curriculum, attempt: Attempt, call: Call) -> bool:
+def _train_stage(folder: CurriculumDir, curriculum: Curriculum, attempt: Attempt, launch: Launch) -> bool:
     """Trains or resumes a stage's run; whether it has ended, which the ledger then says."""
     stage, run = curriculum.stages[attempt.stage], folder.run(curriculum, attempt)
     again = f", again ({attempt.number} of {stage.repeats})" if attempt.number else ""
     gate = f"; gate: {stage.gate}" if stage.gate else ""
-    say = own_progress(call.quiet).say
+    say = own_progress(launch.quiet).say
     say(f"stage {attempt.stage + 1} of {len(curriculum.stages)}, {stage.name}{again}{gate}", always=True)
-    hooks = (*call.hooks, _Story(folder, curriculum), *((GateHook(stage.gate),) if stage.gate else ()))
-    remedy = lambda _: call.remedy(folder.path)  # noqa: E731
-    launch = Launch(call.command, "curriculum", call.quiet, hooks, remedy=remedy)
+    hooks = (*launch.hooks, _Story(folder, curriculum), *((GateHook(stage.gate),) if stage.gate else ()))
+    remedy = lambda _: launch.remedy(folder.path)  # noqa: E731
+    own = replace(launch, hooks=hooks, remedy=remedy, began=time.perf_counter())  # each run has its own wall clock
     if run.path.exists() and not all_checkpoints(run.checkpoint_dir):  # killed before its first one was whole
         shutil.rmtree(run.path)
     if run.path.exists():
-        finished = resume(run.path, launch)[1]
+        finished = resume(run.path, own)[1]
     else:
         config = _config(folder, curriculum, attempt)
-        finished = start({stage.name: config}, folder.path, run.path.name, launch, numbered=False)[1]
+        finished = start({stage.name: config}, folder.path, run.path.name, own, numbered=False)[1]
     if finished:
         folder.add(curriculum, attempt)
     return finished

@@ -2,7 +2,7 @@
 
 from pixelbrax.learning.curriculum.agent import CurriculumAgent, CurriculumState
 from pixelbrax.learning.curriculum.config import CurriculumConfig
-from pixelbrax.learning.curriculum.difficulty import Gate
+from pixelbrax.learning.curriculum.difficulty import DifficultyGate
 from pixelbrax.learning.curriculum.env import TRACK, CurriculumEnv, Track, level_key
 from pixelbrax.learning.curriculum.levels import LevelScores, Visits
 
@@ -12,7 +12,7 @@ __all__ = [
     "CurriculumConfig",
     "CurriculumEnv",
     "CurriculumState",
-    "Gate",
+    "DifficultyGate",
     "LevelScores",
     "Track",
     "Visits",

@@ -13,7 +13,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.learning.acting import Advantages, EpisodeTotals
 from pixelbrax.learning.agent import Agent, AgentState, Metrics, Teacher
 from pixelbrax.learning.curriculum.config import CurriculumConfig
-from pixelbrax.learning.curriculum.difficulty import Gate
+from pixelbrax.learning.curriculum.difficulty import DifficultyGate
 from pixelbrax.learning.curriculum.env import TRACK, Track
 from pixelbrax.learning.curriculum.levels import LevelScores, Visits
 from pixelbrax.networks import ActionDistribution, Observation
@@ -28,7 +28,7 @@ class CurriculumState:
 
     Attributes:
       key: PRNG key of the levels drawn; never changes, since the number of the update is folded in.
-      gate: a `Gate`, or () where difficulty is not gated.
+      gate: a `DifficultyGate`, or () where difficulty is not gated.
       levels: `LevelScores`, or () where levels are not replayed.
     """
 
@@ -106,7 +106,7 @@ class CurriculumAgent(Agent):
     def init(self, key: Array) -> AgentState:
         """Fresh parameters and environments at the initial difficulty, each in a random level."""
         state, config = self._agent.init(key), self._curriculum
-        gate = Gate.start(config, self.config.num_envs) if config.gates else ()
+        gate = DifficultyGate.start(config, self.config.num_envs) if config.gates else ()
         levels = LevelScores.start(config.num_levels) if config.replays else ()
         curriculum = CurriculumState(jax.random.fold_in(key, _STREAM), gate, levels)
         # Parameters that each environment has of its own from now on.
@@ -142,7 +142,7 @@ class CurriculumAgent(Agent):
         return replace(after, envs=envs, curriculum=new), metrics, episodes
 
 
-def _gate_metrics(gate: Gate, track: Track) -> Metrics:
+def _gate_metrics(gate: DifficultyGate, track: Track) -> Metrics:
     """The difficulty of the next episodes, and the measure of those that counted; NaN where none did."""
     count = jnp.sum(track.count).astype(jnp.float32)
     return {"difficulty": jnp.mean(gate.difficulty), "measure": jnp.sum(track.total) / count}

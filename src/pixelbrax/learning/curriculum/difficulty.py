@@ -17,7 +17,7 @@ from pixelbrax.learning.curriculum.config import CurriculumConfig
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Gate:
+class DifficultyGate:
     """One difficulty for all environments, or one for each: all arrays have shape () or (env,).
 
     Attributes:
@@ -31,13 +31,15 @@ class Gate:
     total: Float[Array, "*each"]
 
     @classmethod
-    def start(cls, config: CurriculumConfig, num_envs: int) -> "Gate":
+    def start(cls, config: CurriculumConfig, num_envs: int) -> "DifficultyGate":
         """Before the first episode."""
         shape = (num_envs,) if config.difficulty_per_env else ()
         difficulty = jnp.full(shape, config.initial_difficulty, jnp.float32)
         return cls(difficulty, jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.float32))
 
-    def add(self, count: Int32[Array, " env"], total: Float[Array, " env"], config: CurriculumConfig) -> "Gate":
+    def add(
+        self, count: Int32[Array, " env"], total: Float[Array, " env"], config: CurriculumConfig
+    ) -> "DifficultyGate":
         """After more episodes.
 
         Args:
@@ -57,7 +59,7 @@ class Gate:
         difficulty = jnp.clip(self.difficulty + config.difficulty_step * change, 0.0, 1.0)
         # A sum of rounded steps ends at 0 and 1 exactly: there the parameters are the environment's own.
         difficulty = jnp.where(difficulty > 1.0 - 1e-4, 1.0, jnp.where(difficulty < 1e-4, 0.0, difficulty))
-        return Gate(difficulty, jnp.where(enough, 0, count), jnp.where(enough, 0.0, total))
+        return DifficultyGate(difficulty, jnp.where(enough, 0, count), jnp.where(enough, 0.0, total))
 
     def of_each(self, num_envs: int) -> Float[Array, " env"]:
         """The difficulty of each environment's next episode."""
