@@ -43,6 +43,14 @@ def test_a_shift_beyond_the_image_is_refused():
     make_agent("ppo", probe_env(), random_shift=8)
 
 
+@pytest.mark.parametrize("name", CONFIGS)
+def test_no_array_of_a_state_is_weakly_typed(name):
+    """A run that is resumed, whose arrays come from a checkpoint, then has the program of a new one."""
+    state = jax.eval_shape(make_agent(name, probe_env()).init, jax.random.key(0))
+    weak = [jax.tree_util.keystr(path) for path, x in jax.tree.leaves_with_path(state) if x.weak_type]
+    assert not weak
+
+
 @pytest.mark.parametrize("settings", [{"outputs": ()}, {}])
 def test_what_agents_understand_is_taken(settings):
     env = probe_env(**settings)

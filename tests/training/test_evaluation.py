@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pixelbrax.envs import PixelEnv
+from pixelbrax.envs import EnvParams, PixelEnv, with_default_params
 from pixelbrax.errors import ConfigError
 from pixelbrax.networks.distributions import TanhNormal
 from pixelbrax.training import Evaluator
@@ -41,10 +41,20 @@ def test_another_number_of_episodes_is_the_same_program():
         evaluator = _evaluator(num_episodes, batch_size=4)
         evaluator(jnp.ones(()), jax.random.key(0))
         assert evaluator._compiled is not None
-        (params, keys, _), _ = evaluator._compiled.args_info
-        return jax.jit(evaluator._run).lower(params, keys, None).as_text()
+        args, _ = evaluator._compiled.args_info
+        return jax.jit(evaluator._run).lower(*args).as_text()
 
     assert program(3) == program(4) == program(9)
+
+
+def test_parameters_of_the_environment_are_data(monkeypatch):
+    """Environments with other weights share the program, by the compilation cache."""
+    texts = []
+    monkeypatch.setattr(jax.stages.Lowered, "compile", lambda lowered, **_: texts.append(lowered.as_text()))
+    for params in (EnvParams(), EnvParams(reward_weights={"frame": 2.0})):
+        env = with_default_params(probe_env(outputs=()), params)
+        Evaluator(env, _policy, 2)._program(jnp.ones(()), _evaluator(2)._keys(jax.random.key(0)), env.default_params)
+    assert texts[0] == texts[1]
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, 10**9])

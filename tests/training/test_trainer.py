@@ -26,7 +26,8 @@ def _trainer(configs):
 
 def _config(name, updates, seed=0, **settings):
     agent = replace(CONFIGS[name], **settings)
-    return TrainConfig(agent=agent, network=_SIZES, num_steps=updates * 128, log_interval=4, eval_episodes=2, seed=seed)
+    sizes = NetworkConfig(features=16) if name == "sac" else _SIZES  # SAC has hidden layers of its own
+    return TrainConfig(agent=agent, network=sizes, num_steps=updates * 128, log_interval=4, eval_episodes=2, seed=seed)
 
 
 class _Stop(Hook):
@@ -47,7 +48,8 @@ def test_each_agent_learns_what_it_would_alone(tmp_path):
     trainer, runs = _trainer(configs), _runs(tmp_path, configs)
     start = trainer.init()
     update = trainer._of_each(lambda agent, state: agent.update(state)[0].params, _AXES, 0)
-    assert " cond[" in str(jax.make_jaxpr(update)(start)), "or each update would go through the auxiliary phase"
+    program = str(jax.make_jaxpr(update)(trainer._settings, start))
+    assert " cond[" in program, "or each update would go through the auxiliary phase"
     state, finished = trainer.train(runs, start)
     assert finished
     alone, run = _trainer(configs[1:]), RunDir.create(tmp_path / "alone", configs[1])
@@ -58,6 +60,19 @@ def test_each_agent_learns_what_it_would_alone(tmp_path):
     assert [row["updates"] for row in rows] == [4]
     assert rows[0]["policy_loss"] == pytest.approx(others[0]["policy_loss"], abs=1e-3)
     assert np.isfinite(rows[0]["auxiliary_value_loss"])
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_numbers_that_may_be_swept_and_the_length_of_a_run_are_data(name, monkeypatch):
+    """Runs that differ in them share a program, by the compilation cache: stages of a curriculum, or another try."""
+    texts = []
+    monkeypatch.setattr(jax.stages.Lowered, "compile", lambda lowered: texts.append(lowered.as_text()))
+    config = _config(name, 4)
+    numbers = {key: 0.9 * getattr(config.agent, key) for key in config.agent.SWEEPABLE}
+    for each in (config, replace(config, agent=replace(config.agent, **numbers), num_steps=2 * config.num_steps)):
+        trainer = _trainer([each])
+        trainer._compiled_interval(jax.eval_shape(trainer.training_runs[0].agent.init, jax.random.key(0)))
+    assert texts[0] == texts[1]
 
 
 def test_one_that_breaks_down_does_not_stop_the_others(tmp_path):

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, PyTree
 from typing_extensions import override
 
 from pixelbrax.envs import PixelEnv, State, num_bytes
-from pixelbrax.errors import ConfigError, check_count
+from pixelbrax.errors import ConfigError
 from pixelbrax.learning import (
     Agent,
     AgentConfig,
@@ -27,6 +27,7 @@ from pixelbrax.learning import (
     episode_totals,
     learner_bytes,
     refuse,
+    scale_by_decaying_rate,
     start_envs,
 )
 from pixelbrax.networks import ActionDistribution, ActorCritic, NetworkConfig, Observation
@@ -94,11 +95,8 @@ class ES(Agent):
                 f"unroll_length is {config.unroll_length}, but an episode has only {most} steps: use {most}"
             )
         self.env, self.config = env, config
-        check_count("number of updates", total_updates)
-        rate = optax.linear_schedule(config.learning_rate, config.final_learning_rate, total_updates)
-        self._optimizer = optax.chain(
-            optax.add_decayed_weights(config.weight_decay), optax.scale_by_adam(), optax.scale_by_learning_rate(rate)
-        )
+        rate = scale_by_decaying_rate(config.learning_rate, config.final_learning_rate, total_updates)
+        self._optimizer = optax.chain(optax.add_decayed_weights(config.weight_decay), optax.scale_by_adam(), rate)
 
     @property
     def learner_bytes(self) -> int:

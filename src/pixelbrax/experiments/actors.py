@@ -1,6 +1,7 @@
 """Actors for videos: a trained policy, or random actions."""
 
 import jax
+from jax.tree_util import Partial
 from jaxtyping import Array, PyTree
 
 from pixelbrax.envs import PixelEnv, State
@@ -11,12 +12,12 @@ from pixelbrax.training import Policy
 def policy_actor(policy: Policy, variables: PyTree) -> Actor:
     """Takes the mode of a policy with these parameters and statistics."""
 
-    def act(state: State, key: Array) -> Array:
+    def act(variables: PyTree, state: State, key: Array) -> Array:
         del key
         distribution = policy(variables, {name: x[None] for name, x in state.obs.items()})
         return distribution.action(distribution.mode())[0]
 
-    return act
+    return Partial(act, variables)
 
 
 def random_actor(env: PixelEnv) -> Actor:

@@ -18,7 +18,12 @@ from pixelbrax.learning.losses import (
 )
 from pixelbrax.learning.observations import Frames, ObservationStore, observation_bytes
 from pixelbrax.learning.off_policy import RING, ReplayAgent, ReplayConfig
-from pixelbrax.learning.optimizer import adapt_learning_rate, make_optimizer, with_first_learning_rate
+from pixelbrax.learning.optimizer import (
+    adapt_learning_rate,
+    make_optimizer,
+    scale_by_decaying_rate,
+    with_first_learning_rate,
+)
 from pixelbrax.learning.pace import Pace
 from pixelbrax.learning.pairs import PairedAgent
 from pixelbrax.learning.passes import descend, learn_from_rollout, means, run_epochs
@@ -91,6 +96,7 @@ __all__ = [
     "reward_statistics",
     "reward_unit",
     "run_epochs",
+    "scale_by_decaying_rate",
     "scaled_rewards",
     "shift_error",
     "shifted",

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float, Int32, PyTree
 
 from pixelbrax.errors import check_count
 from pixelbrax.learning.config import GradientConfig, OnPolicyConfig
@@ -20,6 +20,22 @@ class LearningRateState(NamedTuple):
     learning_rate: Float[Array, ""]
 
 
+class DecayState(NamedTuple):
+    """A learning rate that decays linearly: data, so that runs which differ in it share a compiled program.
+
+    Attributes:
+      count: () int32, gradient steps so far, at most `num_steps`.
+      first: () float32, the learning rate of the first step.
+      last: () float32, that of all steps after the decay.
+      num_steps: () int32, steps that the decay takes.
+    """
+
+    count: Int32[Array, ""]
+    first: Float[Array, ""]
+    last: Float[Array, ""]
+    num_steps: Int32[Array, ""]
+
+
 def make_optimizer(
     config: GradientConfig, num_steps: int, target_kl: float = 0.0, betas: tuple[float, float] = (0.9, 0.999)
 ) -> optax.GradientTransformation:
@@ -31,12 +47,10 @@ def make_optimizer(
       target_kl: if not 0, `adapt_learning_rate` sets the learning rate instead of the decay.
       betas: decay of Adam's moments.
     """
-    check_count("number of gradient steps in the run", num_steps, most=2**31 - 1)  # optax counts with int32
     if target_kl:
         rate = _scale_by_learning_rate(config.learning_rate)
     else:
-        schedule = optax.linear_schedule(config.learning_rate, config.final_learning_rate, num_steps)
-        rate = optax.scale_by_learning_rate(schedule)
+        rate = scale_by_decaying_rate(config.learning_rate, config.final_learning_rate, num_steps)
     adam = optax.scale_by_adam(*betas, eps=config.adam_epsilon)
     return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), adam, rate)
 
@@ -66,7 +80,7 @@ def with_first_learning_rate(state: PyTree, fresh: PyTree) -> PyTree:
 
     Adam's moments stay; the decay of the learning rate begins anew.
     """
-    rates = (LearningRateState, optax.ScaleByScheduleState)
+    rates = (LearningRateState, DecayState)
 
     def is_rate(x: Any) -> bool:
         return isinstance(x, rates)
@@ -80,3 +94,30 @@ def _scale_by_learning_rate(initial: float) -> optax.GradientTransformation:
         return optax.tree.scale(-state.learning_rate, updates), state
 
     return optax.GradientTransformation(lambda params: LearningRateState(jnp.float32(initial)), update)
+
+
+def scale_by_decaying_rate(first: Any, last: Any, num_steps: int) -> optax.GradientTransformation:
+    """Scales updates by minus a learning rate that decays linearly, as `optax.linear_schedule` does.
+
+    Args:
+      first: () learning rate of the first step, which may be traced.
+      last: () learning rate after `num_steps` steps, which may be traced.
+      num_steps: gradient steps.
+
+    Raises:
+      ConfigError: there are too many steps, or none.
+    """
+    check_count("number of gradient steps in the run", num_steps, most=2**31 - 1)  # counted with int32
+
+    def init(params: PyTree) -> DecayState:
+        del params
+        return DecayState(jnp.int32(0), jnp.float32(first), jnp.float32(last), jnp.int32(num_steps))
+
+    def update(updates: PyTree, state: Any, params: PyTree | None = None) -> tuple[PyTree, DecayState]:
+        del params
+        left = 1.0 - state.count / state.num_steps
+        rate = (state.first - state.last) * left + state.last
+        after = state._replace(count=jnp.minimum(state.count + 1, state.num_steps))
+        return optax.tree.scale(-rate, updates), after
+
+    return optax.GradientTransformation(init, update)

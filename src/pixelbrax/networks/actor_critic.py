@@ -233,6 +233,6 @@ class _Module(nnx.Module):
         if config.distribution == "bounded-normal":
             self.spread = head(action_size, 0.01, math.log(math.expm1(config.initial_std - LEAST_STD)))
         else:
-            self.log_std = nnx.Param(jnp.full(action_size, math.log(config.initial_std)))
+            self.log_std = nnx.Param(jnp.full(action_size, math.log(config.initial_std), jnp.float32))
         if config.critic != "shared":
             self.critic = encoder(_STATE if config.critic == "state" or _PIXELS not in shapes else _PIXELS)

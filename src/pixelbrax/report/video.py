@@ -8,13 +8,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import Partial
 from jaxtyping import Array, Float, UInt8
 
-from pixelbrax.envs import PixelEnv, State, with_autoreset
+from pixelbrax.envs import EnvParams, PixelEnv, State, with_autoreset
 from pixelbrax.physics import PhysicsState
 from pixelbrax.xla import compiler_options
 
-# Maps one state and a key to an action.
+# Maps one state and a key to an action. Arrays in a `jax.tree_util.Partial` are arguments of the compiled program:
+# actors that differ in them alone share it, by the cache.
 Actor = Callable[[State, Array], Float[Array, " action_size"]]
 
 _MAX_FPS = 50.0
@@ -67,7 +69,7 @@ def record_episode(
     """
     env = with_autoreset(env, "disabled")  # nothing is shown of later episodes: a smaller program
 
-    def step(state: State, key: Array) -> tuple[State, tuple[Array, Any]]:
+    def step(actor: Actor, state: State, key: Array) -> tuple[State, tuple[Array, Any]]:
         action = actor(state, key)
 
         def frame(physics: PhysicsState) -> Array:
@@ -77,7 +79,7 @@ def record_episode(
         following = env.step(state, action)
         return following, (images, _ending(following))
 
-    images, (terminated, truncated, diverged, length) = _rollout(env, step, key, _num_steps(env, seconds))
+    images, (terminated, truncated, diverged, length) = _rollout(env, step, actor, key, _num_steps(env, seconds))
     last, ending = _end(terminated, truncated, diverged)
     frames = images.reshape(-1, size, size, 3)[: max(1, int(length[last]))]
     skip = max(1, round(1 / env.physics.dt / _MAX_FPS))
@@ -98,11 +100,11 @@ def record_observations(env: PixelEnv, actor: Actor, key: Array, *, seconds: flo
     """
     env = with_autoreset(env, "disabled")
 
-    def step(state: State, key: Array) -> tuple[State, tuple[Array, Any]]:
+    def step(actor: Actor, state: State, key: Array) -> tuple[State, tuple[Array, Any]]:
         newest = state.obs["pixels"][..., -env.images.channels :]
         return env.step(state, actor(state, key)), (jnp.broadcast_to(newest, (*newest.shape[:2], 3)), _ending(state))
 
-    frames, (terminated, truncated, diverged, length) = _rollout(env, step, key, _num_steps(env, seconds) + 1)
+    frames, (terminated, truncated, diverged, length) = _rollout(env, step, actor, key, _num_steps(env, seconds) + 1)
     last, ending = _end(terminated, truncated, diverged)
     skip = max(1, round(1 / env.dt / _MAX_FPS))
     larger = max(1, _SIDE // max(frames.shape[1:3]))
@@ -141,15 +143,18 @@ def _ending(state: State) -> tuple[Array, Array, Array, Array]:
     return state.terminated, state.truncated, state.metrics["diverged"], state.metrics["episode_length"]
 
 
-def _rollout(env: PixelEnv, step: Callable[..., tuple[State, tuple[Array, Any]]], key: Array, num_steps: int):
-    """The outputs of `step` for each step after a reset, as NumPy arrays."""
+def _rollout(
+    env: PixelEnv, step: Callable[..., tuple[State, tuple[Array, Any]]], actor: Actor, key: Array, num_steps: int
+) -> Any:
+    """The outputs of `step(actor, state, key)` for each step after a reset, as NumPy arrays."""
 
     @partial(jax.jit, compiler_options=compiler_options())
-    def rollout(key: Array) -> Any:
+    def rollout(actor: Actor, params: EnvParams, key: Array) -> Any:
         reset_key, act_key = jax.random.split(key)
-        return jax.lax.scan(step, env.reset(reset_key), jax.random.split(act_key, num_steps))[1]
+        return jax.lax.scan(partial(step, actor), env.reset(reset_key, params), jax.random.split(act_key, num_steps))[1]
 
-    return jax.tree.map(np.asarray, rollout(key))
+    actor = actor if isinstance(actor, Partial) else Partial(actor)
+    return jax.tree.map(np.asarray, rollout(actor, env.default_params, key))
 
 
 def _end(terminated: np.ndarray, truncated: np.ndarray, diverged: np.ndarray) -> tuple[int, str]:

@@ -26,7 +26,7 @@ from pixelbrax.training.files import writing
 
 T = TypeVar("T")
 
-FORMAT = 1
+FORMAT = 2
 """Version of the format: the names of the arrays (the fields of states) and of the metadata."""
 
 _KEPT = 2  # the last, and the one before in case the last is damaged

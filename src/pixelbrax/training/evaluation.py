@@ -136,9 +136,10 @@ class Evaluator:
         count = -(-self._num_episodes // self._batch_size)
         numbers = np.arange(count * self._batch_size) % self._num_episodes
         batches = [keys[chosen] for chosen in np.split(numbers, count)]
-        run = self._program(variables, batches[0], None)
+        params = self._env.default_params
+        run = self._program(variables, batches[0], params)
         with self._progress.busy(f"{self._num_episodes:,} episodes") if count > 1 else nullcontext():
-            results = [jax.tree.map(np.asarray, run(variables, batch, None)) for batch in batches]
+            results = [jax.tree.map(np.asarray, run(variables, batch, params)) for batch in batches]
         joined = jax.tree.map(lambda *parts: np.concatenate(parts)[: self._num_episodes], *results)
         return _evaluation(joined)
 
@@ -161,15 +162,15 @@ class Evaluator:
         """(episode, 2) keys: to reset and to act."""
         return jnp.stack([jax.random.split(part, self._num_episodes) for part in jax.random.split(key)], axis=1)
 
-    def _program(self, variables: PyTree, keys: Array, params: EnvParams | None) -> Any:
+    def _program(self, variables: PyTree, keys: Array, params: EnvParams) -> Any:
         if self._compiled is None:
             with self._progress.busy("compiling the evaluation"):
                 program = jax.jit(self._run, compiler_options=compiler_options())
                 self._compiled = program.lower(variables, keys, params).compile()
         return self._compiled
 
-    def _run(self, variables: PyTree, keys: Array, params: EnvParams | None) -> "_Episodes":
-        """A batch of whole episodes, whose parameters have that axis too."""
+    def _run(self, variables: PyTree, keys: Array, params: EnvParams) -> "_Episodes":
+        """A batch of whole episodes, whose parameters are the same or have that axis too."""
 
         def step(carry: tuple[State, dict[str, Array]], number: Array) -> tuple[Any, None]:
             state, sums = carry
@@ -184,10 +185,9 @@ class Evaluator:
             sums = {name: sums[name] + jnp.where(state.done, 0.0, after.metrics[name]) for name in sums}
             return (after, sums), None
 
-        if params is None:
-            initial = jax.vmap(self._env.reset)(keys[:, 0])
-        else:
-            initial = jax.vmap(self._env.reset)(keys[:, 0], params)
+        # Parameters are data: environments that differ in them alone share the program, by the cache.
+        each = jax.tree.map(lambda x, one: 0 if jnp.ndim(x) > one.ndim else None, params, self._env.default_params)
+        initial = jax.vmap(self._env.reset, (0, each))(keys[:, 0], params)
         num_steps = -(-self._env.episode_length // self._env.action_repeat)
         sums = {name: jnp.zeros(initial.reward.shape) for name in self._metrics}
         (final, sums), _ = jax.lax.scan(step, (initial, sums), jnp.arange(num_steps))

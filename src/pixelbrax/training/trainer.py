@@ -86,7 +86,12 @@ class Trainer:
         self._layout = Layout(self.config.num_devices, first.agent, len(configs))
         self._program: Any = None
         values = {name: [getattr(config.agent, name) for config in configs] for name in sweepable}
-        self._varied = {name: jnp.array(each, jnp.float32) for name, each in values.items() if len(set(each)) > 1}
+        # Arguments of the compiled programs, which other values find in the cache.
+        if len(configs) == 1:
+            self._settings = {name: np.float32(value) for name, (value,) in values.items()}
+        else:
+            varied = {name: each for name, each in values.items() if len(set(each)) > 1}
+            self._settings = {name: np.array(each, np.float32) for name, each in varied.items()}
 
     def init(self) -> AgentState:
         """The state of all agents before the first update, on a leading axis if there are several."""
@@ -96,7 +101,7 @@ class Trainer:
         init = self._of_each(lambda agent, key: begin(agent.init(key)), 0, _AXES)
         with self.progress.busy("compiling the first reset"), self._layout.context:
             start = jax.jit(init, out_shardings=self._layout.state, compiler_options=compiler_options(runs_once=True))
-            return jax.block_until_ready(start(keys[0] if alone else jnp.stack(keys)))
+            return jax.block_until_ready(start(self._settings, keys[0] if alone else jnp.stack(keys)))
 
     def one(self, state: AgentState, index: int) -> AgentState:
         """The state of one of the agents, on one device."""
@@ -179,7 +184,7 @@ class Trainer:
         with stop_requests() as stop:
             while not (complete or stopping):
                 started = time.perf_counter()
-                state, *results = jax.block_until_ready(self._compiled_interval(state)(state))
+                state, *results = jax.block_until_ready(self._compiled_interval(state)(self._settings, state))
                 done = int(state.num_updates)
                 speed = config.log_interval * config.agent.steps_per_update / (time.perf_counter() - started)
                 rows = self._record(runs, state, results, clock, speed, divergence)
@@ -249,16 +254,15 @@ class Trainer:
             what(hook)
 
     def _of_each(self, function: Any, in_axes: Any, out_axes: Any) -> Any:
-        """`function(agent, x)` of every agent and its part of x, as a function of x."""
-        if len(self.training_runs) == 1:
-            return lambda x: function(self.training_runs[0].agent, x)
+        """`function(agent, x)` of every agent and its part of x, as a function of the agents' settings and x."""
         env, teacher = self.training_runs[0].env, self.training_runs[0].agent.teacher
 
-        def of_one(varied: dict[str, Array], x: Any) -> Any:
-            return function(make_agent(self.config, env, teacher, **varied), x)
+        def of_one(settings: dict[str, Array], x: Any) -> Any:
+            return function(make_agent(self.config, env, teacher, **settings), x)
 
-        each = self._layout.split(jax.vmap(of_one, (0, in_axes), out_axes), (0, in_axes), out_axes)
-        return lambda x: each(self._varied, x)
+        if len(self.training_runs) == 1:
+            return of_one
+        return self._layout.split(jax.vmap(of_one, (0, in_axes), out_axes), (0, in_axes), out_axes)
 
     def _compiled_interval(self, state: AgentState) -> Any:
         """`_interval` of all agents; compiled on first use."""
@@ -266,8 +270,8 @@ class Trainer:
             with self.progress.busy("compiling the update"), self._layout.context:
                 each = self._of_each(self._interval, _AXES, (_AXES, 0, 0, 0))
                 where = (self._layout.state, *[self._layout.everywhere] * 3)
-                program = jax.jit(each, donate_argnums=0, out_shardings=where, compiler_options=compiler_options())
-                self._program = program.lower(state).compile()
+                program = jax.jit(each, donate_argnums=1, out_shardings=where, compiler_options=compiler_options())
+                self._program = program.lower(self._settings, state).compile()
         return self._program
 
     def _interval(
