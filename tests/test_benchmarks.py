@@ -217,6 +217,7 @@ def test_a_run_stopped_before_its_first_checkpoint_begins_anew(tmp_path, monkeyp
     assert commands[1] == ["train", "--resume", str(tmp_path / "a-s1")]
 
 
+@pytest.mark.full
 def test_the_baselines_obey_their_benchmarks(monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
     import experiments  # pyright: ignore[reportMissingImports]

@@ -13,7 +13,15 @@ def _teacher(name: str) -> str:
     return getattr(agent, "teacher", "")
 
 
-@pytest.mark.parametrize("name", [name for name in preset_names() if _teacher(name)])
+# A model of MJX takes seconds to load.
+_NAMES = [
+    pytest.param(name, marks=[pytest.mark.full] if name.startswith("suite") else [])
+    for name in preset_names()
+    if _teacher(name)
+]
+
+
+@pytest.mark.parametrize("name", _NAMES)
 def test_the_teacher_can_teach_the_student(name):
     """It acts as often, in the same task and engine, and reads states."""
     student = load_preset(name)

@@ -47,6 +47,7 @@ def test_a_preset_without_a_task_teaches_the_students(monkeypatch):
     assert teacher.environment.task == "probe/wide_sides"
 
 
+@pytest.mark.full
 def test_the_teacher_is_trained_first(tmp_path):
     said = []
 

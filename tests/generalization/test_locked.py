@@ -37,7 +37,7 @@ QUICK = ("halfcheetah", "inverted_pendulum")
 # `make test` looks at one of each; `make test-all` at all of them.
 SAMPLE = {
     ("PixelBraxGen-v1", "halfcheetah"): ("gen-v1/dcs-hard@test",),
-    ("PixelBraxGen-v2", "halfcheetah"): ("severity/moving-combined-5:scenes@test",),
+    ("PixelBraxGen-v2", "halfcheetah"): ("severity/noise-5@test",),
 }
 
 

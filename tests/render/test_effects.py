@@ -97,9 +97,10 @@ def test_a_reflection_is_what_the_cameras_mirror_image_sees():
     np.testing.assert_allclose(reflecting.color[~seen], plain.color[~seen], atol=1e-6)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("geoms", "effects"),
-    [(_SOLIDS, {}), pytest.param(_ALL, EVERYTHING, marks=pytest.mark.full)],
+    [(_SOLIDS, {}), (_ALL, EVERYTHING)],
     ids=["transparent", "everything"],
 )
 def test_derivatives_are_those_of_finite_differences_inside_silhouettes(geoms, effects):
@@ -135,7 +136,8 @@ def test_derivatives_are_those_of_finite_differences_inside_silhouettes(geoms, e
         np.testing.assert_allclose(derivative.sum(), reverse[i], rtol=2e-3, atol=0.05)
 
 
-@pytest.mark.parametrize("geoms", [_SOLIDS, pytest.param(_ALL, marks=pytest.mark.full)], ids=["solids", "with a mesh"])
+@pytest.mark.full
+@pytest.mark.parametrize("geoms", [_SOLIDS, _ALL], ids=["solids", "with a mesh"])
 def test_the_program_for_accelerators_renders_the_same_with_every_effect(geoms, monkeypatch, request):
     scene, pose, camera = _setup(geoms)
     scenes, cameras = jax.tree.map(lambda x: jnp.repeat(x[None], 3, 0), (scene, camera))

@@ -181,6 +181,7 @@ def test_more_geoms_look_as_those_of_a_model_and_need_no_new_program():
     assert len(traced) == 1
 
 
+@pytest.mark.full
 def test_copied_geoms_look_as_those_of_a_model():
     """Colors, a texture, transparency, emission, a mesh: the same as a model with each geom twice."""
 

@@ -104,7 +104,8 @@ def test_advantages_besides_are_no_other_update():
     _assert_same(jax.jit(agent.update)(state), jax.jit(lambda state: agent.update_with_advantages(state)[:3])(state))
 
 
-@pytest.mark.parametrize("score", ["value_l1", pytest.param("positive_value_loss", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("score", ["value_l1", "positive_value_loss"])
 def test_scores_are_means_of_the_episodes_advantages(score):
     """Against a loop over environments and steps; episodes reach over several updates."""
     env = probe_env(pays_side=True, outputs=(), episode_length=13)
@@ -170,7 +171,8 @@ def test_a_run_that_is_killed_and_resumed_comes_to_the_same_bits(tmp_path):
     trainer.evaluate([killed], "trained", resumed)
 
 
-@pytest.mark.parametrize("curriculum", [_LEVELS, pytest.param(_BOTH, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("curriculum", [_LEVELS, _BOTH])
 def test_two_devices_learn_what_one_does(curriculum, tmp_path):
     ends = []
     for count in (1, 2):
