@@ -84,6 +84,8 @@ class Evaluation:
         return {name: [float(f"{x:.7g}") for x in values] for name, values in found.items()}
 
 
+EVALUATION = "evaluation"
+"""What the stopwatch counts episodes for."""
 MAX_EPISODES = 1_000_000
 """Limit for one evaluation, whose returns are kept in memory."""
 
@@ -137,7 +139,7 @@ class Evaluator:
         numbers = np.arange(count * self._batch_size) % self._num_episodes
         batches = [keys[chosen] for chosen in np.split(numbers, count)]
         run = self._program(variables, batches[0], None)
-        with self._progress.busy(f"{self._num_episodes:,} episodes") if count > 1 else nullcontext():
+        with self._progress.busy(f"{self._num_episodes:,} episodes", EVALUATION) if count > 1 else nullcontext():
             results = [jax.tree.map(np.asarray, run(variables, batch, None)) for batch in batches]
         joined = jax.tree.map(lambda *parts: np.concatenate(parts)[: self._num_episodes], *results)
         return _evaluation(joined)
