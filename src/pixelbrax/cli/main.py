@@ -16,6 +16,7 @@ _COMMANDS = {
     "leaderboard": "rank methods in a benchmark of generalization",
     "collect": "record a dataset of a policy's trajectories",
     "plot": "plot learning curves of several runs",
+    "report": "write a report of a run, or of several, as one HTML file",
     "compare": "compare settings: returns, intervals over seeds, odds of improvement",
     "render": "render images or a video of a task or a run",
     "list": "list tasks or distractors",

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -32,10 +32,12 @@ class Args:
     num_seeds: int = 1
     """Agents with consecutive seeds, trained side by side in one program; each is a separate run."""
     resume: Path | None = None
-    """A run to resume, or a folder of several, with its own settings; only --quiet and
-    the flags of several processes may accompany it."""
+    """A run to resume, or a folder of several, with its own settings; only --quiet,
+    --no-report and the flags of several processes may accompany it."""
     quiet: bool = False
     """Print only results and errors."""
+    report: bool = True
+    """Write report.html into the run's folder at the end."""
     coordinator: str | None = None
     """HOST:PORT where the first of several processes that train together waits for the others; the same for all."""
     num_processes: int = 1
@@ -51,16 +53,21 @@ class Args:
         """The processes that train together."""
         return Processes(self.coordinator, self.num_processes, self.process_id, self.join_timeout, self.quiet)
 
+    @property
+    def how(self) -> Launch:
+        """How training is started, apart from its settings."""
+        return Launch(quiet=self.quiet, processes=self.processes, report=self.report)
+
 
 def main(argv: list[str]) -> int:
     """Trains, evaluates before and after, and writes a curve and a video."""
     args = read(Args, argv, "train", "Trains a policy from pixels.")
     enable_compilation_cache()
     if args.resume:
-        beside = ("resume", "runs", "coordinator", "num_processes", "process_id", "join_timeout", "quiet")
+        beside = ("resume", "runs", "coordinator", "num_processes", "process_id", "join_timeout", "quiet", "report")
         if args != Args(**{name: getattr(args, name) for name in beside}):
             raise ConfigError("--resume continues with the run's own settings: leave out the other flags")
-        _, finished = resume(args.resume, Launch(quiet=args.quiet, processes=args.processes, began=process_start()))
+        _, finished = resume(args.resume, replace(args.how, began=process_start()))
         return exit_code(finished)
     return launch(args, seeds(args.config, args.num_seeds), shlex.join(["pixelbrax", "train", *argv]))
 
@@ -69,7 +76,7 @@ def launch(args: Args, configs: Mapping[str, TrainConfig], command: str, kind: s
     """Trains new agents; returns the exit code."""
     task = file_name(args.config.environment.task)
     name = args.preset or (name_of(args.config_file) if args.config_file else task)
-    how = Launch(command, kind, args.quiet, processes=args.processes, began=process_start())
+    how = replace(args.how, command=command, name=kind, began=process_start())
     name = name if args.name is None else check_name(args.name)
     return exit_code(start(configs, args.runs, name, how, numbered=args.name is None)[1])
 

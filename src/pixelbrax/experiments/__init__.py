@@ -12,17 +12,21 @@ from pixelbrax.experiments.measure import check_output, numbers, pixel_checksum,
 from pixelbrax.experiments.names import check_name, file_name, name_of, settings_file
 from pixelbrax.experiments.plotting import plot_run, plot_runs, sound_runs
 from pixelbrax.experiments.policies import Policy, check_fits, policy_of
+from pixelbrax.experiments.reports import add_saliency, write_comparison, write_report
 from pixelbrax.experiments.runs import Run, RunGroup, Video, load_policy, open_run
+from pixelbrax.experiments.saliency import gradient_map, occlusion_map, saliency_of
 from pixelbrax.experiments.stages import (
     CurriculumRun,
     chosen,
     curriculum_names,
     default_name,
+    is_curriculum,
     last_folder,
     load_curriculum,
     resume_curriculum,
     start_curriculum,
     train_curriculum,
+    write_curriculum_report,
 )
 from pixelbrax.experiments.trajectories import Trajectories
 
@@ -38,6 +42,7 @@ __all__ = [
     "RunGroup",
     "Trajectories",
     "Video",
+    "add_saliency",
     "check_fits",
     "check_name",
     "check_output",
@@ -49,12 +54,15 @@ __all__ = [
     "evaluate",
     "file_name",
     "finish",
+    "gradient_map",
+    "is_curriculum",
     "last_folder",
     "load_curriculum",
     "load_dataset",
     "load_policy",
     "name_of",
     "numbers",
+    "occlusion_map",
     "open_run",
     "pixel_checksum",
     "plot_run",
@@ -67,6 +75,7 @@ __all__ = [
     "resume",
     "resume_curriculum",
     "rollout",
+    "saliency_of",
     "seeds",
     "settings_file",
     "sound_runs",
@@ -74,5 +83,8 @@ __all__ = [
     "start_curriculum",
     "train",
     "train_curriculum",
+    "write_comparison",
+    "write_curriculum_report",
+    "write_report",
     "write_rows",
 ]

@@ -1,8 +1,9 @@
-"""The end of a run: its results in one line, curves, videos."""
+"""The end of a run: its results in one line, curves, videos, reports."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -10,11 +11,11 @@ from jaxtyping import PyTree
 
 from pixelbrax.experiments.actors import policy_actor
 from pixelbrax.experiments.plotting import plot_run, plot_runs
+from pixelbrax.experiments.reports import VIDEO_SECONDS, write_comparison, write_report
+from pixelbrax.experiments.saliency import save_saliency
 from pixelbrax.learning import AgentState
 from pixelbrax.report import record, write_video
-from pixelbrax.training import RunDir, Trainer, TrainingRun
-
-_VIDEO_SECONDS = 20.0
+from pixelbrax.training import REPORT, Progress, RunDir, Trainer, TrainingRun, write_timings
 
 
 def finish(trainer: Trainer, path: Path, runs: Sequence[RunDir], state: AgentState) -> None:
@@ -45,10 +46,34 @@ def record_videos(training_run: TrainingRun, run: RunDir, variables: tuple[PyTre
         if not file.exists():
             with training_run.progress.busy("recording a video"):
                 distracted = bool(env.distractors.distractors)
-                video = record(env, actor, jax.random.key(config.seed), distracted=distracted, seconds=_VIDEO_SECONDS)
+                video = record(env, actor, jax.random.key(config.seed), distracted=distracted, seconds=VIDEO_SECONDS)
                 problem = write_video(file, video.frames, video.fps)
+            if file == run.video_file:
+                _attempt(training_run.progress, partial(save_saliency, run, training_run, variables, video))
                 note = f" ({video.note})" if video.note else ""
         training_run.progress.say(problem or f"video: {file}{note}", always=True)
+
+
+def write_reports(trainer: Trainer, path: Path, runs: Sequence[RunDir]) -> None:
+    """Reports of all runs, whether they have ended or not, and of several a comparison."""
+    with trainer.progress.stopwatch.of("report"):
+        for run in runs:
+            spent = partial(write_timings, run.timings_file, trainer.progress.stopwatch, trainer.experiment_began)
+            _attempt(trainer.progress, spent)
+            _attempt(trainer.progress, partial(write_report, run))
+        file = runs[0].report_file
+        if len(runs) > 1:
+            file = path / REPORT
+            _attempt(trainer.progress, partial(write_comparison, runs, file))
+    trainer.progress.say(f"report: {file}", always=True)
+
+
+def _attempt(progress: Progress, what: Callable[[], object]) -> None:
+    """Does something without which a trained policy is as good; says why it fails."""
+    try:
+        what()
+    except Exception as e:
+        progress.say(f"the report lacks a part: {type(e).__name__}: {e}", always=True)
 
 
 def _returns(run: RunDir) -> str:

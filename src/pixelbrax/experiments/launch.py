@@ -13,7 +13,7 @@ import jax
 
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import check_count, check_seed
-from pixelbrax.experiments.finish import finish
+from pixelbrax.experiments.finish import finish, write_reports
 from pixelbrax.experiments.plotting import plot_run
 from pixelbrax.experiments.teachers import taught_by, teacher_to_train
 from pixelbrax.learning import AgentState
@@ -63,6 +63,7 @@ class Launch:
       processes: those that train together.
       remedy: how to resume the run in a folder, for messages.
       began: `time.perf_counter()` from which wall seconds count.
+      report: write report.html at the end, and when training is stopped.
     """
 
     command: str = ""
@@ -73,6 +74,7 @@ class Launch:
     processes: Processes = field(default_factory=Processes)
     remedy: Callable[[Path], str] = _shell
     began: float = field(default_factory=time.perf_counter)
+    report: bool = True
 
 
 def seeds(config: TrainConfig, count: int) -> dict[str, TrainConfig]:
@@ -250,6 +252,8 @@ def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, 
         stop_others()
     finally:
         trainer.end(runs)
+        if launch.report:
+            write_reports(trainer, path, runs)
     if finished:
         return True
     for run in runs:

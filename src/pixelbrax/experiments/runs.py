@@ -1,6 +1,5 @@
 """Runs as Python objects: settings, curves, policies and videos of what was trained."""
 
-import base64
 import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,8 @@ from pixelbrax.experiments.environments import check_same_env
 from pixelbrax.experiments.finish import record_videos
 from pixelbrax.experiments.plotting import plot_run, plot_runs
 from pixelbrax.experiments.policies import Policy, policy_of
+from pixelbrax.report import data_url
 from pixelbrax.training import Progress, RunDir, TrainConfig, TrainingRun, runs_in
-
-_KIND = {".png": "image/png", ".mp4": "video/mp4"}
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class Video:
         return str(self.path)
 
     def _repr_html_(self) -> str:
-        return f'<video src="{inline(self.path)}" controls loop muted autoplay width="320"></video>'
+        return f'<video src="{data_url(self.path)}" controls loop muted autoplay width="320"></video>'
 
 
 class Run:
@@ -153,7 +151,7 @@ class Run:
     def _repr_html_(self) -> str:
         parts = [f"<p><b>{html.escape(str(self.path))}</b>: {html.escape(self._summary())}</p>"]
         if self._dir.has_returns or self.evaluations:
-            parts.append(f'<img src="{inline(self.curve())}" width="560">')
+            parts.append(f'<img src="{data_url(self.curve())}" width="560">')
         if self._dir.video_file.exists():
             parts.append(Video(self._dir.video_file)._repr_html_())
         return "\n".join(parts)
@@ -196,7 +194,7 @@ class RunGroup(Sequence[Run]):
     def _repr_html_(self) -> str:
         lines = "".join(f"<li>{html.escape(repr(run))}</li>" for run in self._runs)
         shown = [run for run in self._runs if not run.failure and RunDir(run.path).has_returns]
-        curve = f'<img src="{inline(self.curve())}" width="560">' if len(shown) == len(self._runs) else ""
+        curve = f'<img src="{data_url(self.curve())}" width="560">' if len(shown) == len(self._runs) else ""
         return f"<ul>{lines}</ul>{curve}"
 
 
@@ -229,8 +227,3 @@ def load_policy(run: "Run | RunGroup | str | Path", best: bool = False, env: Pix
     if isinstance(run, Run) and env is None:
         return run.policy(best)
     return Run(run.path if isinstance(run, Run) else run, env).policy(best)
-
-
-def inline(file: Path) -> str:
-    """A PNG or MP4 file as a data URL."""
-    return f"data:{_KIND[file.suffix]};base64,{base64.b64encode(file.read_bytes()).decode()}"

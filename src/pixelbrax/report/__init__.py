@@ -1,28 +1,41 @@
-"""Pictures for people: videos, curves, image grids."""
+"""Pictures and pages for people: videos, curves, image grids, reports."""
 
+from pixelbrax.report.comparison_page import comparison_page
+from pixelbrax.report.curriculum_page import curriculum_page
 from pixelbrax.report.curve import write_curve
 from pixelbrax.report.curves import write_curves
+from pixelbrax.report.facts import FINISHED, RunFacts
 from pixelbrax.report.gap import write_gaps
 from pixelbrax.report.grid import write_grid
 from pixelbrax.report.leaderboard import by_axis, ranking
+from pixelbrax.report.markup import data_url
 from pixelbrax.report.matrix import write_matrix
 from pixelbrax.report.movie import MOVIES, write_video
+from pixelbrax.report.overlay import Saliency
 from pixelbrax.report.profiles import write_profiles
+from pixelbrax.report.run_page import run_page
 from pixelbrax.report.severity import write_severity
 from pixelbrax.report.stages import Segment, write_stages
 from pixelbrax.report.video import Actor, Recording, num_frames, record, record_episode, record_observations
 
 __all__ = [
+    "FINISHED",
     "MOVIES",
     "Actor",
     "Recording",
+    "RunFacts",
+    "Saliency",
     "Segment",
     "by_axis",
+    "comparison_page",
+    "curriculum_page",
+    "data_url",
     "num_frames",
     "ranking",
     "record",
     "record_episode",
     "record_observations",
+    "run_page",
     "write_curve",
     "write_curves",
     "write_gaps",

@@ -11,7 +11,8 @@ from pixelbrax.training import over_runs
 
 Rows = Sequence[Mapping[str, float]]
 _POINTS = 100
-_FEW = 5
+FEW = 5
+"""Fewer runs are drawn one by one: an interval of so few says little."""
 
 
 def write_curves(path: Path, groups: Mapping[str, Sequence[Rows]], title: str) -> None:
@@ -31,12 +32,12 @@ def write_curves(path: Path, groups: Mapping[str, Sequence[Rows]], title: str) -
     for name, runs in groups.items():
         label = f"{name} ({len(runs)} {'seed' if len(runs) == 1 else 'seeds'})"
         for axes, column, unit in ((panels[0], "steps", 1.0), (panels[1], "seconds", 60.0)):
-            x, returns = _common(runs, column)
+            x, returns = common_points(runs, column)
             ends[column] = max(ends[column], x[-1] / unit)
             marker = lone_marker(len(x))
             center, low, high = np.array([over_runs(column) for column in returns.T]).T
             (line,) = axes.plot(x / unit, center, label=label if column == "steps" else None, marker=marker)
-            if len(runs) < _FEW:
+            if len(runs) < FEW:
                 axes.plot(x / unit, returns.T, color=line.get_color(), alpha=0.5, linewidth=0.7)
             else:
                 axes.fill_between(x / unit, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
@@ -50,7 +51,7 @@ def write_curves(path: Path, groups: Mapping[str, Sequence[Rows]], title: str) -
     figure.savefig(path)
 
 
-def _common(runs: Sequence[Rows], column: str) -> tuple[np.ndarray, np.ndarray]:
+def common_points(runs: Sequence[Rows], column: str) -> tuple[np.ndarray, np.ndarray]:
     """Points along a column that all runs reach, and (run, point) returns there, interpolated."""
     known = [[(row[column], row["return"]) for row in rows if np.isfinite(row["return"])] for rows in runs]
     first, last = max(run[0][0] for run in known), min(run[-1][0] for run in known)

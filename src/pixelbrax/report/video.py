@@ -1,7 +1,8 @@
 """Videos of episodes."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,8 @@ Actor = Callable[[State, Array], Float[Array, " action_size"]]
 
 _MAX_FPS = 50.0
 _SIDE = 256  # pixels of a video's longer side
+_MOMENTS = 8  # of an episode, whose observations are kept
+_MOST_BYTES = 2**29  # of all observations of an episode, which are in memory at once
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,17 @@ class Recording:
       fps: frames a second at which it plays in real time.
       ending: why the episode ended, "terminated", "truncated" or "diverged"; empty if it did not end in time.
       seconds: simulated length.
+      observations: (moment, ...) by key, what the actor observed at a few moments of the episode; empty if those of the
+        whole episode would have taken too much memory.
+      moments: (moment,) float32, simulated seconds of those.
     """
 
     frames: UInt8[np.ndarray, "frame height width 3"]
     fps: float
     ending: str
     seconds: float
+    observations: Mapping[str, np.ndarray] = field(default_factory=dict)
+    moments: Float[np.ndarray, " moment"] = field(default_factory=lambda: np.zeros(0, np.float32))
 
     @property
     def note(self) -> str:
@@ -69,7 +77,7 @@ def record_episode(
     """
     env = with_autoreset(env, "disabled")  # nothing is shown of later episodes: a smaller program
 
-    def step(actor: Actor, state: State, key: Array) -> tuple[State, tuple[Array, Any]]:
+    def step(actor: Actor, state: State, key: Array) -> tuple[State, tuple[Array, Any, Any]]:
         action = actor(state, key)
 
         def frame(physics: PhysicsState) -> Array:
@@ -77,13 +85,15 @@ def record_episode(
 
         images = jax.lax.map(frame, env.substeps(state, action))
         following = env.step(state, action)
-        return following, (images, _ending(following))
+        return following, (images, _ending(following), kept(state.obs))
 
-    images, (terminated, truncated, diverged, length) = _rollout(env, step, actor, key, _num_steps(env, seconds))
+    kept, num_steps = _kept(env, seconds)
+    images, (terminated, truncated, diverged, length), seen = _rollout(env, step, actor, key, num_steps)
     last, ending = _end(terminated, truncated, diverged)
     frames = images.reshape(-1, size, size, 3)[: max(1, int(length[last]))]
     skip = max(1, round(1 / env.physics.dt / _MAX_FPS))
-    return Recording(frames[::skip], 1 / env.physics.dt / skip, ending, int(length[last]) * env.physics.dt)
+    simulated = int(length[last]) * env.physics.dt
+    return Recording(frames[::skip], 1 / env.physics.dt / skip, ending, simulated, *_moments(env, seen, last))
 
 
 def record_observations(env: PixelEnv, actor: Actor, key: Array, *, seconds: float | None = None) -> Recording:
@@ -100,17 +110,19 @@ def record_observations(env: PixelEnv, actor: Actor, key: Array, *, seconds: flo
     """
     env = with_autoreset(env, "disabled")
 
-    def step(actor: Actor, state: State, key: Array) -> tuple[State, tuple[Array, Any]]:
+    def step(actor: Actor, state: State, key: Array) -> tuple[State, tuple[Array, Any, Any]]:
         newest = state.obs["pixels"][..., -env.images.channels :]
-        return env.step(state, actor(state, key)), (jnp.broadcast_to(newest, (*newest.shape[:2], 3)), _ending(state))
+        frame = jnp.broadcast_to(newest, (*newest.shape[:2], 3))
+        return env.step(state, actor(state, key)), (frame, _ending(state), kept(state.obs))
 
-    frames, (terminated, truncated, diverged, length) = _rollout(env, step, actor, key, _num_steps(env, seconds) + 1)
+    kept, num_steps = _kept(env, seconds)
+    frames, (terminated, truncated, diverged, length), seen = _rollout(env, step, actor, key, num_steps + 1)
     last, ending = _end(terminated, truncated, diverged)
     skip = max(1, round(1 / env.dt / _MAX_FPS))
     larger = max(1, _SIDE // max(frames.shape[1:3]))
     frames = frames[: last + 1 : skip].repeat(larger, axis=1).repeat(larger, axis=2)
     simulated = int(length[last]) * env.physics.dt if ending else last * env.dt
-    return Recording(frames, 1 / env.dt / skip, ending, simulated)
+    return Recording(frames, 1 / env.dt / skip, ending, simulated, *_moments(env, seen, max(0, last - 1)))
 
 
 def record(
@@ -139,13 +151,24 @@ def _num_steps(env: PixelEnv, seconds: float | None) -> int:
     return num_steps if seconds is None else max(1, min(num_steps, round(seconds / env.dt)))
 
 
+def _kept(env: PixelEnv, seconds: float | None) -> tuple[Callable[[Any], Any], int]:
+    """What is kept of the observation of each step, and the number of steps."""
+    num_steps = _num_steps(env, seconds)
+    size = num_steps * sum(math.prod(x.shape) * x.dtype.itemsize for x in env.observation_spec.values())
+    return (lambda obs: obs if size <= _MOST_BYTES else {}), num_steps
+
+
+def _moments(env: PixelEnv, observations: dict[str, np.ndarray], last: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Observations of all steps at a few moments up to the last action, and their times."""
+    steps = np.unique(np.linspace(0, last, _MOMENTS).round().astype(int))
+    return {name: x[steps] for name, x in observations.items()}, (steps * env.dt).astype(np.float32)
+
+
 def _ending(state: State) -> tuple[Array, Array, Array, Array]:
     return state.terminated, state.truncated, state.metrics["diverged"], state.metrics["episode_length"]
 
 
-def _rollout(
-    env: PixelEnv, step: Callable[..., tuple[State, tuple[Array, Any]]], actor: Actor, key: Array, num_steps: int
-) -> Any:
+def _rollout(env: PixelEnv, step: Callable[..., tuple[State, Any]], actor: Actor, key: Array, num_steps: int) -> Any:
     """The outputs of `step(actor, state, key)` for each step after a reset, as NumPy arrays."""
 
     @partial(jax.jit, compiler_options=compiler_options())

@@ -17,7 +17,7 @@ from pixelbrax.training.config import (
     read_toml_file,
 )
 from pixelbrax.training.env_config import TABLES, EnvConfig, camera_of
-from pixelbrax.training.evaluation import MAX_EPISODES, Evaluation, Evaluator, Policy, check_metrics
+from pixelbrax.training.evaluation import EVALUATION, MAX_EPISODES, Evaluation, Evaluator, Policy, check_metrics
 from pixelbrax.training.files import as_json, replace_text, writing
 from pixelbrax.training.hooks import Hook, register_hook
 from pixelbrax.training.lock import locked
@@ -39,6 +39,7 @@ from pixelbrax.training.progress import Progress
 from pixelbrax.training.run_dir import (
     BEST,
     HELD_OUT,
+    REPORT,
     TEACHER,
     RunDir,
     check_unused,
@@ -54,21 +55,26 @@ from pixelbrax.training.statistics import (
     Center,
     interval,
     iqm,
+    mean_interval,
     over_runs,
     over_tasks,
     probability_of_improvement,
     share_above,
 )
+from pixelbrax.training.stopwatch import TOTAL, read_timings, write_timings
 from pixelbrax.training.trainer import MAX_AGENTS, Trainer
 from pixelbrax.training.training_run import TrainingRun
 
 __all__ = [
     "BEST",
+    "EVALUATION",
     "HELD_OUT",
     "MAX_AGENTS",
     "MAX_EPISODES",
+    "REPORT",
     "TABLES",
     "TEACHER",
+    "TOTAL",
     "ActingHook",
     "Center",
     "EnvConfig",
@@ -107,6 +113,7 @@ __all__ = [
     "load_preset",
     "locked",
     "make_folder",
+    "mean_interval",
     "natural",
     "over_runs",
     "over_tasks",
@@ -117,6 +124,7 @@ __all__ = [
     "probability_of_improvement",
     "process_start",
     "provenance",
+    "read_timings",
     "read_toml",
     "read_toml_file",
     "register_hook",
@@ -130,5 +138,6 @@ __all__ = [
     "to_go_on",
     "unused_path",
     "words_of",
+    "write_timings",
     "writing",
 ]

@@ -84,6 +84,8 @@ class Evaluation:
         return {name: [float(f"{x:.7g}") for x in values] for name, values in found.items()}
 
 
+EVALUATION = "evaluation"
+"""What the stopwatch counts episodes for."""
 MAX_EPISODES = 1_000_000
 """Limit for one evaluation, whose returns are kept in memory."""
 
@@ -138,7 +140,7 @@ class Evaluator:
         batches = [keys[chosen] for chosen in np.split(numbers, count)]
         params = self._env.default_params
         run = self._program(variables, batches[0], params)
-        with self._progress.busy(f"{self._num_episodes:,} episodes") if count > 1 else nullcontext():
+        with self._progress.busy(f"{self._num_episodes:,} episodes", EVALUATION) if count > 1 else nullcontext():
             results = [jax.tree.map(np.asarray, run(variables, batch, params)) for batch in batches]
         joined = jax.tree.map(lambda *parts: np.concatenate(parts)[: self._num_episodes], *results)
         return _evaluation(joined)

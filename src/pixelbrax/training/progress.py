@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from rich.console import Console
 
 from pixelbrax.training.idle import idle_watch, ticking
+from pixelbrax.training.stopwatch import Stopwatch
 
 _LINE_SECONDS = 10.0  # between two lines where the output is not a terminal
 
@@ -26,6 +27,7 @@ class Progress:
         """Writes to `console`, by default standard output; if quiet, only the lines with `always`."""
         self.console = console or plain_console()
         self.quiet = quiet
+        self.stopwatch = Stopwatch()
         self._last_line = 0.0
 
     def say(self, text: str, always: bool = False) -> None:
@@ -39,15 +41,20 @@ class Progress:
             self.console.print(text, markup=False, soft_wrap=True)
 
     @contextlib.contextmanager
-    def busy(self, what: str) -> Iterator[None]:
-        """Shows `what` and the seconds it takes, such as "compiling the update"."""
+    def busy(self, what: str, part: str = "") -> Iterator[None]:
+        """Shows `what` and the seconds it takes, such as "compiling the update".
+
+        Args:
+          what: is under way.
+          part: for which the stopwatch counts the seconds; by default `what`.
+        """
         start = time.perf_counter()
-        watching = idle_watch(what, lambda text: self.say(text, always=True))
+        watching, counting = idle_watch(what, lambda text: self.say(text, always=True)), self.stopwatch.of(part or what)
         if self.quiet:
-            with watching:
+            with watching, counting:
                 yield
             return
-        with watching, self._ticking(lambda: f"{what} ... {time.perf_counter() - start:.0f} s"):
+        with watching, counting, self._ticking(lambda: f"{what} ... {time.perf_counter() - start:.0f} s"):
             if not self.console.is_terminal:
                 self.say(f"{what} ...")
             yield

@@ -15,6 +15,7 @@ from pixelbrax.training.software import provenance
 
 HELD_OUT, TEACHER = "held_out", "teacher"  # in evaluation.json, in an evaluation
 BEST = "best"  # an evaluation in fresh episodes of the policy that did best during training
+REPORT = "report.html"  # in a run's folder, and in one of several
 _BELOW = ("*/config.toml", "*/*/config.toml")
 
 
@@ -58,6 +59,21 @@ class RunDir:
     def held_out_video_file(self) -> Path:
         """The same under `eval_distractors`, if there are any."""
         return self.path / "video-held-out.mp4"
+
+    @property
+    def timings_file(self) -> Path:
+        """Where the time of the run went, by session: it may have been resumed."""
+        return self.path / "timings.json"
+
+    @property
+    def saliency_file(self) -> Path:
+        """What the policy looks at, for the report."""
+        return self.path / "saliency.npz"
+
+    @property
+    def report_file(self) -> Path:
+        """All that is known of the run, for people."""
+        return self.path / REPORT
 
     @property
     def checkpoint_dir(self) -> Path:

@@ -32,6 +32,11 @@ def interval(scores: Scores, statistic: Statistic = iqm) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def mean_interval(scores: Scores) -> tuple[float, float]:
+    """95 % interval of the mean of episodes, by the percentiles of its bootstrap."""
+    return interval(scores, lambda resampled: resampled.mean(-1))
+
+
 class Center(NamedTuple):
     """What the runs of a setting reach together.
 

@@ -25,6 +25,7 @@ from pixelbrax.training.clock import WALL, Clock
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.devices import Layout
 from pixelbrax.training.divergence import Divergence
+from pixelbrax.training.evaluation import EVALUATION
 from pixelbrax.training.hooks import Hook, make_hook
 from pixelbrax.training.lock import locked
 from pixelbrax.training.progress import Progress, progress_line
@@ -36,6 +37,7 @@ from pixelbrax.xla import compiler_options
 
 MAX_AGENTS = 4096
 """Limit on the agents of one trainer: each writes its own run."""
+_TRAINING, _CHECKPOINTS = "training", "checkpoints"  # what the stopwatch counts seconds for
 
 # Agents side by side share the number of updates; otherwise PPG's `cond` on it would become a select, and every update
 # would compute the auxiliary phase.
@@ -66,7 +68,7 @@ class Trainer:
         Raises:
           ConfigError: a setting cannot be used, or differs where it must not.
         """
-        self._experiment_began = time.perf_counter() if began is None else began
+        self.experiment_began = time.perf_counter() if began is None else began
         self._began: list[tuple[Hook, RunDir]] = []  # pairs that have not ended yet
         hooks = [*map(make_hook, configs[0].loggers), *hooks]
         self._acting = ActingHooks([hook for hook in hooks if isinstance(hook, ActingHook)])
@@ -114,9 +116,10 @@ class Trainer:
     def save(self, runs: Sequence[RunDir], state: AgentState) -> None:
         """Writes a checkpoint in each run that has not broken down."""
         state = self.training_runs[0].agent.to_checkpoint(state)  # before anything is copied
-        for index, (training_run, run) in enumerate(zip(self.training_runs, runs, strict=True)):
-            if not run.failure:
-                training_run.save(run, self.one(state, index), self._acting.states(run))
+        with self.progress.stopwatch.of(_CHECKPOINTS):
+            for index, (training_run, run) in enumerate(zip(self.training_runs, runs, strict=True)):
+                if not run.failure:
+                    training_run.save(run, self.one(state, index), self._acting.states(run))
 
     def restore(self, runs: Sequence[RunDir]) -> AgentState:
         """The state at the last checkpoint that all runs have; restores the hooks' states too.
@@ -148,7 +151,8 @@ class Trainer:
         state = replace(state, opt_state=(), envs=(), buffer=())  # pyright: ignore[reportArgumentType]
         for index, (training_run, run) in enumerate(zip(self.training_runs, runs, strict=True)):
             if not run.failure and not _is_written(run, name, steps):
-                result = training_run.evaluate(run, name, self.one(state, index))
+                with self.progress.stopwatch.of(EVALUATION):
+                    result = training_run.evaluate(run, name, self.one(state, index))
                 self._tell(lambda hook, run=run, result=result: hook.on_evaluation(run, name, steps, result))
 
     def evaluate_best(self, runs: Sequence[RunDir]) -> None:
@@ -156,7 +160,8 @@ class Trainer:
         if self.config.eval_interval and jax.process_index() == 0:
             for training_run, run in zip(self.training_runs, runs, strict=True):
                 if not run.failure:
-                    training_run.evaluate_best(run)
+                    with self.progress.stopwatch.of(EVALUATION):
+                        training_run.evaluate_best(run)
 
     def train(self, runs: Sequence[RunDir], state: AgentState) -> tuple[AgentState, bool]:
         """Trains to the end, or until SIGINT or SIGTERM; writes checkpoints meanwhile and at the end.
@@ -179,12 +184,13 @@ class Trainer:
         stopping, divergence = False, Divergence()
         if not complete:
             self._compiled_interval(state)  # before the clock starts
-        clock = Clock(runs[0], int(state.num_updates), self._experiment_began)
+        clock = Clock(runs[0], int(state.num_updates), self.experiment_began)
         total_steps = config.num_updates * config.agent.steps_per_update
         with stop_requests() as stop:
             while not (complete or stopping):
                 started = time.perf_counter()
-                state, *results = jax.block_until_ready(self._compiled_interval(state)(self._settings, state))
+                with self.progress.stopwatch.of(_TRAINING):
+                    state, *results = jax.block_until_ready(self._compiled_interval(state)(self._settings, state))
                 done = int(state.num_updates)
                 speed = config.log_interval * config.agent.steps_per_update / (time.perf_counter() - started)
                 rows = self._record(runs, state, results, clock, speed, divergence)

@@ -9,6 +9,7 @@ from pixelbrax.experiments.stages.api import (
 )
 from pixelbrax.experiments.stages.folder import CurriculumDir, Ended
 from pixelbrax.experiments.stages.gate import Gate
+from pixelbrax.experiments.stages.pages import is_curriculum, write_curriculum_report
 from pixelbrax.experiments.stages.plan import Curriculum, Stage, curriculum_names, load_curriculum
 from pixelbrax.experiments.stages.train import resume_curriculum, start_curriculum
 
@@ -22,9 +23,11 @@ __all__ = [
     "chosen",
     "curriculum_names",
     "default_name",
+    "is_curriculum",
     "last_folder",
     "load_curriculum",
     "resume_curriculum",
     "start_curriculum",
     "train_curriculum",
+    "write_curriculum_report",
 ]

@@ -12,10 +12,11 @@ from pixelbrax.experiments.api import checked_hooks
 from pixelbrax.experiments.launch import Launch
 from pixelbrax.experiments.names import check_name, name_of
 from pixelbrax.experiments.policies import Policy
-from pixelbrax.experiments.runs import Run, inline
+from pixelbrax.experiments.runs import Run
 from pixelbrax.experiments.stages.folder import CurriculumDir, Ended
 from pixelbrax.experiments.stages.plan import Curriculum, curriculum_names, load_curriculum
 from pixelbrax.experiments.stages.train import resume_curriculum, start_curriculum
+from pixelbrax.report import data_url
 from pixelbrax.training import Hook, last_stop, natural
 from pixelbrax.xla import in_float32
 
@@ -57,13 +58,7 @@ class CurriculumRun:
     @property
     def passed(self) -> bool:
         """Whether all stages were trained, and the last one's gate opened, if it has one."""
-        ended = self.ended
-        last = self.curriculum.stages[-1]
-        return (
-            bool(ended)
-            and ended[-1].stage == len(self.curriculum.stages)
-            and (last.gate is None or ended[-1].opened_at is not None)
-        )
+        return self._folder.passed(self.curriculum)
 
     @property
     def across(self) -> dict[str, Any]:
@@ -91,7 +86,7 @@ class CurriculumRun:
 
     def _repr_html_(self) -> str:
         curve = self._folder.curve_file
-        picture = f'<img src="{inline(curve)}" width="640">' if curve.exists() else ""
+        picture = f'<img src="{data_url(curve)}" width="640">' if curve.exists() else ""
         return f"<p>{html.escape(repr(self))}</p>{picture}"
 
 

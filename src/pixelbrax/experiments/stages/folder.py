@@ -9,7 +9,7 @@ from typing import Any
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments.stages.gate import STATISTICS, judged, opened_at
 from pixelbrax.experiments.stages.plan import Curriculum, read_curriculum
-from pixelbrax.training import RunDir, as_json, make_folder, provenance, read_toml_file, replace_text
+from pixelbrax.training import REPORT, RunDir, as_json, make_folder, provenance, read_toml_file, replace_text
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,11 @@ class CurriculumDir:
     def across_file(self) -> Path:
         """Every stage's policy in every stage; the .png beside it is a picture of it."""
         return self.path / "across.json"
+
+    @property
+    def report_file(self) -> Path:
+        """All stages, for people."""
+        return self.path / REPORT
 
     @classmethod
     def create(cls, path: Path, curriculum: Curriculum, command: str) -> "CurriculumDir":
@@ -162,6 +167,15 @@ class CurriculumDir:
         if stage.at_budget == "repeat" and last.attempt < stage.repeats:
             return Attempt(index, last.attempt + 1)
         return None
+
+    def passed(self, curriculum: Curriculum) -> bool:
+        """Whether all stages were trained, and the last one's gate opened, if it has one."""
+        ended, last = self.ended(), curriculum.stages[-1]
+        return (
+            bool(ended)
+            and ended[-1].stage == len(curriculum.stages)
+            and (last.gate is None or ended[-1].opened_at is not None)
+        )
 
     def across(self) -> dict[str, Any]:
         """What across.json has; empty if there is none, or none that is whole."""

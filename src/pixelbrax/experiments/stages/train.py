@@ -13,6 +13,7 @@ from pixelbrax.experiments.stages.across import evaluate_across
 from pixelbrax.experiments.stages.check import check_stages
 from pixelbrax.experiments.stages.folder import Attempt, CurriculumDir, Ended
 from pixelbrax.experiments.stages.gate import GateHook
+from pixelbrax.experiments.stages.pages import write_curriculum_report
 from pixelbrax.experiments.stages.plan import Curriculum, seed_of
 from pixelbrax.experiments.stages.story import write_story
 from pixelbrax.training import (
@@ -99,6 +100,8 @@ def _train(folder: CurriculumDir, curriculum: Curriculum, checked: list[Training
             say(f"stopped. To resume: {launch.remedy(folder.path)}")
             return False
     say(f"curve of all stages: {folder.curve_file}")
+    if launch.report:
+        say(f"report of all stages: {write_curriculum_report(folder.path)}")
     return True
 
 

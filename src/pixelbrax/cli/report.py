@@ -1,0 +1,59 @@
+"""`pixelbrax report RUN ...`: a page of HTML about a run, or about several side by side."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from pixelbrax.cache import enable_compilation_cache
+from pixelbrax.cli.parse import check_out, parse
+from pixelbrax.errors import ConfigError
+from pixelbrax.experiments import (
+    add_saliency,
+    is_curriculum,
+    write_comparison,
+    write_curriculum_report,
+    write_report,
+)
+from pixelbrax.training import REPORT, Progress, runs_in
+
+_END = ".html"
+
+
+@dataclass(frozen=True)
+class Args:
+    """Arguments of `pixelbrax report`."""
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Folders of runs, finished or not, of several runs, or of a curriculum; several runs are compared."""
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
+    """The HTML file; by default report.html in the folder, or of several folders in the current one."""
+    saliency: bool = True
+    """Compute what a policy looks at, if a single run's folder does not have that yet; takes a minute or so."""
+
+
+def main(argv: list[str]) -> int:
+    """Writes the page."""
+    args = parse(Args, argv, "report", "Writes a report: one HTML file that needs no network.")
+    if not args.runs:
+        raise ConfigError("name at least one run")
+    if args.out is not None:
+        check_out(args.out, force=True, ends=(_END,))
+    enable_compilation_cache()
+    print(_written(args, Progress()))
+    return 0
+
+
+def _written(args: Args, progress: Progress) -> Path:
+    """Writes the page that suits the folders; returns its file."""
+    first, alone = args.runs[0], len(args.runs) == 1
+    if alone and is_curriculum(first):
+        return write_curriculum_report(first, args.out)
+    runs = list({run.path.resolve(): run for path in args.runs for run in runs_in(path)}.values())
+    if len(runs) > 1:
+        return write_comparison(runs, args.out or (first if alone else Path()) / REPORT)
+    if args.saliency:
+        with progress.busy("what the policy looks at"):
+            add_saliency(runs[0], progress.say)
+    return write_report(runs[0], args.out)

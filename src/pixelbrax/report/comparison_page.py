@@ -1,0 +1,155 @@
+"""The report of several runs: their curves over each other, what they reach, and the settings that set them apart."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pixelbrax.report.axes import short
+from pixelbrax.report.chart import Series, chart
+from pixelbrax.report.curves import FEW, common_points
+from pixelbrax.report.facts import RunFacts, interval_of, settings_of, shown
+from pixelbrax.report.markup import Markup, tag
+from pixelbrax.report.page import film, more, page, section, table
+from pixelbrax.report.spent import duration
+from pixelbrax.training import over_runs
+
+_MOST_BYTES = 40_000_000  # of all videos in a page
+Groups = Mapping[str, Sequence[RunFacts]]
+
+
+def comparison_page(
+    groups: Groups,
+    results: Sequence[Mapping[str, Any]],
+    improvements: Mapping[tuple[str, str], tuple[float, float, float]],
+    notes: Sequence[str],
+    out: Path,
+) -> str:
+    """The text of an HTML file about several runs.
+
+    Args:
+      groups: runs that differ in their seeds only, by what sets them apart from others.
+      results: rows of `Comparison.table`.
+      improvements: of `Comparison.improvements`: how probable it is that the first is better than the second.
+      notes: what a reader must know, such as runs that are left out of the results.
+      out: where the file will be; it links to the runs' own reports.
+    """
+    runs = [run for several in groups.values() for run in several]
+    tasks = list(dict.fromkeys(run.config.environment.task for run in runs))
+    title = f"{len(runs)} runs of {len(groups)} settings" if len(groups) > 1 else f"{len(runs)} runs"
+    told = [tag("p", note, class_="alarm") for note in notes]
+    head = tag("header", tag("h1", title), tag("p", ", ".join(tasks)), told)
+    colors = {name: k for k, name in enumerate(groups)}
+    body = tag(
+        "main",
+        [_curves(task, groups, colors) for task in tasks],
+        _results(results, improvements),
+        _differences(groups),
+        _videos(groups),
+        _runs(groups, out),
+    )
+    return page(f"{title}: {', '.join(tasks)}", head, body)
+
+
+def _curves(task: str, groups: Groups, colors: Mapping[str, int]) -> Markup:
+    """Returns on one task against actions and against minutes."""
+    there = {name: [run for run in runs if run.config.environment.task == task] for name, runs in groups.items()}
+    there = {name: [run for run in runs if run.run.has_returns] for name, runs in there.items()}
+    there = {name: runs for name, runs in there.items() if runs}
+    note = (
+        "Sampled actions, in episodes of training: the mean of less than ten runs, the interquartile mean of more, "
+        f"with its 95 % interval; of less than {FEW} each run is a thin line instead."
+    )
+    against = [_against("steps", 1.0, "actions", there, colors), _against("seconds", 60.0, "minutes", there, colors)]
+    return section(f"Return, {task}", against, note=note, wide=True)
+
+
+def _against(column: str, unit: float, label: str, groups: Groups, colors: Mapping[str, int]) -> Markup:
+    series = []
+    for name, runs in groups.items():
+        x, returns = common_points([run.rows for run in runs], column)
+        center, low, high = np.array([over_runs(values) for values in returns.T]).T
+        places, few = [float(at) / unit for at in x], len(runs) < FEW
+        if few and len(runs) > 1:
+            series += [Series("", places, each.tolist(), color=colors[name], thin=True) for each in returns]
+        ends = {} if few else {"low": low.tolist(), "high": high.tolist()}
+        label_of = f"{name} ({len(runs)} {'seed' if len(runs) == 1 else 'seeds'})" if column == "steps" else ""
+        series.append(Series(label_of, places, center.tolist(), color=colors[name], **ends))
+    return chart(series, label, f"return against {label}", x_whole=column == "steps")
+
+
+def _results(rows: Sequence[Mapping[str, Any]], improvements: Mapping[tuple[str, str], tuple]) -> Markup | None:
+    if not rows:
+        return None
+    head = ("task", "setting", "seeds", "return (95 %)", "worst seed", "episodes below", "ended early")
+    cells = [
+        (
+            row["task"],
+            row["setting"],
+            row["runs"],
+            f"{row['return']:,.0f}" + (" ({:,.0f} to {:,.0f})".format(*row["interval"]) if row["runs"] > 1 else ""),
+            f"{row['worst']:,.0f}",
+            f"{row['below']:.0%} below {row['level']:,.0f}",
+            f"{row['early']:.0%}",
+        )
+        for row in rows
+    ]
+    odds = [
+        (better, worse, f"{value:.2f} ({low:.2f} to {high:.2f})")
+        for (better, worse), (value, low, high) in improvements.items()
+    ]
+    below = table(("setting", "better than", "probability (95 %)"), odds, numeric=(2,)) if odds else None
+    note = "Deterministic policies after training; intervals are over seeds."
+    return section("What they reach", table(head, cells, numeric=(2, 3, 4, 5, 6)), below, note=note, wide=True)
+
+
+def _differences(groups: Groups) -> Markup | None:
+    """Settings that are not the same in all groups."""
+    settings = {name: settings_of(runs[0].config) for name, runs in groups.items()}
+    names = list(dict.fromkeys(name for each in settings.values() for name in each if name != "seed"))
+    values = {name: [shown(each[name][0]) if name in each else "-" for each in settings.values()] for name in names}
+    rows = [(tag("code", name), *row) for name, row in values.items() if len(set(row)) > 1]
+    if not rows:
+        return None
+    return section("Settings that differ", table(("setting", *settings), rows), wide=True)
+
+
+def _videos(groups: Groups) -> Markup | None:
+    """The video of each setting's first run that has one."""
+    figures, size = [], 0
+    for name, runs in groups.items():
+        file = next((run.run.video_file for run in runs if run.run.video_file.is_file()), None)
+        if file is None or size + file.stat().st_size > _MOST_BYTES:
+            continue
+        size += file.stat().st_size
+        figures.append(film(file, name))
+    return section("Their policies", tag("div", figures, class_="side"), wide=True) if figures else None
+
+
+def _runs(groups: Groups, out: Path) -> Markup:
+    head = ("run", "setting", "seed", "state", "actions", "return (95 %)", "held-out", "time")
+    rows = [_row(run, name, out) for name, runs in groups.items() for run in runs]
+    return section("Runs", table(head, rows, numeric=(2, 4, 5, 6, 7)), _commands(groups), wide=True)
+
+
+def _row(run: RunFacts, setting: str, out: Path) -> list[Any]:
+    state, kind = run.state
+    file = run.run.report_file
+    link = os.path.relpath(file.absolute(), out.absolute().parent).replace(os.sep, "/")
+    name = tag("a", run.name, href=link) if file.is_file() else run.name
+    result, wall = "-", run.rows[-1].get("wall_seconds", run.rows[-1]["seconds"]) if run.rows else 0.0
+    if last := run.last:
+        low, high = interval_of(last)
+        result = f"{last['mean_return']:,.0f} ({low:,.0f} to {high:,.0f})"
+    held_out = f"{run.held_out['mean_return']:,.0f}" if run.held_out else "-"
+    badge = tag("span", state, class_=kind, title=run.run.failure or None)
+    return [name, setting, run.config.seed, badge, short(run.steps), result, held_out, duration(wall)]
+
+
+def _commands(groups: Groups) -> Markup | None:
+    """What started the runs, to be opened by a click."""
+    lines = [run.provenance.get("command", "") for runs in groups.values() for run in runs]
+    told = "\n".join(dict.fromkeys(filter(None, lines)))
+    return more("what started them", tag("pre", told)) if told else None

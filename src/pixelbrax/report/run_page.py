@@ -1,0 +1,152 @@
+"""The report of one run: a page for whoever trained it, and whoever wants to know what came of it."""
+
+import shlex
+from typing import Any
+
+from pixelbrax.report.axes import short
+from pixelbrax.report.chart import Series, chart
+from pixelbrax.report.facts import RunFacts, interval_of
+from pixelbrax.report.looks import evaluation_section, saliency_section, videos_section
+from pixelbrax.report.markup import Markup, markup, tag
+from pixelbrax.report.page import more, page, section, table, tiles
+from pixelbrax.report.settings_table import settings_section
+from pixelbrax.report.spent import duration, time_section
+from pixelbrax.training import HELD_OUT, TEACHER, RunDir
+
+_TOLD = ("updates", "steps", "frames", "return", "episodes", "diverged", "seconds", "wall_seconds")  # elsewhere
+_NAMES = {"kl": "KL divergence of an update", "steps_per_second": "actions per second"}
+_MOST_DIVERGED = 0.01  # share of episodes
+
+
+def run_page(run: RunDir) -> str:
+    """A run's report as the text of an HTML file, from what is in its folder.
+
+    Raises:
+      ConfigError: the run's settings cannot be read.
+    """
+    facts = RunFacts.of(run)
+    body = tag(
+        "main",
+        section("Return", _curve(facts), note=_curve_note(facts), wide=True),
+        videos_section(facts),
+        saliency_section(facts),
+        evaluation_section(facts),
+        time_section(facts),
+        again_section(facts),
+        settings_section(facts),
+        _learning(facts),
+    )
+    return page(f"{facts.name}: {facts.what}", _header(facts), tiles(headline(facts)), body, footer(facts))
+
+
+def _header(facts: RunFacts) -> Markup:
+    state, kind = facts.state
+    badge = tag("span", state, class_=f"state {kind}")
+    alarms = [facts.run.failure, *facts.problems, _diverged(facts)]
+    told = [tag("p", alarm, class_="alarm") for alarm in alarms if alarm]
+    return tag("header", tag("h1", facts.name, badge), tag("p", facts.what), told)
+
+
+def _diverged(facts: RunFacts) -> str:
+    count, all_of = (sum(row.get(name, 0.0) for row in facts.rows) for name in ("diverged", "episodes"))
+    if count <= _MOST_DIVERGED * all_of:
+        return ""
+    return f"Physics, reward or action became NaN or infinite in {count:,.0f} of {all_of:,.0f} episodes of training."
+
+
+def headline(facts: RunFacts) -> list[tuple[Any, str, str]]:
+    """The numbers that matter most: (number, what it is, detail)."""
+    found = []
+    if last := facts.last:
+        low, high = interval_of(last)
+        interval = f"95 % interval {low:,.0f} to {high:,.0f}, {last['episodes']:.0f} episodes"
+        found.append((f"{last['mean_return']:,.0f}", "return, deterministic policy", interval))
+    if (held_out := facts.held_out) and last:
+        mean, theirs = held_out["mean_return"], last["mean_return"]
+        kept = f", {mean / theirs:.0%} of it" if theirs > 0 else ""
+        found.append((f"{mean:,.0f}", "return under held-out looks", f"{held_out['distractors']}{kept}"))
+    if (before := facts.evaluations.get("untrained")) and last is not before:
+        found.append((f"{before['mean_return']:,.0f}", "return before training", ""))
+    if facts.rows:
+        row = facts.rows[-1]
+        found.append((short(facts.steps), "actions of training", f"of {short(facts.total_steps)}"))
+        wall = row.get("wall_seconds", row["seconds"])
+        found.append((duration(wall), "from start to the last update", f"{duration(row['seconds'])} of training"))
+        if row["seconds"] > 0:
+            found.append((f"{facts.steps / row['seconds']:,.0f}", "actions per second", "of training time"))
+    return found
+
+
+def _curve(facts: RunFacts) -> Markup:
+    steps = [row["steps"] for row in facts.rows]
+    series = [Series("sampled actions: episodes of training", steps, [row["return"] for row in facts.rows])]
+    results = [result for _, result in facts.on_the_way]
+    series += evaluated(results, "deterministic policy: evaluations, 95 % intervals", color=1)
+    held_out = [{"steps": result["steps"]} | result[HELD_OUT] for result in results if HELD_OUT in result]
+    if held_out:
+        series += evaluated(held_out, f"the same under {held_out[0]['distractors']}", color=3)
+    teachers = [result[TEACHER]["mean_return"] for result in results if TEACHER in result]
+    lines = [(teachers[-1], "its teacher, deterministic")] if teachers else []
+    return chart(series, "actions", "return of an episode", lines=lines)
+
+
+def evaluated(results: list[dict[str, Any]], name: str, color: int) -> list[Series]:
+    """Evaluations as a series of points with their intervals; none of no evaluations."""
+    if not results:
+        return []
+    intervals = [interval_of(result) for result in results]
+    low, high = zip(*intervals, strict=True)
+    steps, means = [result["steps"] for result in results], [result["mean_return"] for result in results]
+    return [Series(name, steps, means, low, high, color, "dotted")]
+
+
+def _curve_note(facts: RunFacts) -> str | None:
+    if not facts.rows:
+        return "No update has been recorded yet."
+    if not any(row["return"] == row["return"] for row in facts.rows):
+        return "No whole episode has ended in training yet."
+    return None
+
+
+def again_section(facts: RunFacts) -> Markup:
+    """Where the run was made, and the commands that make it again."""
+    told = dict(facts.provenance)
+    command, commit = told.pop("command", ""), told.get("commit", "")
+    folder, changed = shlex.quote(str(facts.run.path)), commit.endswith("+changes")
+    lines = []
+    if commit:
+        lines.append(f"git checkout {commit.removesuffix('+changes')}")
+    lines.append(f"pixelbrax train --config {folder}")
+    parts: list[Any] = [tag("pre", "\n".join(lines))]
+    if changed:
+        parts.append(tag("p", "The checkout had changes that were not committed.", class_="note"))
+    if command:
+        parts += [tag("h3", "What started it"), tag("pre", command)]
+    first = ("machine", "device", "commit", "pixelbrax", "python", "jax")
+    named = [(name, told.pop(name)) for name in first if name in told] + list(told.items())
+    named = [("seed", facts.config.seed), *named]
+    rows = [(name, tag("code", value)) for name, value in named]
+    parts.append(more("machine and versions", table((), rows)))
+    note = "The same seed on the same machine gives the same metrics, bit for bit."
+    return section("Do it again", parts, note=note)
+
+
+def _learning(facts: RunFacts) -> Markup | None:
+    """Every other column of the metrics."""
+    if not facts.rows:
+        return None
+    steps = [row["steps"] for row in facts.rows]
+    names = [name for name in facts.rows[-1] if name not in _TOLD]
+    values = {name: [row.get(name, float("nan")) for row in facts.rows] for name in names}
+    figures = [chart([Series("", steps, y)], caption=_title(name), small=True) for name, y in values.items()]
+    return section("How it learned", tag("div", figures, class_="small"), note="Against actions.", wide=True)
+
+
+def _title(name: str) -> str:
+    return _NAMES.get(name, name.replace("_", " "))
+
+
+def footer(facts: RunFacts) -> Markup:
+    """Who wrote the page."""
+    version = facts.provenance.get("pixelbrax", "")
+    return tag("footer", markup("Written by PixelBrax ", version, " from ", tag("code", facts.run.path), "."))
