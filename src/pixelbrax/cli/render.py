@@ -1,4 +1,4 @@
-"""`pixelbrax render TASK`: a PNG grid of a task over seeds and steps, or a video."""
+"""`pixelbrax render TASK`: a PNG grid of a task over seeds and steps, a video, or an interactive replay."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,12 +15,13 @@ from pixelbrax.cli.parse import check_out, parse
 from pixelbrax.envs import PixelEnv, State, make
 from pixelbrax.errors import ConfigError, check_count, check_number, check_seed
 from pixelbrax.experiments import file_name, policy_actor, random_actor
-from pixelbrax.report import MOVIES, Actor, num_frames, record, write_grid, write_video
+from pixelbrax.report import MOVIES, Actor, num_frames, record, record_replay, write_grid, write_replay, write_video
 from pixelbrax.training import Progress, RunDir, TrainingRun, camera_of
 
 _MAX_SIZE = 2048  # pixels of a side
 _MAX_PIXELS = 500_000_000  # of all images together, which are in memory at once
 _MAX_STEPS = 1_000_000  # of an episode
+_REPLAY = ".html"
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Args:
     run: Path | None = None
     """Folder of a run, whose task and trained policy are shown."""
     out: Path | None = None
-    """Picture (.png) or video (.mp4, .gif); by default <task>.png."""
+    """Picture (.png), video (.mp4, .gif) or interactive replay in three dimensions (.html, which needs no network); by
+    default <task>.png."""
     backend: str | None = None
     """Physics engine, one of those that `pixelbrax list` shows; by default the task's own."""
     distractors: tuple[str, ...] | None = None
@@ -55,7 +57,7 @@ class Args:
     every: int = 10
     """Steps (actions) between two columns."""
     seconds: float = 20.0
-    """Simulated length of a video."""
+    """Simulated length of a video or replay."""
     seed: int = 0
     """Random seed of the episodes and the actions."""
     force: bool = False
@@ -63,9 +65,9 @@ class Args:
 
 
 def main(argv: list[str]) -> int:
-    """Writes the picture or the video."""
+    """Writes the picture, the video or the replay."""
     args = parse(
-        Args, argv, "render", "Renders a task or a run: a PNG grid (row: seed, column: step) or a video (.mp4, .gif)."
+        Args, argv, "render", "Renders a task or a run: a PNG grid (row: seed, column: step), video or replay."
     )
     check_count("size", args.size, most=_MAX_SIZE)
     for name in ("seeds", "steps", "every"):
@@ -77,18 +79,22 @@ def main(argv: list[str]) -> int:
     if args.run is not None and args.backend is not None:
         raise ConfigError("--backend goes with a task: a run has its own")
     out = args.out or Path(f"{args.run.resolve().name if args.run else file_name(args.task or '')}.png")
-    check_out(out, args.force, ends=(".png", *MOVIES))
+    check_out(out, args.force, ends=(".png", *MOVIES, _REPLAY))
     if out.suffix == ".png":
         _check_pixels(args.seeds * args.steps * args.size**2, "--size, --seeds or --steps")
     enable_compilation_cache()
     env, viewer, actor, distracted = _policy(args)
     progress = Progress()
     note = ""
-    if out.suffix != ".png":
+    if out.suffix in MOVIES:
         _check_pixels(num_frames(env, args.seconds) * args.size**2, "--size or --seconds")
     with progress.busy("compiling and rendering"):
         if out.suffix == ".png":
             write_grid(out, _grid(args, env, viewer, actor, distracted))
+        elif out.suffix == _REPLAY:
+            replay = record_replay(env, actor, jax.random.key(args.seed), seconds=args.seconds, viewer=viewer)
+            title = args.run.resolve().name if args.run else f"{args.task}, random actions"
+            write_replay(out, replay, title)
         else:
             settings = {"distracted": distracted, "size": args.size, "seconds": args.seconds, "viewer": viewer}
             video = record(env, actor, jax.random.key(args.seed), **settings)

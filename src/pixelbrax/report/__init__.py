@@ -13,6 +13,7 @@ from pixelbrax.report.matrix import write_matrix
 from pixelbrax.report.movie import MOVIES, write_video
 from pixelbrax.report.overlay import Saliency
 from pixelbrax.report.profiles import write_profiles
+from pixelbrax.report.replay import record_replay, write_replay
 from pixelbrax.report.run_page import run_page
 from pixelbrax.report.severity import write_severity
 from pixelbrax.report.stages import Segment, write_stages
@@ -35,6 +36,7 @@ __all__ = [
     "record",
     "record_episode",
     "record_observations",
+    "record_replay",
     "run_page",
     "write_curve",
     "write_curves",
@@ -42,6 +44,7 @@ __all__ = [
     "write_grid",
     "write_matrix",
     "write_profiles",
+    "write_replay",
     "write_severity",
     "write_stages",
     "write_video",

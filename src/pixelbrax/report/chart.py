@@ -12,6 +12,7 @@ from pixelbrax.report.axes import short
 from pixelbrax.report.markup import Markup, tag
 
 _MOST_POINTS = 400  # of a line: more are finer than a pixel
+_KINDS = {"wide": ("large", "narrow"), "half": ("narrow",), "small": ("small",)}  # of two the page shows one
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def chart(
     x_label: str = "",
     y_label: str = "",
     *,
-    small: bool = False,
+    size: Literal["wide", "half", "small"] = "wide",
     lines: Sequence[tuple[float, str]] = (),
     caption: Any = None,
     x_format: Callable[[float], str] = short,
@@ -95,7 +96,7 @@ def chart(
       series: the curves, of which later ones are above earlier ones.
       x_label: under the horizontal axis.
       y_label: above the vertical axis.
-      small: one of many, with few ticks.
+      size: as wide as the page, half of that, or one of many, with few ticks.
       lines: horizontal lines, each with its name.
       caption: under the picture, before the legend.
       x_format: text of a tick of the horizontal axis.
@@ -106,13 +107,13 @@ def chart(
     if not known:
         return tag("figure", tag("p", "no data yet", class_="note"), tag("figcaption", caption) if caption else None)
     pictures = []
-    for size in ("small",) if small else ("large", "narrow"):  # the page shows one of the two, by its width
-        frame = _frame(known, lines, size)
-        drawn = [_axes(frame, size, x_label, y_label, x_format, x_whole)]
+    for kind in _KINDS[size]:
+        frame = _frame(known, lines, kind)
+        drawn = [_axes(frame, kind, x_label, y_label, x_format, x_whole)]
         drawn += [_level(frame, value) for value, _ in lines]
         drawn += [_drawn(frame, each) for each in known]
         box = f"0 0 {frame.width:g} {frame.height:g}"
-        pictures.append(tag("svg", drawn, viewBox=box, role="img", aria_label=y_label or None, class_=size))
+        pictures.append(tag("svg", drawn, viewBox=box, role="img", aria_label=y_label or None, class_=kind))
     keys = [tag("span", _key(each), each.name, class_="key") for each in known if each.name]
     keys += [tag("span", _line_key(), name, class_="key") for _, name in lines]
     below = tag("figcaption", caption, keys) if keys or caption else None

@@ -10,7 +10,7 @@ import numpy as np
 from pixelbrax.report.axes import short
 from pixelbrax.report.chart import Series, chart
 from pixelbrax.report.curves import FEW, common_points
-from pixelbrax.report.facts import RunFacts, interval_of, settings_of, shown
+from pixelbrax.report.facts import RunFacts, amount, interval_of, settings_of, shown
 from pixelbrax.report.markup import Markup, tag
 from pixelbrax.report.page import film, more, page, section, table
 from pixelbrax.report.spent import duration
@@ -63,7 +63,7 @@ def _curves(task: str, groups: Groups, colors: Mapping[str, int]) -> Markup:
         f"with its 95 % interval; of less than {FEW} each run is a thin line instead."
     )
     against = [_against("steps", 1.0, "actions", there, colors), _against("seconds", 60.0, "minutes", there, colors)]
-    return section(f"Return, {task}", against, note=note, wide=True)
+    return section(f"Return, {task}", tag("div", against, class_="side"), note=note, wide=True)
 
 
 def _against(column: str, unit: float, label: str, groups: Groups, colors: Mapping[str, int]) -> Markup:
@@ -77,7 +77,7 @@ def _against(column: str, unit: float, label: str, groups: Groups, colors: Mappi
         ends = {} if few else {"low": low.tolist(), "high": high.tolist()}
         label_of = f"{name} ({len(runs)} {'seed' if len(runs) == 1 else 'seeds'})" if column == "steps" else ""
         series.append(Series(label_of, places, center.tolist(), color=colors[name], **ends))
-    return chart(series, label, f"return against {label}", x_whole=column == "steps")
+    return chart(series, label, f"return against {label}", size="half", x_whole=column == "steps")
 
 
 def _results(rows: Sequence[Mapping[str, Any]], improvements: Mapping[tuple[str, str], tuple]) -> Markup | None:
@@ -89,9 +89,9 @@ def _results(rows: Sequence[Mapping[str, Any]], improvements: Mapping[tuple[str,
             row["task"],
             row["setting"],
             row["runs"],
-            f"{row['return']:,.0f}" + (" ({:,.0f} to {:,.0f})".format(*row["interval"]) if row["runs"] > 1 else ""),
-            f"{row['worst']:,.0f}",
-            f"{row['below']:.0%} below {row['level']:,.0f}",
+            amount(row["return"]) + (" ({} to {})".format(*map(amount, row["interval"])) if row["runs"] > 1 else ""),
+            amount(row["worst"]),
+            f"{row['below']:.0%} below {amount(row['level'])}",
             f"{row['early']:.0%}",
         )
         for row in rows
@@ -142,8 +142,8 @@ def _row(run: RunFacts, setting: str, out: Path) -> list[Any]:
     result, wall = "-", run.rows[-1].get("wall_seconds", run.rows[-1]["seconds"]) if run.rows else 0.0
     if last := run.last:
         low, high = interval_of(last)
-        result = f"{last['mean_return']:,.0f} ({low:,.0f} to {high:,.0f})"
-    held_out = f"{run.held_out['mean_return']:,.0f}" if run.held_out else "-"
+        result = f"{amount(last['mean_return'])} ({amount(low)} to {amount(high)})"
+    held_out = amount(run.held_out["mean_return"]) if run.held_out else "-"
     badge = tag("span", state, class_=kind, title=run.run.failure or None)
     return [name, setting, run.config.seed, badge, short(run.steps), result, held_out, duration(wall)]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pixelbrax.report.axes import short
-from pixelbrax.report.facts import RunFacts, interval_of
+from pixelbrax.report.facts import RunFacts, amount, interval_of
 from pixelbrax.report.markup import Markup, data_url, tag
 from pixelbrax.report.page import film, page, section, table
 
@@ -49,7 +49,7 @@ def _stages(stages: Sequence[tuple[str, RunFacts, Mapping[str, Any]]], out: Path
         link = os.path.relpath(file.absolute(), out.absolute().parent).replace(os.sep, "/")
         result = "-"
         if last := facts.last:
-            result = "{:,.0f} ({:,.0f} to {:,.0f})".format(last["mean_return"], *interval_of(last))
+            result = "{} ({} to {})".format(*map(amount, (last["mean_return"], *interval_of(last))))
         opened = entry.get("opened_at")
         gate = entry.get("gate") or "none"
         came = facts.state[0] if not entry else f"opened at {opened:,}" if opened is not None else "stayed closed"

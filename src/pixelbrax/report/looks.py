@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pixelbrax.report.facts import RunFacts, interval_of, shown
+from pixelbrax.report.facts import RunFacts, amount, interval_of, shown
 from pixelbrax.report.markup import Markup, tag
 from pixelbrax.report.overlay import Saliency, overlays, strip
 from pixelbrax.report.page import film, section, table
@@ -59,7 +59,7 @@ def evaluation_section(facts: RunFacts) -> Markup | None:
     head += [name.replace("_", " ") for name in known]
     rows = []
     for name, result in results:
-        row = [name, f"{result['steps']:,.0f}", _mean(result), f"{result['iqm']:,.0f}"]
+        row = [name, f"{result['steps']:,.0f}", _mean(result), amount(result["iqm"])]
         row += [_number(result, "episodes"), _number(result, "mean_length")]
         if has_held_out:
             held_out = result.get(HELD_OUT)
@@ -80,7 +80,7 @@ def _held_out_note(facts: RunFacts) -> str:
 
 def _mean(result: dict[str, Any]) -> str:
     low, high = interval_of(result)
-    return f"{result['mean_return']:,.0f} ({low:,.0f} to {high:,.0f})"
+    return f"{amount(result['mean_return'])} ({amount(low)} to {amount(high)})"
 
 
 def _number(result: dict[str, Any], name: str) -> str:

@@ -1,11 +1,12 @@
 """The report of one run: a page for whoever trained it, and whoever wants to know what came of it."""
 
+import math
 import shlex
 from typing import Any
 
 from pixelbrax.report.axes import short
 from pixelbrax.report.chart import Series, chart
-from pixelbrax.report.facts import RunFacts, interval_of
+from pixelbrax.report.facts import RunFacts, amount, interval_of
 from pixelbrax.report.looks import evaluation_section, saliency_section, videos_section
 from pixelbrax.report.markup import Markup, markup, tag
 from pixelbrax.report.page import more, page, section, table, tiles
@@ -59,14 +60,14 @@ def headline(facts: RunFacts) -> list[tuple[Any, str, str]]:
     found = []
     if last := facts.last:
         low, high = interval_of(last)
-        interval = f"95 % interval {low:,.0f} to {high:,.0f}, {last['episodes']:.0f} episodes"
-        found.append((f"{last['mean_return']:,.0f}", "return, deterministic policy", interval))
+        interval = f"95 % interval {amount(low)} to {amount(high)}, {last['episodes']:.0f} episodes"
+        found.append((amount(last["mean_return"]), "return, deterministic policy", interval))
     if (held_out := facts.held_out) and last:
         mean, theirs = held_out["mean_return"], last["mean_return"]
         kept = f", {mean / theirs:.0%} of it" if theirs > 0 else ""
-        found.append((f"{mean:,.0f}", "return under held-out looks", f"{held_out['distractors']}{kept}"))
+        found.append((amount(mean), "return under held-out looks", f"{held_out['distractors']}{kept}"))
     if (before := facts.evaluations.get("untrained")) and last is not before:
-        found.append((f"{before['mean_return']:,.0f}", "return before training", ""))
+        found.append((amount(before["mean_return"]), "return before training", ""))
     if facts.rows:
         row = facts.rows[-1]
         found.append((short(facts.steps), "actions of training", f"of {short(facts.total_steps)}"))
@@ -103,7 +104,7 @@ def evaluated(results: list[dict[str, Any]], name: str, color: int) -> list[Seri
 def _curve_note(facts: RunFacts) -> str | None:
     if not facts.rows:
         return "No update has been recorded yet."
-    if not any(row["return"] == row["return"] for row in facts.rows):
+    if not any(math.isfinite(row["return"]) for row in facts.rows):
         return "No whole episode has ended in training yet."
     return None
 
@@ -137,8 +138,9 @@ def _learning(facts: RunFacts) -> Markup | None:
         return None
     steps = [row["steps"] for row in facts.rows]
     names = [name for name in facts.rows[-1] if name not in _TOLD]
-    values = {name: [row.get(name, float("nan")) for row in facts.rows] for name in names}
-    figures = [chart([Series("", steps, y)], caption=_title(name), small=True) for name, y in values.items()]
+    values = {name: [row.get(name, math.nan) for row in facts.rows] for name in names}
+    values = {name: y for name, y in values.items() if any(map(math.isfinite, y))}
+    figures = [chart([Series("", steps, y)], caption=_title(name), size="small") for name, y in values.items()]
     return section("How it learned", tag("div", figures, class_="small"), note="Against actions.", wide=True)
 
 

@@ -1,7 +1,7 @@
 """Where a run's time went."""
 
 from pixelbrax.report.facts import RunFacts
-from pixelbrax.report.markup import Markup, tag
+from pixelbrax.report.markup import Markup, markup, tag
 from pixelbrax.report.page import section, table
 from pixelbrax.training import TOTAL
 
@@ -22,7 +22,9 @@ def time_section(facts: RunFacts) -> Markup | None:
     ]
     keys = [tag("span", tag("i", style=f"background: {colors[name]}"), name, class_="key") for name in share]
     rows = [(key, duration(seconds), f"{share[name]:.0%}") for key, (name, seconds) in zip(keys, items, strict=True)]
-    told = "Acting and learning are one compiled program: `pixelbrax bench train` measures each."
+    told = markup(
+        "Acting and learning are one compiled program: ", tag("code", "pixelbrax bench train"), " tells them apart."
+    )
     return section(
         f"Where its time went: {duration(whole)}",
         tag("div", bar, class_="bar"),

@@ -20,7 +20,7 @@ from pixelbrax.xla import compiler_options
 # actors that differ in them alone share it, by the cache.
 Actor = Callable[[State, Array], Float[Array, " action_size"]]
 
-_MAX_FPS = 50.0
+MAX_FPS = 50.0
 _SIDE = 256  # pixels of a video's longer side
 _MOMENTS = 8  # of an episode, whose observations are kept
 _MOST_BYTES = 2**29  # of all observations of an episode, which are in memory at once
@@ -85,13 +85,13 @@ def record_episode(
 
         images = jax.lax.map(frame, env.substeps(state, action))
         following = env.step(state, action)
-        return following, (images, _ending(following), kept(state.obs))
+        return following, (images, ending_of(following), kept(state.obs))
 
     kept, num_steps = _kept(env, seconds)
-    images, (terminated, truncated, diverged, length), seen = _rollout(env, step, actor, key, num_steps)
-    last, ending = _end(terminated, truncated, diverged)
+    images, (terminated, truncated, diverged, length), seen = rollout(env, step, actor, key, num_steps)
+    last, ending = end_of(terminated, truncated, diverged)
     frames = images.reshape(-1, size, size, 3)[: max(1, int(length[last]))]
-    skip = max(1, round(1 / env.physics.dt / _MAX_FPS))
+    skip = max(1, round(1 / env.physics.dt / MAX_FPS))
     simulated = int(length[last]) * env.physics.dt
     return Recording(frames[::skip], 1 / env.physics.dt / skip, ending, simulated, *_moments(env, seen, last))
 
@@ -113,12 +113,12 @@ def record_observations(env: PixelEnv, actor: Actor, key: Array, *, seconds: flo
     def step(actor: Actor, state: State, key: Array) -> tuple[State, tuple[Array, Any, Any]]:
         newest = state.obs["pixels"][..., -env.images.channels :]
         frame = jnp.broadcast_to(newest, (*newest.shape[:2], 3))
-        return env.step(state, actor(state, key)), (frame, _ending(state), kept(state.obs))
+        return env.step(state, actor(state, key)), (frame, ending_of(state), kept(state.obs))
 
     kept, num_steps = _kept(env, seconds)
-    frames, (terminated, truncated, diverged, length), seen = _rollout(env, step, actor, key, num_steps + 1)
-    last, ending = _end(terminated, truncated, diverged)
-    skip = max(1, round(1 / env.dt / _MAX_FPS))
+    frames, (terminated, truncated, diverged, length), seen = rollout(env, step, actor, key, num_steps + 1)
+    last, ending = end_of(terminated, truncated, diverged)
+    skip = max(1, round(1 / env.dt / MAX_FPS))
     larger = max(1, _SIDE // max(frames.shape[1:3]))
     frames = frames[: last + 1 : skip].repeat(larger, axis=1).repeat(larger, axis=2)
     simulated = int(length[last]) * env.physics.dt if ending else last * env.dt
@@ -143,17 +143,18 @@ def record(
 
 def num_frames(env: PixelEnv, seconds: float) -> int:
     """Maximum number of frames that `record_episode` renders in `seconds` of simulated time."""
-    return _num_steps(env, seconds) * env.action_repeat
+    return num_steps_of(env, seconds) * env.action_repeat
 
 
-def _num_steps(env: PixelEnv, seconds: float | None) -> int:
+def num_steps_of(env: PixelEnv, seconds: float | None) -> int:
+    """Actions of an episode, or of so many simulated seconds."""
     num_steps = -(-env.episode_length // env.action_repeat)
     return num_steps if seconds is None else max(1, min(num_steps, round(seconds / env.dt)))
 
 
 def _kept(env: PixelEnv, seconds: float | None) -> tuple[Callable[[Any], Any], int]:
     """What is kept of the observation of each step, and the number of steps."""
-    num_steps = _num_steps(env, seconds)
+    num_steps = num_steps_of(env, seconds)
     size = num_steps * sum(math.prod(x.shape) * x.dtype.itemsize for x in env.observation_spec.values())
     return (lambda obs: obs if size <= _MOST_BYTES else {}), num_steps
 
@@ -164,23 +165,24 @@ def _moments(env: PixelEnv, observations: dict[str, np.ndarray], last: int) -> t
     return {name: x[steps] for name, x in observations.items()}, (steps * env.dt).astype(np.float32)
 
 
-def _ending(state: State) -> tuple[Array, Array, Array, Array]:
+def ending_of(state: State) -> tuple[Array, Array, Array, Array]:
+    """Whether and how an episode has ended, and its length in frames: what `end_of` needs."""
     return state.terminated, state.truncated, state.metrics["diverged"], state.metrics["episode_length"]
 
 
-def _rollout(env: PixelEnv, step: Callable[..., tuple[State, Any]], actor: Actor, key: Array, num_steps: int) -> Any:
+def rollout(env: PixelEnv, step: Callable[..., tuple[State, Any]], actor: Actor, key: Array, num_steps: int) -> Any:
     """The outputs of `step(actor, state, key)` for each step after a reset, as NumPy arrays."""
 
     @partial(jax.jit, compiler_options=compiler_options())
-    def rollout(actor: Actor, params: EnvParams, key: Array) -> Any:
+    def program(actor: Actor, params: EnvParams, key: Array) -> Any:
         reset_key, act_key = jax.random.split(key)
         return jax.lax.scan(partial(step, actor), env.reset(reset_key, params), jax.random.split(act_key, num_steps))[1]
 
     actor = actor if isinstance(actor, Partial) else Partial(actor)
-    return jax.tree.map(np.asarray, rollout(actor, env.default_params, key))
+    return jax.tree.map(np.asarray, program(actor, env.default_params, key))
 
 
-def _end(terminated: np.ndarray, truncated: np.ndarray, diverged: np.ndarray) -> tuple[int, str]:
+def end_of(terminated: np.ndarray, truncated: np.ndarray, diverged: np.ndarray) -> tuple[int, str]:
     """The last step of the first episode, and why it ended, if it did."""
     done = terminated | truncated
     if not done.any():
