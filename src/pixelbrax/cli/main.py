@@ -19,6 +19,7 @@ _COMMANDS = {
     "report": "write a report of a run, or of several, as one HTML file",
     "compare": "compare settings: returns, intervals over seeds, odds of improvement",
     "render": "render images or a video of a task or a run",
+    "view": "show a task or a run live, on a page in the browser",
     "list": "list tasks or distractors",
     "videos": "video clips for distractors: fetch, build, preview",
     "bench": "measure how fast this machine renders, steps and trains",

@@ -48,7 +48,7 @@ from pixelbrax.training.run_dir import (
     runs_in,
     unused_path,
 )
-from pixelbrax.training.signals import interruptible, last_stop
+from pixelbrax.training.signals import interruptible, last_stop, stop_requests
 from pixelbrax.training.software import provenance
 from pixelbrax.training.starting_policy import check_start
 from pixelbrax.training.statistics import (
@@ -135,6 +135,7 @@ __all__ = [
     "settings_of",
     "share_above",
     "stop_others",
+    "stop_requests",
     "to_go_on",
     "unused_path",
     "words_of",

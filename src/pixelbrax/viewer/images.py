@@ -1,0 +1,79 @@
+"""Renderer's outputs as images for a page: (height, width) uint32, whose bytes are red, green, blue and 255."""
+
+import colorsys
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Int32, UInt8, UInt32
+
+_OPAQUE = np.uint32(0xFF000000)
+_NOTHING = (24, 26, 30)  # where a ray meets no geom
+_GOLDEN = 0.618033988749895  # successive hues that far apart stay distinct, however many there are
+_NEAR_TO_FAR = ((253, 231, 140), (242, 138, 87), (180, 60, 105), (84, 28, 104), (14, 10, 36))
+
+
+def from_packed(packed: UInt32[np.ndarray, "height width"]) -> UInt32[np.ndarray, "height width"]:
+    """Of colors as the renderer packs them."""
+    return packed | _OPAQUE
+
+
+def from_pixels(pixels: UInt8[np.ndarray, "height width channels"]) -> UInt32[np.ndarray, "height width"]:
+    """Of an observation's newest frame, in color or gray."""
+    rgb = np.broadcast_to(pixels, (*pixels.shape[:2], 3)).astype(np.uint32)
+    return rgb[..., 0] | rgb[..., 1] << 8 | rgb[..., 2] << 16 | _OPAQUE
+
+
+def from_segmentation(ids: Int32[np.ndarray, "height width"], count: int) -> UInt32[np.ndarray, "height width"]:
+    """Of geom ids: a color for each, by its number; -1 is dark.
+
+    Args:
+      ids: geom ids, or -1.
+      count: number of geoms.
+    """
+    return _palette(count)[np.clip(ids, -1, count - 1) + 1]
+
+
+def from_depth(depth: Float[np.ndarray, "height width"], middle: float) -> UInt32[np.ndarray, "height width"]:
+    """Of depths: light is near, dark is far, and infinity is darkest.
+
+    Args:
+      depth: meters.
+      middle: the depth that is shown in the middle of the scale, meters.
+    """
+    nearness = np.float32(middle) / (depth + np.float32(middle))
+    return _DEPTHS[(255 * (1 - nearness)).astype(np.uint8)]
+
+
+def to_rgb(image: UInt32[np.ndarray, "height width"]) -> UInt8[np.ndarray, "height width 3"]:
+    """The image as three channels."""
+    return np.stack([image >> shift & 255 for shift in (0, 8, 16)], axis=-1).astype(np.uint8)
+
+
+def enlarged(image: UInt32[np.ndarray, "height width"], height: int) -> UInt32[np.ndarray, "height side"]:
+    """The image at another height, with square pixels, as `image-rendering: pixelated` shows it."""
+    side = max(1, round(height * image.shape[1] / image.shape[0]))
+    rows, columns = (np.arange(n) * old // n for n, old in ((height, image.shape[0]), (side, image.shape[1])))
+    return image[rows[:, None], columns]
+
+
+@functools.cache
+def _palette(count: int) -> UInt32[np.ndarray, " colors"]:
+    """The color of nothing, then those of the geoms."""
+    colors = [colorsys.hsv_to_rgb(i * _GOLDEN % 1.0, 0.55, 0.95 - 0.25 * (i % 2)) for i in range(count)]
+    return _from_list([_NOTHING, *(tuple(255 * channel for channel in color) for color in colors)])
+
+
+def _from_list(colors: Sequence[Sequence[float]]) -> UInt32[np.ndarray, " colors"]:
+    """Colors 0..255."""
+    return from_pixels(np.array(colors).round().astype(np.uint8)[:, None])[:, 0]
+
+
+def _scale(stops: tuple[tuple[int, int, int], ...]) -> UInt32[np.ndarray, "256"]:
+    """256 colors between the stops."""
+    at = np.linspace(0, len(stops) - 1, 256)
+    channels = [np.interp(at, np.arange(len(stops)), channel) for channel in zip(*stops, strict=True)]
+    return _from_list(np.stack(channels, axis=-1))
+
+
+_DEPTHS = _scale(_NEAR_TO_FAR)

@@ -1,0 +1,91 @@
+"""Recordings: an MP4 file that is encoded while its frames are made."""
+
+import os
+import queue
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import UInt8
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.report import write_video
+
+_WAITING = 64  # frames that the encoder may be behind
+MAX_FRAMES = 20_000
+
+
+class Recorder:
+    """Writes one video; the file appears when it is complete."""
+
+    def __init__(self, path: Path, fps: float):
+        """Starts the encoder.
+
+        Args:
+          path: the file, which must not exist.
+          fps: frames a second.
+
+        Raises:
+          ConfigError: its folder cannot be written.
+        """
+        if not os.access(path.absolute().parent, os.W_OK):
+            raise ConfigError(f"{path.absolute().parent} cannot be written: start pixelbrax view in another folder")
+        self.path = path
+        self.frames = 0
+        self._fps = fps
+        self._queue: queue.Queue[np.ndarray | None] = queue.Queue(_WAITING)
+        self._problem: str | None = None
+        self._thread = threading.Thread(target=self._encode, name="recorder", daemon=True)
+        self._thread.start()
+
+    def add(self, frame: UInt8[np.ndarray, "height width 3"]) -> None:
+        """Appends a frame; all have the same size."""
+        if self._put(frame):
+            self.frames += 1
+
+    def close(self) -> str:
+        """Ends the video.
+
+        Returns:
+          What to tell the user.
+        """
+        self._put(None)
+        self._thread.join()
+        if self._problem or not self.frames:
+            return self._problem or "nothing was recorded: no step was simulated"
+        return f"wrote {self.path.absolute()} ({self.frames / self._fps:.1f} s)"
+
+    def _put(self, frame: np.ndarray | None) -> bool:
+        """Hands a frame to the encoder, unless that has failed."""
+        while self._thread.is_alive():
+            try:
+                self._queue.put(frame, timeout=0.5)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def _encode(self) -> None:
+        frames = self._taken()
+        first = next(frames, None)
+        if first is None:
+            return
+        self._problem = write_video(self.path, _joined(first, frames), self._fps)
+
+    def _taken(self) -> Iterator[np.ndarray]:
+        while (frame := self._queue.get()) is not None:
+            yield frame
+
+
+def _joined(first: np.ndarray, rest: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+    yield first
+    yield from rest
+
+
+def unused_file(folder: Path, name: str) -> Path:
+    """The first of NAME-1.mp4, NAME-2.mp4, ... that does not exist."""
+    number = 1
+    while (path := folder / f"{name}-{number}.mp4").exists():
+        number += 1
+    return path

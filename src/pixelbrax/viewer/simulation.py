@@ -1,0 +1,195 @@
+"""One episode after another of an environment, a step at a time: what a session shows, without threads and clocks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import UInt32
+
+from pixelbrax.envs import State
+from pixelbrax.errors import ConfigError
+from pixelbrax.viewer.images import from_depth, from_packed, from_pixels, from_segmentation
+from pixelbrax.viewer.messages import Source, View
+from pixelbrax.viewer.orbit import Orbit
+from pixelbrax.viewer.programs import Look, Programs, agent_view
+from pixelbrax.xla import in_float32
+
+_EPISODES, _ACTIONS = 0, 1  # streams of random numbers of a seed
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the plots show of a step.
+
+    Attributes:
+      reward: of the step.
+      value: the policy's value of the observation before it; None without one.
+      action: one number for each actuator.
+      begins: whether it is the first of an episode.
+    """
+
+    reward: float
+    value: float | None
+    action: tuple[float, ...]
+    begins: bool
+
+
+class Simulation:
+    """Episodes of an environment. The seed and the episode's number determine each, whatever was seen before.
+
+    Attributes:
+      programs: the compiled environment.
+      seed: of all episodes.
+      episode: the number of the present one, from 0.
+      steps: of the present episode so far.
+      seconds: simulated time of the present episode.
+      episode_return: sum of its rewards.
+      ending: why it has ended, "terminated", "truncated" or "diverged"; empty if it has not.
+      source: where actions come from.
+      sliders: the action of the source "sliders".
+      camera: the free camera.
+    """
+
+    def __init__(self, programs: Programs, seed: int = 0, strength: float = 1.0, before: "Simulation | None" = None):
+        """Begins the first episode, seen from the agent's camera.
+
+        Args:
+          programs: the compiled environment.
+          seed: of all episodes.
+          strength: factor on the strengths of the distractors.
+          before: a simulation whose source of actions is kept, if this environment has it; by default the policy acts
+            if there is one, and otherwise actions are random.
+        """
+        self.programs = programs
+        self.strength = strength
+        self.sliders = (0.0,) * programs.env.action_size
+        self.source: Source = "policy" if before is None else before.source
+        if self.source == "policy" and programs.policy is None:
+            self.source = "random"
+        self.camera = Orbit(follows=before is None or before.camera.follows)
+        self.restart(seed)
+        self.go_home()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a page shows beside the images, for `json.dumps`."""
+        names = ("seed", "episode", "steps", "seconds", "episode_return", "ending", "source", "sliders")
+        return {name: getattr(self, name) for name in names} | {"follows": self.camera.follows}
+
+    @in_float32
+    def restart(self, seed: int, episode: int = 0) -> None:
+        """Begins an episode of a seed."""
+        self.seed, self.episode, self.steps = seed, episode, 0
+        self._be(self.programs.reset(self._key(_EPISODES), self.strength))
+
+    def choose_source(self, source: Source, action: Sequence[float] | None = None) -> None:
+        """Says where actions come from.
+
+        Args:
+          source: "policy", "random" or "sliders".
+          action: of the sliders; None keeps it.
+
+        Raises:
+          ConfigError: there is no policy that fits, or the action has another length.
+        """
+        size = len(self.sliders)
+        if source == "policy" and self.programs.policy is None:
+            reason = self.programs.misfit or "start it with pixelbrax view --run RUN"
+            raise ConfigError(f"there is no policy for this environment: {reason}")
+        if action is not None and len(action) != size:
+            raise ConfigError(f"the action has {len(action)} numbers: it must have {size}, one for each actuator")
+        self.source = source
+        if action is not None:
+            self.sliders = tuple(action)
+
+    @in_float32
+    def step(self) -> Sample:
+        """Takes one step; after an episode's end, begins the next one first."""
+        if self.ending:
+            self.restart(self.seed, self.episode + 1)
+        action, value = self._action()
+        self.steps += 1
+        self._be(self.programs.step(self._state, action))
+        reward = float(self._state.reward)
+        return Sample(reward, value, tuple(action.tolist()), self.steps == 1)
+
+    @in_float32
+    def scale_distractors(self, strength: float) -> None:
+        """Multiplies the strengths of the distractors; those of the present episode are sampled anew with them.
+
+        Before the first step the image shows it at once, and otherwise from the next step on.
+        """
+        self.strength = strength
+        if not self.programs.env.distractors.distractors:
+            return
+        fresh = self.programs.reset(self._key(_EPISODES), strength)
+        if self.steps:
+            info = self._state.info | {"distractors": fresh.info["distractors"]}
+            fresh = replace(self._state, params=fresh.params, info=info)
+        self._state = fresh
+
+    def go_home(self) -> None:
+        """Moves the free camera to where the agent's is now."""
+        look = self._look()
+        camera, body = look.camera, np.asarray(look.body)
+        mat = np.asarray(camera.mat)
+        self.camera = Orbit.from_camera(np.asarray(camera.pos), mat, float(camera.fovy), body, self.camera.follows)
+
+    def drag(self, how: str, right: float, down: float) -> None:
+        """Moves the free camera with the pointer; see `messages.Drag`."""
+        self.camera = self.camera.panned(right, down) if how == "pan" else self.camera.turned(right, down)
+
+    def zoom(self, notches: float) -> None:
+        """Moves the free camera away or nearer; see `messages.Zoom`."""
+        self.camera = self.camera.zoomed(notches)
+
+    def follow(self, follows: bool) -> None:
+        """Lets the free camera move along with the body, or stay."""
+        self.camera = self.camera.following(follows, np.asarray(self._look().body))
+
+    def agent_image(self, view: View) -> UInt32[np.ndarray, "height width"]:
+        """What the agent sees, with all distractors."""
+        image = agent_view(self._state, view, self.programs.env.images.channels)
+        return self._shown(image, view)
+
+    def free_image(self, view: View) -> UInt32[np.ndarray, "height width"]:
+        """What the free camera sees, with the distractors that change the scene."""
+        look = self._look()
+        if view == "color":
+            return from_packed(np.asarray(look.packed))
+        return self._shown(np.asarray(getattr(look, view)), view)
+
+    def _shown(self, image: np.ndarray, view: View) -> UInt32[np.ndarray, "height width"]:
+        if view == "color":
+            return from_pixels(image)
+        if view == "depth":
+            return from_depth(image, self.camera.distance)
+        return from_segmentation(image, self.programs.num_geoms)
+
+    def _be(self, state: State) -> None:
+        """Takes a new state."""
+        self._state = state
+        done, diverged, terminated = bool(state.done), state.metrics["diverged"], state.terminated
+        self.ending = "" if not done else "diverged" if diverged else "terminated" if terminated else "truncated"
+        self.seconds = int(state.metrics["episode_length"]) * self.programs.env.physics.dt
+        self.episode_return = float(state.metrics["episode_return"])
+
+    def _look(self) -> Look:
+        return self.programs.look(self._state, self.camera)
+
+    def _action(self) -> tuple[np.ndarray, float | None]:
+        """The next action; and the policy's value, whoever acts."""
+        policy = self.programs.policy
+        action, value = policy.act(self._state.obs) if policy else (None, None)
+        if self.source == "sliders":
+            action = np.asarray(self.sliders, np.float32)
+        elif self.source == "random" or action is None:
+            key = jax.random.fold_in(self._key(_ACTIONS), self.steps)
+            action = np.asarray(jax.random.uniform(key, (len(self.sliders),), minval=-1.0, maxval=1.0))
+        return action, value
+
+    def _key(self, stream: int) -> jax.Array:
+        """The episode's key of a stream."""
+        return jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), stream), self.episode)
