@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
+DOCS_READY := $(VENV)/.ready-docs
 # The tests of a file share what they compile, so one process runs them all; files begin in the order of their names.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 TORCH := torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format clean
+.PHONY: help demo test test-all lint format docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -34,8 +35,11 @@ format: $(DEV_READY)  ## put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean:  ## remove the virtual environment (runs/ stays)
-	rm -rf $(VENV)
+docs: $(DOCS_READY)  ## build the documentation into site/, and check it
+	$(BIN)/python -m tools.site
+
+clean:  ## remove the virtual environment and the built documentation (runs/ stays)
+	rm -rf $(VENV) site
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "PixelBrax needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -47,4 +51,8 @@ $(READY): pyproject.toml
 $(DEV_READY): $(READY)
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(TORCH)
 	$(INSTALL) '.[dev]'
+	@touch $@
+
+$(DOCS_READY): $(READY)
+	$(INSTALL) '.[docs]'
 	@touch $@

@@ -307,7 +307,7 @@ DOCUMENTS: dict[str, dict[str, Callable[[], str]]] = {
     },
     "docs/adapters.md": {"adapters": adapters, "rollouts": rollouts},
     "docs/results.md": TABLES | transfer_tables.TABLES,
-    "docs/training.md": {"memory": memory},
+    "docs/scaling.md": {"memory": memory},
     "docs/tasks.md": task_tables.TABLES,
     "docs/generalization.md": generalization_tables.TABLES,
 }
