@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pixelbrax.render import GeomPose, Scene, look_at, render
+from pixelbrax.render import GeomPose, Scene, look_at, orbit, render
 from pixelbrax.report import record_replay, write_replay
 from pixelbrax.report.replay import Replay, replay_data
 from tests.golden.models import load
@@ -94,4 +94,6 @@ def test_a_browser_shows_what_the_renderer_shows(name, tmp_path):
     ours = np.asarray(render(scene, *first, 640, 640, samples=4).rgb, float)
     middle = slice(80, 540)  # without what is written on the page
     difference = np.abs(theirs - ours)[middle].mean()
+    Image.fromarray(np.concatenate([theirs, ours], 1).astype(np.uint8)).save(f"/tmp/gl-{name}.png")
+    print(name, difference)
     assert difference < 6, difference
