@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pixelbrax.report import record_episode, record_observations, write_curve, write_curves, write_grid, write_video
-from pixelbrax.report.curves import _common
+from pixelbrax.report.curves import common_points
 from tests.images import read_image
 from tests.probe import probe_env
 
@@ -53,7 +53,7 @@ def test_curves_of_several_runs_are_drawn_where_all_of_them_are(tmp_path):
         ends = [{"steps": s, "seconds": s / 10, "return": scale * s} for s in np.arange(10.0, last, 10.0)]
         return [{"steps": 5.0, "seconds": 0.5, "return": float("nan")}, *ends]
 
-    x, returns = _common([run(200, 1.0), run(100, 2.0)], "steps")
+    x, returns = common_points([run(200, 1.0), run(100, 2.0)], "steps")
     assert (x[0], x[-1]) == (10.0, 90.0)
     np.testing.assert_allclose(returns, [x, 2 * x])
     write_curves(tmp_path / "curves.png", {"a": [run(200, 1.0), run(100, 2.0)], "b": [run(50, 3.0)]}, "title")

@@ -5,8 +5,10 @@ from typing import Any
 from pixelbrax.report.facts import RunFacts, amount, interval_of, shown
 from pixelbrax.report.markup import Markup, tag
 from pixelbrax.report.overlay import Saliency, overlays, strip
-from pixelbrax.report.page import film, section, table
+from pixelbrax.report.page import film, more, section, table
 from pixelbrax.training import BEST, HELD_OUT, TEACHER
+
+_ON_THE_WAY, _MANY = "update ", 8  # names of evaluations during training; of more rows those are hidden at first
 
 
 def videos_section(facts: RunFacts) -> Markup | None:
@@ -69,7 +71,10 @@ def evaluation_section(facts: RunFacts) -> Markup | None:
         row += [f"{result[metric]:.3g}" if metric in result else "-" for metric in known]
         rows.append(row)
     note = _held_out_note(facts) if has_held_out else None
-    return section("Evaluations", table(head, rows, numeric=range(1, len(head))), note=note, wide=True)
+    main = [row for row in rows if not str(row[0]).startswith(_ON_THE_WAY)] if len(rows) > _MANY else rows
+    numeric = range(1, len(head))
+    hidden = more(f"all {len(rows)} evaluations", table(head, rows, numeric)) if len(main) < len(rows) else None
+    return section("Evaluations", table(head, main, numeric), hidden, note=note, wide=True)
 
 
 def _held_out_note(facts: RunFacts) -> str:

@@ -59,8 +59,9 @@ def overlays(frames: np.ndarray, maps: np.ndarray) -> UInt8[np.ndarray, "frame h
 
 def strip(images: np.ndarray, name: str, labels: list[str] | None = None) -> Markup:
     """Images side by side, with a label under each."""
-    cells = [tag("img", src=png_url(image), alt=f"{name}, frame {k + 1}") for k, image in enumerate(images)]
-    cells += [tag("span", label) for label in labels or ()]
+    shown = [tag("img", src=png_url(image), alt=f"{name}, frame {k + 1}") for k, image in enumerate(images)]
+    below = [tag("span", label) for label in labels] if labels else [None] * len(shown)
+    cells = [tag("div", *pair) for pair in zip(shown, below, strict=True)]
     return tag("div", cells, class_="strip", style=f"--columns: {len(images)}")
 
 

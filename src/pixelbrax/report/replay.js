@@ -339,8 +339,9 @@ function listen() {
 
 if (gl) {
   prepare(); listen();
-  const wanted = new URLSearchParams(location.hash.slice(1)); // such as #frame=20, for a link to a moment
+  const wanted = new URLSearchParams(location.hash.slice(1)); // such as #frame=20&turn=0.5, for a link to a view
   if (wanted.has("frame")) seek(Number(wanted.get("frame")) || 0);
+  for (const name of Object.keys(view)) view[name] = Number(wanted.get(name)) || view[name];
   requestAnimationFrame(tick);
 } else {
   element("told").textContent = "This page needs WebGL 2, which the browser does not offer.";

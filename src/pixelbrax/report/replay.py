@@ -87,7 +87,9 @@ def record_replay(
     last, ending = end_of(terminated, truncated, diverged)
     count, skip = max(1, int(length[last])), max(1, round(1 / env.physics.dt / MAX_FPS))
     frames = lambda x: x.reshape(-1, *x.shape[2:])[:count:skip]  # noqa: E731
-    shared = np.repeat(rewards / env.action_repeat, env.action_repeat)[:count]
+    first = np.arange(0, count, env.action_repeat)  # the last action may have fewer frames
+    lasting = np.diff(np.append(first, count))
+    shared = np.repeat(rewards[: len(first)] / lasting, lasting)
     sums = np.add.reduceat(shared, np.arange(0, count, skip))
     scene = jax.jit(lambda key: viewer.render_inputs(env.reset(jax.random.split(key)[0]))[0])(key)
     pose, camera = jax.tree.map(frames, (pose, camera))

@@ -1,15 +1,19 @@
 """Progress messages for people."""
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
 
 from pixelbrax.training.idle import idle_watch, ticking
+from pixelbrax.training.notebook import NotebookBar
+from pixelbrax.training.sparkline import sparkline
 from pixelbrax.training.stopwatch import Stopwatch
 
 _LINE_SECONDS = 10.0  # between two lines where the output is not a terminal
+_CURVE = 24  # characters of the curve behind a line
 
 
 def plain_console(quiet: bool = False) -> Console:
@@ -21,7 +25,7 @@ def plain_console(quiet: bool = False) -> Console:
 
 
 class Progress:
-    """One live line on a terminal; a line every few seconds elsewhere (files, CI)."""
+    """One live line on a terminal, a bar in a notebook; a line every few seconds elsewhere (files, CI)."""
 
     def __init__(self, console: Console | None = None, quiet: bool = False):
         """Writes to `console`, by default standard output; if quiet, only the lines with `always`."""
@@ -29,6 +33,8 @@ class Progress:
         self.quiet = quiet
         self.stopwatch = Stopwatch()
         self._last_line = 0.0
+        self._returns: list[float] = []
+        self._bar = _notebook_bar()
 
     def say(self, text: str, always: bool = False) -> None:
         """Prints a line that stays.
@@ -60,16 +66,33 @@ class Progress:
             yield
         self.say(f"{what}: {time.perf_counter() - start:.1f} s")
 
-    def training(self, line: str, last: bool) -> None:
-        """Shows the progress of training; the last line stays."""
+    def training(self, line: str, last: bool, share: float = 0.0, mean_return: float = math.nan) -> None:
+        """Shows the progress of training; the last line stays.
+
+        Args:
+          line: the text.
+          last: whether it is the last line.
+          share: how much is done, 0 to 1.
+          mean_return: of the episodes since the last line; a terminal and a notebook show the curve of all of them.
+        """
         if self.quiet:
             return
-        if self.console.is_terminal:
-            padded = line.ljust(self.console.width - 1)  # covers what a longer line left behind
+        self._returns.append(mean_return)
+        if self._bar is not None:
+            self._bar.show(share, f"{line}  {sparkline(self._returns, _CURVE)}")
+        elif self.console.is_terminal:
+            padded = self._with_curve(line).ljust(self.console.width - 1)  # covers what a longer line left behind
             self.console.print(padded, end="\n" if last else "\r", markup=False, overflow="crop", no_wrap=True)
         elif last or time.perf_counter() - self._last_line >= _LINE_SECONDS:
             self._last_line = time.perf_counter()
             self.say(line)
+
+    def _with_curve(self, line: str) -> str:
+        """The line with the curve of returns, if there is room and the terminal has its characters."""
+        room = self.console.width - 3 - len(line)
+        if not self.console.encoding.startswith("utf"):
+            return line
+        return f"{line}  {sparkline(self._returns, min(room, _CURVE))}"
 
     @contextlib.contextmanager
     def _ticking(self, text: Callable[[], str]) -> Iterator[None]:
@@ -85,6 +108,16 @@ class Progress:
 
             with ticking(0.5, tick):
                 yield
+
+
+def _notebook_bar() -> NotebookBar | None:
+    """A bar, in a notebook."""
+    if not Console().is_jupyter:
+        return None
+    try:
+        return NotebookBar()
+    except ImportError:
+        return None
 
 
 def progress_line(row: dict[str, float], total_steps: int, seconds_left: float) -> str:

@@ -197,7 +197,8 @@ class Trainer:
                 state, enough = self._act(runs, rows, state)
                 complete = enough or done >= config.num_updates
                 row, left = _mean_row(rows), clock.seconds_left(done, config.num_updates)
-                self.progress.training(progress_line(row, total_steps, left), last=complete or stop.requested)
+                line, last = progress_line(row, total_steps, left), complete or stop.requested
+                self.progress.training(line, last, row["steps"] / total_steps, row["return"])
                 if config.eval_interval and done % config.eval_interval == 0 and not complete:
                     with clock.paused():
                         self.evaluate(runs, f"update {done:,}", state)

@@ -1,0 +1,90 @@
+"""What a policy looks at, for policies of which it is known."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pixelbrax.experiments import gradient_map, occlusion_map
+from pixelbrax.experiments.saliency import saliency_of
+from pixelbrax.report import record_episode, record_observations
+from tests.probe import probe_env
+
+SIZE = 32
+
+
+class _Fixed(NamedTuple):
+    raw: jax.Array
+
+    def mode(self):
+        return self.raw
+
+    def action(self, raw):
+        return raw
+
+
+def _reads(row, column, channel=1, factor=0.5):
+    """A policy of two actions, of which one is a pixel."""
+    return lambda obs: _Fixed(
+        jnp.stack([factor * obs["pixels"][:, row, column, channel], jnp.zeros(len(obs["pixels"]))], axis=-1)
+    )
+
+
+@pytest.fixture
+def obs():
+    pixels = jax.random.randint(jax.random.key(0), (3, SIZE, SIZE, 2), 0, 256).astype(jnp.uint8)
+    return {"pixels": pixels, "state": jnp.zeros((3, 4))}
+
+
+@pytest.mark.parametrize(("row", "column"), [(0, 0), (5, 20), (31, 31)])
+def test_a_policy_that_reads_one_pixel_depends_on_it_alone(row, column, obs):
+    expected = np.zeros((3, SIZE, SIZE))
+    expected[:, row, column] = 0.5  # of the action per level
+    np.testing.assert_array_equal(gradient_map(_reads(row, column), obs), expected)
+    found = np.asarray(occlusion_map(_reads(row, column), obs, grid=SIZE))
+    for one in found:
+        assert np.unravel_index(one.argmax(), one.shape) == (row, column)
+    distance = np.hypot(*np.meshgrid(np.arange(SIZE) - row, np.arange(SIZE) - column, indexing="ij"))
+    bell = np.exp(-0.5 * (distance / (SIZE / 16)) ** 2)
+    np.testing.assert_allclose(found, found.max((1, 2), keepdims=True) * bell, rtol=1e-3, atol=1e-3)
+
+
+def test_a_constant_policy_looks_at_nothing(obs):
+    constant = lambda obs: _Fixed(jnp.ones((len(obs["pixels"]), 1)))  # noqa: E731
+    assert not gradient_map(constant, obs).any()
+    assert not occlusion_map(constant, obs).any()
+
+
+def test_actions_and_channels_add_up_as_a_norm(obs):
+    def both(obs):
+        image = obs["pixels"]
+        return _Fixed(jnp.stack([3.0 * image[:, 2, 7, 0], 4.0 * image[:, 2, 7, 1]], axis=-1))
+
+    found = gradient_map(both, obs)
+    np.testing.assert_allclose(found[:, 2, 7], 5.0)
+    assert np.count_nonzero(found) == 3
+
+
+def test_where_the_image_is_even_nothing_can_be_hidden(obs):
+    even = obs | {"pixels": jnp.full_like(obs["pixels"], 90)}
+    np.testing.assert_allclose(occlusion_map(_reads(8, 8), even), 0.0, atol=1e-3)
+
+
+def test_frames_are_those_that_the_policy_saw():
+    env = probe_env(image_size=16, frame_stack=2)
+    policy = lambda obs: _Fixed(obs["pixels"][:, 4:5, 9, -1] * 0.1)  # noqa: E731
+    episode = record_observations(env, lambda state, key: jnp.zeros(1), jax.random.key(0))
+    found = saliency_of(policy, episode, env.images.channels)
+    assert found is not None
+    assert found.frames.shape == (8, 16, 16, 3)
+    np.testing.assert_array_equal(found.frames[0], episode.frames[0, ::16, ::16])
+    np.testing.assert_allclose(found.seconds, [0.0, 0.1, 0.3, 0.4, 0.5, 0.6, 0.8, 0.9], atol=1e-6)
+    assert (found.gradient.reshape(8, -1).argmax(1) == 4 * 16 + 9).all()
+
+
+def test_a_policy_of_states_has_none():
+    env = probe_env(outputs=())
+    episode = record_episode(env, lambda state, key: jnp.zeros(1), jax.random.key(0), size=8, seconds=0.3)
+    assert saliency_of(_reads(0, 0), episode, env.images.channels) is None

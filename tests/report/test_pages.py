@@ -1,0 +1,242 @@
+"""Reports: one file that loads nothing, of any run, whatever it is called and however far it came."""
+
+import html.parser
+import json
+import re
+
+import numpy as np
+import pytest
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.report import FINISHED, RunFacts, Saliency, comparison_page, run_page
+from pixelbrax.report.chart import Series, chart
+from pixelbrax.report.facts import settings_of
+from pixelbrax.report.markup import markup, tag
+from pixelbrax.report.overlay import overlays
+from pixelbrax.report.spent import duration, spent
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig
+
+NAN = float("nan")
+EVIL = '<script>alert(1)</script> & "quotes"'
+_VOID = {"img", "meta", "br", "hr"}
+
+
+class _Page(html.parser.HTMLParser):
+    """What a page holds: its elements, its text, and what it would load."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.loads, self.links, self.open, self.said = [], [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == [], "each element is closed"
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag not in _VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            assert not name.startswith("on"), "no handlers in attributes"
+            if name in ("src", "srcset", "poster", "data", "action") or (name == "href" and tag != "a"):
+                self.loads.append(value)
+            if name == "href" and tag == "a":
+                self.links.append(value)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.said.append(data)
+
+    @property
+    def text(self):
+        return " ".join(self.said)
+
+
+def _checked(text):
+    """A page after the checks that all must pass."""
+    page = _Page(text)
+    assert all(url.startswith("data:") for url in page.loads)
+    style = re.search(r"<style>(.*?)</style>", text, re.S)
+    assert style is not None
+    assert "url(" not in style[1]
+    assert "@import" not in style[1]
+    assert "default-src &#x27;none&#x27;" in text
+    assert "alert(1)</script>" not in text
+    return page
+
+
+def _evaluation(steps, returns, **more):
+    mean = float(np.mean(returns))
+    whole = {"steps": steps, "mean_return": mean, "standard_error": 1.0, "iqm": mean, "episodes": len(returns)}
+    return whole | {"mean_length": 1000.0, "returns": returns, "lengths": [1000.0] * len(returns)} | more
+
+
+def _run(folder, config=None, rows=(), evaluations=None, **provenance):
+    run = RunDir.create(folder, config or TrainConfig(num_steps=20_480), provenance.get("command", ""))
+    for updates, value in rows:
+        run.append_metrics(
+            {"updates": updates, "steps": 2048 * updates, "return": value, "episodes": 4, "diverged": 0}
+            | {"kl": 0.01 * updates, "never": NAN, "seconds": 2.0 * updates, "wall_seconds": 30 + 3.0 * updates}
+        )
+    for name, result in (evaluations or {}).items():
+        run.write_evaluation(name, result)
+    return run
+
+
+@pytest.fixture
+def finished(tmp_path):
+    held_out = {"distractors": "pixelbrax/color"} | _evaluation(0, [40.0, 50.0])
+    del held_out["steps"]
+    evaluations = {
+        "untrained": _evaluation(0, [1.0, 3.0]),
+        "trained": _evaluation(20_480, [100.0, 120.0, 140.0], held_out=held_out),
+        "best": _evaluation(20_480, [90.0, 95.0]),
+    }
+    config = TrainConfig(num_steps=20_480, eval_distractors=("pixelbrax/color",), seed=3)
+    run = _run(tmp_path / "run", config, [(5, NAN), (10, 70.0)], evaluations, command="pixelbrax train --seed 3")
+    run.video_file.write_bytes(b"not a film")
+    run.held_out_video_file.write_bytes(b"nor this")
+    frames = np.zeros((2, 8, 8, 3), np.uint8)
+    maps = np.ones((2, 8, 8), np.float32)
+    Saliency(frames, maps, maps, np.array([0.0, 1.5], np.float32)).save(run.saliency_file)
+    return run
+
+
+def test_a_finished_run(finished):
+    page = _checked(run_page(finished))
+    for said in (
+        "finished",
+        "120",  # the mean return
+        "45 (40 to 50)",  # under held-out looks
+        "38%",  # of it is kept
+        "What it looks at",
+        "1.5 s",
+        "pixelbrax train --seed 3",
+        "eval_distractors",
+        "best on the way, in fresh episodes",
+        "Where its time went: 1 min 0 s",
+    ):
+        assert said in page.text, said
+    assert page.tags.count("video") == 2
+    assert page.tags.count("img") == 6
+    assert "never" not in page.text, "a metric without any value has no chart"
+
+
+def test_an_unfinished_run_of_any_kind(tmp_path):
+    bare = _checked(run_page(_run(tmp_path / "bare")))
+    assert "0% trained" in bare.text
+    assert "No update has been recorded yet." in bare.text
+    assert "video" not in bare.tags
+    half = _checked(run_page(_run(tmp_path / "half", rows=[(5, NAN)])))
+    assert "50% trained" in half.text
+    assert "No whole episode has ended in training yet." in half.text
+    broken = _run(tmp_path / "broken", rows=[(5, 1.0)])
+    broken.fail("the parameter w is no longer finite")
+    broken.evaluation_file.write_text("{")
+    broken.saliency_file.write_bytes(b"half")
+    page = _checked(run_page(broken))
+    assert "broke down" in page.text
+    assert "w is no longer finite" in page.text
+    assert "is damaged" in page.text
+
+
+def test_no_name_becomes_markup(tmp_path):
+    config = TrainConfig(environment=EnvConfig(task=EVIL), eval_distractors=(EVIL,), num_steps=20_480)
+    held_out = {"distractors": EVIL, **_evaluation(0, [1.0])}
+    evaluations = {EVIL: _evaluation(5, [1.0], held_out=held_out)}
+    run = _run(tmp_path / EVIL.replace("/", "-"), config, [(5, 2.0)], evaluations, command=EVIL)
+    run.fail(EVIL)
+    page = _checked(run_page(run))
+    assert page.tags.count("script") == 0
+    assert EVIL in page.text
+    facts = RunFacts.of(run)
+    several = comparison_page({EVIL: [facts], "other": [facts]}, [], {}, [EVIL], tmp_path / "out.html")
+    assert _checked(several).tags.count("script") == 0
+
+
+def test_a_folder_without_a_run_is_told(tmp_path):
+    with pytest.raises(ConfigError, match="is not a run: there is no such folder"):
+        run_page(RunDir.open(tmp_path / "nothing"))
+
+
+def test_several_runs_are_compared(tmp_path, finished):
+    def of_seed(name, seed):
+        config = TrainConfig(seed=seed, num_steps=20_480)
+        return RunFacts.of(_run(tmp_path / f"{name}{seed}", config, rows=[(5, 1.0), (10, 2.0)]))
+
+    groups = {name: [of_seed(name, seed) for seed in range(seeds)] for name, seeds in (("few", 2), ("many", 5))}
+    groups["done"] = [RunFacts.of(finished)]
+    rows = [{"task": "halfcheetah", "setting": "done", "runs": 1, "return": 120.0, "interval": [120.0, 120.0]}]
+    rows[0] |= {"worst": 120.0, "level": 60.0, "below": 0.25, "early": 0.0}
+    finished.report_file.write_text("")
+    page = _checked(comparison_page(groups, rows, {("a", "b"): (0.75, 0.5, 1.0)}, ["a note"], tmp_path / "out.html"))
+    for said in ("8 runs of 3 settings", "many (5 seeds)", "25% below 60", "0.75 (0.50 to 1.00)", "a note"):
+        assert said in page.text, said
+    assert page.links == ["run/report.html"]
+    assert page.tags.count("polygon") == 2, "only many seeds have a band: against actions and minutes"
+    assert "eval_distractors" in page.text, "settings that differ"
+
+
+def _numbers(text, name):
+    return [float(x) for x in re.findall(rf'{name}="(-?[\d.]+)"', text)]
+
+
+def test_a_chart_puts_points_where_its_axes_say():
+    x, y = [0.0, 1000.0, 4000.0], [-5.0, 10.0, 30.0]
+    around = [value - 1 for value in y], [value + 1 for value in y]
+    drawn = chart([Series("", x, y, *around, form="points")], size="half")
+    ticks = re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="middle">([\d.]+)(k?)</text>', drawn)
+    places = [float(place) for place, _, _ in ticks]
+    values = [float(value) * (1000 if k else 1) for _, value, k in ticks]
+    np.testing.assert_allclose(np.interp(_numbers(drawn, "cx"), places, values), x, atol=20)
+    levels = re.findall(r'y="([\d.]+)" text-anchor="end">(\N{MINUS SIGN}?)([\d.]+)<', drawn)
+    heights = sorted((float(place) - 4, float(value) * (-1 if minus else 1)) for place, minus, value in levels)
+    np.testing.assert_allclose(np.interp(_numbers(drawn, "cy"), *zip(*heights, strict=True)), y, atol=0.2)
+    assert "10 (9 to 11)" in drawn
+
+
+def test_a_chart_leaves_out_what_is_not_finite():
+    assert "no data yet" in chart([Series("a", [1.0], [NAN])])
+    drawn = chart([Series("a", [1.0, 2.0, 3.0], [1.0, NAN, float("inf")])], size="small")
+    assert "nan" not in drawn
+    assert "inf" not in drawn
+    assert drawn.count("<circle") >= 1, "a single point is seen"
+    for value in (0.0, -3.0, 1e9):
+        assert "nan" not in chart([Series("a", [0.0, 1.0], [value, value])], lines=[(value, "level")])
+
+
+def test_markup_is_escaped_once():
+    assert tag("p", "a<b", markup(tag("b", "&")), None, title='"') == '<p title="&quot;">a&lt;b<b>&amp;</b></p>'
+    assert tag("i", class_="x", y_z=1.5, hidden=True, lang=None) == '<i class="x" y-z="1.5" hidden></i>'
+
+
+def test_every_setting_is_listed_with_its_default():
+    found = settings_of(TrainConfig(environment=EnvConfig(image_size=48), num_steps=5))
+    assert found["environment.image_size"] == (48, 64)
+    assert found["num_steps"] == (5, 1_000_000)
+    differing = {name for name, (value, default) in found.items() if value != default}
+    assert differing == {"environment.image_size", "num_steps"}
+    assert found["ppo.clip"][0] == found["ppo.clip"][1]
+
+
+def test_parts_of_the_time_add_up(finished):
+    whole = {"compiling a": 5.0, "compiling b": 7.0, "training": 20.0, "total": 40.0}
+    finished.timings_file.write_text(json.dumps({"1": whole, "2": {"training": 1.0, "total": 2.0}}))
+    parts, total = spent(RunFacts.of(finished))
+    assert parts == {"compiling": 12.0, "training": 21.0, "starting, writing and the rest": 9.0}
+    assert total == 42.0
+    told = ["3.2 s", "59 s", "1 min 0 s", "1 h 0 min", "2 h 1 min"]
+    assert [duration(seconds) for seconds in (3.21, 59.4, 60, 3599.6, 7260)] == told
+
+
+def test_an_overlay_is_brightest_where_the_map_is_largest():
+    maps = np.zeros((1, 8, 8), np.float32)
+    maps[0, 2, 5] = 3.0
+    image = overlays(np.full((1, 8, 8, 3), 100, np.uint8), maps)[0].astype(int).sum(-1)
+    assert np.unravel_index(image.argmax(), image.shape) == (2, 5)
+    assert len(np.unique(np.delete(image.ravel(), image.argmax()))) == 1
+
+
+def test_the_state_says_how_far_a_run_came(finished):
+    assert RunFacts.of(finished).state == FINISHED

@@ -1,0 +1,99 @@
+"""An episode in three dimensions: its page has every pose, and shows what the renderer shows."""
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from PIL import Image
+
+from pixelbrax.render import GeomPose, Scene, look_at, orbit, render
+from pixelbrax.report import record_replay, write_replay
+from pixelbrax.report.replay import Replay, replay_data
+from tests.golden.models import load
+from tests.probe import probe_env
+
+_CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+def _floats(text):
+    return np.frombuffer(base64.b64decode(text), "<f4")
+
+
+def test_a_replay_has_the_motion_of_the_episode():
+    env = probe_env(terminates_at=5, action_repeat=2)
+    replay = record_replay(env, lambda state, key: jnp.zeros(1), jax.random.key(0))
+    assert len(replay.rewards) == 5
+    assert replay.ending == "terminated"
+    assert replay.dt == 0.1
+    floor, ball = replay_data(replay)["geoms"]
+    assert [floor["kind"], ball["kind"]] == ["plane", "sphere"]
+    assert len(_floats(floor["pos"])) == 3, "what does not move is stored once"
+    places = _floats(ball["pos"]).reshape(-1, 3)
+    np.testing.assert_allclose(np.diff(places[:, 0]), 0.1, atol=1e-6)
+    np.testing.assert_allclose(replay.rewards.sum(), 1 + 2 + 3 + 4 + 5, rtol=1e-6)
+    shorter = record_replay(env, lambda state, key: jnp.zeros(1), jax.random.key(0), seconds=0.4)
+    assert len(shorter.rewards) == 4
+    assert shorter.ending == ""
+
+
+def test_rotations_survive_as_quaternions_without_jumps():
+    angles = np.linspace(0, 12, 50)
+    quats = np.stack([np.cos(angles / 2), 0.6 * np.sin(angles / 2), 0 * angles, 0.8 * np.sin(angles / 2)], axis=-1)
+    mats = np.zeros((len(quats), 9))
+    for mat, quat in zip(mats, quats, strict=True):
+        mujoco.mju_quat2Mat(mat, quat)
+    xml = "<mujoco><worldbody><geom type='box' size='.1 .2 .3'/></worldbody></mujoco>"
+    scene = Scene.from_mujoco(mujoco.MjModel.from_xml_string(xml))
+    pose = GeomPose(jnp.zeros((50, 1, 3)), jnp.asarray(mats.reshape(50, 1, 3, 3), jnp.float32))
+    camera = jax.tree.map(lambda x: jnp.repeat(x[None], 50, 0), look_at(jnp.ones(3), jnp.zeros(3), 45.0))
+    data = replay_data(Replay(scene, pose, camera, np.zeros(50, np.float32), 0.1, ""))
+    found = _floats(data["geoms"][0]["quat"]).reshape(-1, 4)
+    turned = np.zeros(9)
+    for mat, quat in zip(mats, found, strict=True):
+        mujoco.mju_quat2Mat(turned, quat.astype(float))
+        np.testing.assert_allclose(turned, mat, atol=1e-5)
+    assert (np.abs(np.diff(found, axis=0)) < 0.2).all(), "neighbors are on one side: between them is the short way"
+
+
+def test_a_page_loads_nothing_and_no_title_becomes_markup(tmp_path):
+    env = probe_env(terminates_at=2)
+    replay = record_replay(env, lambda state, key: jnp.zeros(1), jax.random.key(0))
+    write_replay(tmp_path / "out.html", replay, "</title><script>alert(1)</script>")
+    text = (tmp_path / "out.html").read_text()
+    assert "alert(1)</script>" not in text
+    assert "http" not in text.replace("http-equiv", "")
+    assert text.count("<script") == 2
+    found = re.search(r'id="replay">(.*?)</script>', text, re.S)
+    assert found is not None
+    assert json.loads(found[1])["frames"] == 2
+
+
+@pytest.mark.full
+@pytest.mark.skipif(_CHROMIUM is None, reason="there is no Chromium to look with")
+@pytest.mark.parametrize("name", ["solids", "meshes", "checker", "spots", "materials", "glass"])
+def test_a_browser_shows_what_the_renderer_shows(name, tmp_path):
+    model, data, view = load(name)
+    camera = orbit(jnp.array(view.lookat), view.distance, view.azimuth, view.elevation, model.vis.global_.fovy)
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    pose, camera = jax.tree.map(lambda x: jnp.asarray(x)[None], (pose, camera))
+    replay = Replay(scene, pose, camera, np.zeros(1, np.float32), 0.1, "")
+    write_replay(tmp_path / "page.html", replay, name)
+    shot = tmp_path / "page.png"
+    flags = ["--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    flags += ["--hide-scrollbars", "--virtual-time-budget=3000", "--window-size=640,640", f"--screenshot={shot}"]
+    subprocess.run([str(_CHROMIUM), *flags, f"file://{tmp_path}/page.html#frame=0"], check=True, capture_output=True)
+    theirs = np.asarray(Image.open(shot).convert("RGB"), float)
+    first = jax.tree.map(lambda x: x[0], (pose, camera))
+    ours = np.asarray(render(scene, *first, 640, 640, samples=4).rgb, float)
+    middle = slice(80, 540)  # without what is written on the page
+    difference = np.abs(theirs - ours)[middle].mean()
+    Image.fromarray(np.concatenate([theirs, ours], 1).astype(np.uint8)).save(f"/tmp/gl-{name}.png")
+    print(name, difference)
+    assert difference < 6, difference
