@@ -20,6 +20,7 @@ _COMMANDS = {
     "render": "render images or a video of a task or a run",
     "list": "list tasks or distractors",
     "videos": "video clips for distractors: fetch, build, preview",
+    "diagnose": "measure how physics engines conserve momentum and energy",
     "bench": "measure how fast this machine renders, steps and trains",
 }
 

@@ -5,6 +5,9 @@ from pixelbrax.experiments.actors import policy_actor, random_actor
 from pixelbrax.experiments.api import train
 from pixelbrax.experiments.comparison import Comparison
 from pixelbrax.experiments.datasets import Dataset, load_dataset, rollout
+from pixelbrax.experiments.diagnosis import Protocol, diagnose, engines_of
+from pixelbrax.experiments.diagnosis_report import diagnosis_facts, drift_table, drift_title, write_diagnosis
+from pixelbrax.experiments.drifts import QUANTITIES
 from pixelbrax.experiments.environments import check_same_env, config_of
 from pixelbrax.experiments.finish import finish, record_videos
 from pixelbrax.experiments.launch import Launch, resume, seeds, start
@@ -27,6 +30,7 @@ from pixelbrax.experiments.stages import (
 from pixelbrax.experiments.trajectories import Trajectories
 
 __all__ = [
+    "QUANTITIES",
     "RANDOM",
     "Comparison",
     "CurriculumRun",
@@ -34,6 +38,7 @@ __all__ = [
     "Launch",
     "Policy",
     "PolicyLike",
+    "Protocol",
     "Run",
     "RunGroup",
     "Trajectories",
@@ -46,6 +51,11 @@ __all__ = [
     "config_of",
     "curriculum_names",
     "default_name",
+    "diagnose",
+    "diagnosis_facts",
+    "drift_table",
+    "drift_title",
+    "engines_of",
     "evaluate",
     "file_name",
     "finish",
@@ -74,5 +84,6 @@ __all__ = [
     "start_curriculum",
     "train",
     "train_curriculum",
+    "write_diagnosis",
     "write_rows",
 ]

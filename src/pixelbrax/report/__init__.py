@@ -2,6 +2,7 @@
 
 from pixelbrax.report.curve import write_curve
 from pixelbrax.report.curves import write_curves
+from pixelbrax.report.drift import write_drift
 from pixelbrax.report.gap import write_gaps
 from pixelbrax.report.grid import write_grid
 from pixelbrax.report.leaderboard import by_axis, ranking
@@ -25,6 +26,7 @@ __all__ = [
     "record_observations",
     "write_curve",
     "write_curves",
+    "write_drift",
     "write_gaps",
     "write_grid",
     "write_matrix",
