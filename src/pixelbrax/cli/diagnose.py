@@ -16,6 +16,7 @@ from pixelbrax.experiments import (
     drift_table,
     engines_of,
     file_name,
+    is_model,
     write_diagnosis,
 )
 from pixelbrax.training import Progress
@@ -58,15 +59,15 @@ def main(argv: list[str]) -> int:
     args = parse(Args, argv, "diagnose", about)
     protocol = Protocol(args.seeds, args.seconds, args.torque, args.kick, args.seed, args.sweep)
     engines = engines_of(args.task, args.engine)
-    output = args.output or Path(f"diagnose-{file_name(args.task.removesuffix('.xml'))}")
+    output = args.output or Path(f"diagnose-{file_name(Path(args.task).stem if is_model(args.task) else args.task)}")
     if (output / "diagnose.json").exists() and not args.force:
         raise ConfigError(f"{output} has a diagnosis: choose another --output, or add --force")
+    output.mkdir(parents=True, exist_ok=True)  # fails now, not after minutes of compilation
     enable_compilation_cache()
     progress = Progress()
     table = ""
     for diagnosis in diagnose(args.task, engines, protocol, progress):
         facts = diagnosis_facts(diagnosis)
-        output.mkdir(parents=True, exist_ok=True)
         write_diagnosis(output, facts, diagnosis)
         table = drift_table(facts)
     progress.say(f"\n{table}")

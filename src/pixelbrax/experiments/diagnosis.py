@@ -5,10 +5,9 @@ The protocol is that of Brax's paper (arXiv 2106.13281, section 5.3 and Figure 5
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -66,8 +65,8 @@ class Protocol:
         check_number("kick", self.kick, above=0)
         check_seed(self.seed)
 
-    def trials(self, system: Space, intervals: int) -> tuple[Trial | None, Trial]:
-        """Trials of momentum (None if impossible) and of energy, for all seeds.
+    def trials(self, system: Space, intervals: int) -> dict[str, Trial]:
+        """Trials of "momentum", if that is possible, and of "energy", for all seeds.
 
         Args:
           system: the system in space.
@@ -83,11 +82,11 @@ class Protocol:
         ways = np.asarray(ways, float)
         kicks = system.kicks(self.kick * ways / np.linalg.norm(ways, axis=-1, keepdims=True))
         torques = np.zeros((self.seeds, intervals, nv))
-        energy = Trial(kicks, torques.copy())
+        energy = {"energy": Trial(kicks, torques.copy())}
         if system.why_no_momentum:
-            return None, energy
+            return energy
         torques[:, :, limbs] = self.torque * np.asarray(signs, float)
-        return Trial(np.zeros_like(kicks), torques), energy
+        return {"momentum": Trial(np.zeros_like(kicks), torques)} | energy
 
 
 @dataclass
@@ -140,7 +139,9 @@ def engines_of(task: str, chosen: str = "all") -> list[str]:
     Raises:
       ConfigError: there is no such task, file or engine.
     """
-    if _is_file(task):
+    if is_model(task):
+        if not Path(task).is_file():
+            raise ConfigError(f"{task}: {'a folder, not an MJCF file' if Path(task).is_dir() else 'no such file'}")
         known = list(file_engines())
     else:
         # MJX's two implementations compute the same; its JAX implementation runs everywhere.
@@ -188,12 +189,13 @@ def diagnose(task: str, engines: Sequence[str], protocol: Protocol, progress: Pr
         yield diagnosis
 
 
-def _is_file(task: str) -> bool:
+def is_model(task: str) -> bool:
+    """Whether it names an MJCF file, and no task."""
     return Path(task).suffix in (".xml", ".mjcf")
 
 
 def _subject(task: str, engine: str) -> Subject:
-    if _is_file(task):
+    if is_model(task):
         return subject_of_file(Path(task), engine)
     known = get_task(task)
     backend = engine if engine in known.backends else "jax"
@@ -206,16 +208,15 @@ Simulate = Callable[[Trial, float, int], Totals]
 def _on_engine(name: str, subject: Subject, protocol: Protocol, progress: Progress) -> Result:
     intervals = _intervals(subject.interval, protocol)
     trials = protocol.trials(subject.space, intervals)
-    kick, torques = (jnp.asarray(x, jnp.float32) for x in (trials[1].kick, trials[1].torques))
+    arrays = _single(trials["energy"])
     start = time.perf_counter()
     with progress.busy(f"compiling {name}"):
         program = jax.jit(space_simulator(subject.engine), compiler_options=compiler_options())
-        compiled = program.lower(kick, torques, jnp.float32(0), jnp.int32(0)).compile()
+        compiled = program.lower(*arrays, jnp.float32(0), jnp.int32(0)).compile()
     compile_seconds = time.perf_counter() - start
 
     def simulate(trial: Trial, timestep: float, substeps: int) -> Totals:
-        arrays = (jnp.asarray(x, jnp.float32) for x in (trial.kick, trial.torques))
-        return jax.device_get(compiled(*arrays, jnp.float32(timestep), jnp.int32(substeps)))
+        return jax.device_get(compiled(*_single(trial), jnp.float32(timestep), jnp.int32(substeps)))
 
     with progress.busy(f"simulating {name}"):
         result = _measured(name, "float32", subject, subject.substeps, trials, protocol, simulate)
@@ -238,7 +239,7 @@ def _measured(
     precision: str,
     subject: Subject,
     own_substeps: int,
-    trials: tuple[Trial | None, Trial],
+    trials: Mapping[str, Trial],
     protocol: Protocol,
     simulate: Simulate,
 ) -> Result:
@@ -246,10 +247,14 @@ def _measured(
     found: dict[int, Drifts] = {}
     for substeps in _ladder(subject.interval, own_substeps, protocol.sweep):
         timestep = subject.interval / substeps
-        totals: list[Any] = [None if trial is None else simulate(trial, timestep, substeps) for trial in trials]
-        found[substeps] = Drifts.of(subject.space, *totals, timestep=timestep, substeps=substeps)
+        totals = {test: simulate(trial, timestep, substeps) for test, trial in trials.items()}
+        found[substeps] = Drifts.of(subject.space, totals, timestep, substeps)
     sweep = [found[substeps] for substeps in sorted(found, reverse=True)] if protocol.sweep else []
     return Result(name, precision, found[own_substeps], sweep, run_seconds=time.perf_counter() - start)
+
+
+def _single(trial: Trial) -> tuple[jax.Array, jax.Array]:
+    return jnp.asarray(trial.kick, jnp.float32), jnp.asarray(trial.torques, jnp.float32)
 
 
 def _intervals(interval: float, protocol: Protocol) -> int:

@@ -98,7 +98,7 @@ def _write_csv(file: Path, task: str, results: Iterable[Result]) -> None:
         for result in results:
             same = {"task": task, "system": result.name, "precision": result.precision}
             for line in _lines(result):
-                writer.writerow(same | line)
+                writer.writerow({**same, **line})
 
 
 def _lines(result: Result) -> Iterator[Mapping[str, Any]]:

@@ -1,12 +1,13 @@
 """How far momentum and energy drift, over seeds."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from pixelbrax.physics import Space
+from pixelbrax.physics import Space, Totals
 
 QUANTITIES = {"linear": "linear momentum", "angular": "angular momentum", "energy": "energy"}
 _LOW, _HIGH = 0.05, 0.95  # share of the seeds below the interval's ends
@@ -32,22 +33,19 @@ class Drifts:
     scale: dict[str, float]
 
     @classmethod
-    def of(cls, system: Space, momentum: Any, energy: Any, *, timestep: float, substeps: int) -> "Drifts":
-        """From totals of the two tests, with leaves (seed, measurement, ...); `momentum` may be None."""
+    def of(cls, system: Space, measured: Mapping[str, Totals], timestep: float, substeps: int) -> "Drifts":
+        """From totals of the tests of "momentum", which may be left out, and of "energy"; (seed, measurement, ...)."""
         relative, scale = {}, {}
         with np.errstate(invalid="ignore", over="ignore"):
-            if momentum is not None:
-                for name, directions in (("linear", system.linear), ("angular", system.angular)):
-                    if len(directions):
-                        total = np.asarray(getattr(momentum, name), float) @ directions.T
-                        drift = np.linalg.norm(total - total[:, :1], axis=-1)
-                        inside = np.asarray(getattr(momentum, f"{name}_inside"), float).max(axis=1)
-                        relative[name], scale[name] = _finite(drift, inside), _median(inside)
-            total = np.asarray(energy.energy, float)
-            relative["energy"], scale["energy"] = (
-                _finite(np.abs(total - total[:, :1]), total[:, 0]),
-                _median(total[:, 0]),
-            )
+            for name, directions in (("linear", system.linear), ("angular", system.angular)):
+                if len(directions) and "momentum" in measured:
+                    total = np.asarray(getattr(measured["momentum"], name), float) @ directions.T
+                    drift = np.linalg.norm(total - total[:, :1], axis=-1)
+                    inside = np.asarray(getattr(measured["momentum"], f"{name}_inside"), float).max(axis=1)
+                    relative[name], scale[name] = _finite(drift, inside), _median(inside)
+            energy = np.asarray(measured["energy"].energy, float)
+            relative["energy"] = _finite(np.abs(energy - energy[:, :1]), energy[:, 0])
+            scale["energy"] = _median(energy[:, 0])
         return cls(timestep, substeps, relative, scale)
 
     @property

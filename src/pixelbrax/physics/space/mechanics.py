@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 
@@ -53,11 +54,11 @@ class Totals:
       energy: () J, kinetic, and potential of joint springs.
     """
 
-    linear: Float[Array, "*batch 3"]
-    angular: Float[Array, "*batch 3"]
-    linear_inside: Float[Array, "*batch"]
-    angular_inside: Float[Array, "*batch"]
-    energy: Float[Array, "*batch"]
+    linear: Float[Array | np.ndarray, "*batch 3"]
+    angular: Float[Array | np.ndarray, "*batch 3"]
+    linear_inside: Float[Array | np.ndarray, "*batch"]
+    angular_inside: Float[Array | np.ndarray, "*batch"]
+    energy: Float[Array | np.ndarray, "*batch"]
 
 
 def totals(bodies: Bodies, motion: Motion, joint_energy: Float[Array, ""] | float = 0.0) -> Totals:

@@ -58,9 +58,9 @@ def totals_of(space: Space, model: mujoco.MjModel, data: mujoco.MjData) -> Total
     return Totals(
         linear=mass * data.subtree_linvel[space.root],
         angular=data.subtree_angmom[space.root].copy(),
-        linear_inside=np.linalg.norm(own, axis=-1).sum(),
-        angular_inside=np.linalg.norm(turned, axis=-1).sum(),
-        energy=np.float64(data.energy.sum()),
+        linear_inside=np.asarray(np.linalg.norm(own, axis=-1).sum()),
+        angular_inside=np.asarray(np.linalg.norm(turned, axis=-1).sum()),
+        energy=np.asarray(data.energy.sum()),
     )
 
 
