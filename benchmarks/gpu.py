@@ -5,8 +5,8 @@ Usage: python benchmarks/gpu.py --budget-seconds N --out FOLDER [--archive FILE]
 Each step is a separate process that writes its file as it goes, and is stopped where its budget ends: partial results
 are kept, and are in the archive, which is rewritten after every step. `--tiny` rehearses on a CPU in a few minutes.
 
-On a machine that is lent for fifteen minutes in all, starts of a minute or two included, two calls are enough for what is
-worth most; the second begins at once, while the machine is held:
+On a machine that is lent for fifteen minutes in all, starts of a minute or two included, two calls are enough for what
+is worth most; the second begins at once, while the machine is held:
 
   --budget-seconds 420 --only agreement render peers
   --budget-seconds 330 --only environment train-video

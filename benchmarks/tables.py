@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 
 import generalization_tables
+import physics_tables
 import task_tables
 import transfer_tables
 from learning_tables import (
@@ -307,6 +308,7 @@ DOCUMENTS: dict[str, dict[str, Callable[[], str]]] = {
     },
     "docs/adapters.md": {"adapters": adapters, "rollouts": rollouts},
     "docs/results.md": TABLES | transfer_tables.TABLES,
+    "docs/physics.md": physics_tables.TABLES,
     "docs/scaling.md": {"memory": memory},
     "docs/tasks.md": task_tables.TABLES,
     "docs/generalization.md": generalization_tables.TABLES,

@@ -22,6 +22,7 @@ _COMMANDS = {
     "view": "show a task or a run live, on a page in the browser",
     "list": "list tasks or distractors",
     "videos": "video clips for distractors: fetch, build, preview",
+    "diagnose": "measure how physics engines conserve momentum and energy",
     "bench": "measure how fast this machine renders, steps and trains",
 }
 

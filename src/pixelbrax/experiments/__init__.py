@@ -5,6 +5,9 @@ from pixelbrax.experiments.actors import policy_actor, random_actor
 from pixelbrax.experiments.api import train
 from pixelbrax.experiments.comparison import Comparison
 from pixelbrax.experiments.datasets import Dataset, load_dataset, rollout
+from pixelbrax.experiments.diagnosis import Protocol, diagnose, engines_of, is_model
+from pixelbrax.experiments.diagnosis_report import diagnosis_facts, drift_table, drift_title, write_diagnosis
+from pixelbrax.experiments.drifts import QUANTITIES
 from pixelbrax.experiments.environments import check_same_env, config_of
 from pixelbrax.experiments.finish import finish, record_videos
 from pixelbrax.experiments.launch import Launch, resume, seeds, start
@@ -31,6 +34,7 @@ from pixelbrax.experiments.stages import (
 from pixelbrax.experiments.trajectories import Trajectories
 
 __all__ = [
+    "QUANTITIES",
     "RANDOM",
     "Comparison",
     "CurriculumRun",
@@ -38,6 +42,7 @@ __all__ = [
     "Launch",
     "Policy",
     "PolicyLike",
+    "Protocol",
     "Run",
     "RunGroup",
     "Trajectories",
@@ -51,11 +56,17 @@ __all__ = [
     "config_of",
     "curriculum_names",
     "default_name",
+    "diagnose",
+    "diagnosis_facts",
+    "drift_table",
+    "drift_title",
+    "engines_of",
     "evaluate",
     "file_name",
     "finish",
     "gradient_map",
     "is_curriculum",
+    "is_model",
     "last_folder",
     "load_curriculum",
     "load_dataset",
@@ -85,6 +96,7 @@ __all__ = [
     "train_curriculum",
     "write_comparison",
     "write_curriculum_report",
+    "write_diagnosis",
     "write_report",
     "write_rows",
 ]

@@ -18,6 +18,18 @@ if TYPE_CHECKING:
     from pixelbrax.physics.model_checks import check_model, reference_start, suspicions
     from pixelbrax.physics.playground import PlaygroundPhysics, make_playground_physics
     from pixelbrax.physics.recorded import RecordedPhysics
+    from pixelbrax.physics.space import (
+        MUJOCO_INTEGRATORS,
+        Space,
+        Subject,
+        Totals,
+        Trial,
+        file_engines,
+        simulate_in_mujoco,
+        space_simulator,
+        subject_of,
+        subject_of_file,
+    )
 
 _LAZY = {
     "BraxPhysics": "brax",
@@ -36,9 +48,20 @@ _LAZY = {
     "reference_start": "model_checks",
     "suspicions": "model_checks",
     "simulated_suspicions": "first_steps",
+    "MUJOCO_INTEGRATORS": "space",
+    "Space": "space",
+    "Subject": "space",
+    "Totals": "space",
+    "Trial": "space",
+    "file_engines": "space",
+    "simulate_in_mujoco": "space",
+    "space_simulator": "space",
+    "subject_of": "space",
+    "subject_of_file": "space",
 }
 
 __all__ = [
+    "MUJOCO_INTEGRATORS",
     "RANDOMIZED",
     "BraxPhysics",
     "MjcfPhysics",
@@ -48,9 +71,14 @@ __all__ = [
     "RandomizationFn",
     "Randomizer",
     "RecordedPhysics",
+    "Space",
+    "Subject",
+    "Totals",
+    "Trial",
     "check_for_brax",
     "check_model",
     "checked_action",
+    "file_engines",
     "ignored_by_brax",
     "load_model",
     "load_system",
@@ -63,7 +91,11 @@ __all__ = [
     "reference_start",
     "select_state",
     "shares_arrays",
+    "simulate_in_mujoco",
     "simulated_suspicions",
+    "space_simulator",
+    "subject_of",
+    "subject_of_file",
     "suspicions",
 ]
 

@@ -4,6 +4,7 @@ from pixelbrax.report.comparison_page import comparison_page
 from pixelbrax.report.curriculum_page import curriculum_page
 from pixelbrax.report.curve import write_curve
 from pixelbrax.report.curves import write_curves
+from pixelbrax.report.drift import write_drift
 from pixelbrax.report.facts import FINISHED, RunFacts
 from pixelbrax.report.gap import write_gaps
 from pixelbrax.report.grid import write_grid
@@ -40,6 +41,7 @@ __all__ = [
     "run_page",
     "write_curve",
     "write_curves",
+    "write_drift",
     "write_gaps",
     "write_grid",
     "write_matrix",

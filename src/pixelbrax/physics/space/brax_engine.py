@@ -1,0 +1,118 @@
+"""Brax's own engines in space: "spring", "positional" and "generalized"."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from pixelbrax.physics.brax import brax_math, quiet_brax  # before the pipelines: it silences Brax's import
+from pixelbrax.physics.space.engines import no_joints
+from pixelbrax.physics.space.mechanics import Bodies, Joints, Motion, Totals, totals
+from pixelbrax.physics.space.model import Space
+
+# isort: split
+from brax.generalized import pipeline as generalized
+from brax.positional import pipeline as positional
+from brax.spring import pipeline as spring
+
+_PIPELINES = {"spring": spring, "positional": positional, "generalized": generalized}
+
+
+class BraxInSpace:
+    """A Brax system in space.
+
+    "spring" and "positional" simulate other bodies than the MJCF's, of mass^(1 - spring_mass_scale) and
+    inertia^(1 - spring_inertia_scale), without rotors and springs in the joints: momentum and energy are those of the
+    bodies that they simulate.
+    """
+
+    def __init__(self, system: Any, space: Space, backend: str):
+        """Takes gravity, contacts, limits and damping out of a `brax.base.System`.
+
+        Args:
+          system: whose bodies are those of `space.model`, in the same order.
+          space: the same model in space.
+          backend: "spring", "positional" or "generalized".
+        """
+        self._pipeline = _PIPELINES[backend]
+        self._system = _system_in_space(system, space)
+        self._generalized = backend == "generalized"
+        self._links = links = space.bodies - 1  # Brax has no link for the world
+        inertia = self._system.link.inertia
+        self._turn = inertia.transform.rot[links]
+        mass, principal = inertia.mass[links], jax.vmap(jnp.diag)(inertia.i)[links]
+        nv = space.model.nv
+        self._sprung, self._joints = np.zeros(0, int), no_joints(nv)
+        if self._generalized:
+            springs = space.springs
+            stiffness = jnp.asarray(space.model.jnt_stiffness[springs], jnp.float32)
+            self._sprung = space.model.jnt_qposadr[springs]
+            self._joints = Joints(self._system.dof.armature, stiffness, jnp.zeros(len(springs)))
+        else:
+            mass = mass ** (1 - self._system.spring_mass_scale)
+            principal = principal ** (1 - self._system.spring_inertia_scale)
+        self._bodies = Bodies(mass, principal)
+
+    def reset(self, qd: Float[Array, " nv"]) -> Any:
+        """See `SpaceEngine.reset`."""
+        with quiet_brax():
+            return self._pipeline.init(self._system, self._system.init_q, qd)
+
+    def substep(self, state: Any, torque: Float[Array, " nv"], timestep: Float[Array, ""]) -> Any:
+        """See `SpaceEngine.substep`."""
+        return self._pipeline.step(self._system.tree_replace({"opt.timestep": timestep}), state, torque)
+
+    def measure(self, state: Any) -> Totals:
+        """See `SpaceEngine.measure`."""
+        links = self._links
+        if self._generalized:
+            # Velocities of the point at the tree's center of mass, as its dynamics computes them: `state.xd` is wrong
+            # for several joints of one link (kinematics.forward, "fix qd->jd calculation").
+            center = state.x.vmap().do(self._system.link.inertia.transform).pos[links]
+            spin = state.cd.ang[links]
+            velocity = state.cd.vel[links] + jnp.cross(spin, center - state.root_com[links])
+        else:
+            center, spin, velocity = state.x_i.pos[links], state.xd_i.ang[links], state.xd_i.vel[links]
+        turned = jax.vmap(brax_math.quat_mul)(state.x.rot[links], self._turn)
+        motion = Motion(center, jax.vmap(brax_math.quat_to_3x3)(turned), velocity, spin)
+        return totals(self._bodies, motion, self._joints.energy(state.q[self._sprung], state.qd))
+
+
+def _system_in_space(system: Any, space: Space) -> Any:
+    nv, geoms = space.model.nv, np.zeros(space.model.ngeom, int)
+    unlimited = jnp.stack([jnp.full(nv, -jnp.inf), jnp.full(nv, jnp.inf)], axis=1)
+    # A motor of its own for each degree of freedom, so that the input is its torque.
+    actuator = system.actuator.replace(
+        q_id=jnp.zeros(nv, int),
+        qd_id=jnp.arange(nv),
+        ctrl_range=unlimited,
+        force_range=unlimited,
+        gain=jnp.ones(nv),
+        gear=jnp.ones(nv),
+        bias_q=jnp.zeros(nv),
+        bias_qd=jnp.zeros(nv),
+    )
+    dof = system.dof.replace(
+        limit=None,
+        damping=jnp.zeros(nv),
+        armature=jnp.asarray(space.model.dof_armature, jnp.float32),
+        stiffness=jnp.asarray(space.model.jnt_stiffness[space.model.dof_jntid], jnp.float32),
+    )
+    # constraint_ang_damping also damps the free axes of joints.
+    none = jnp.zeros_like(system.link.constraint_ang_damping)
+    link = system.link.replace(constraint_ang_damping=none, constraint_vel_damping=none)
+    return system.replace(
+        gravity=jnp.zeros(3),
+        dof=dof,
+        link=link,
+        actuator=actuator,
+        nu=nv,
+        enable_fluid=False,
+        vel_damping=jnp.zeros(()),
+        ang_damping=jnp.zeros(()),
+        geom_contype=geoms,
+        geom_conaffinity=geoms,
+        init_q=jnp.asarray(space.start, jnp.float32),
+    )

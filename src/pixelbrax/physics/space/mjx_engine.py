@@ -1,0 +1,61 @@
+"""MJX in space."""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pixelbrax.physics._mjx import mjx
+from pixelbrax.physics.space.engines import bodies_of
+from pixelbrax.physics.space.mechanics import Joints, Motion, Totals, totals
+from pixelbrax.physics.space.model import Space
+
+Coordinates = tuple[Float[Array, " nq"], Float[Array, " nv"]]
+
+
+class MjxInSpace:
+    """A model in space on MJX's JAX implementation; its state is (qpos, qvel), from which MJX computes all else."""
+
+    def __init__(self, space: Space):
+        """Puts the model on the device."""
+        model = space.model
+        self._space = space
+        self._model = mjx.put_model(model)
+        self._start = jnp.asarray(space.start, jnp.float32)
+        self._bodies = bodies_of(model, space.bodies)
+        springs = space.springs
+        self._sprung = model.jnt_qposadr[springs]
+        self._joints = Joints(
+            rotor=jnp.asarray(model.dof_armature, jnp.float32),
+            stiffness=jnp.asarray(model.jnt_stiffness[springs], jnp.float32),
+            rest=jnp.asarray(model.qpos_spring[self._sprung], jnp.float32),
+        )
+
+    def reset(self, qd: Float[Array, " nv"]) -> Coordinates:
+        """See `SpaceEngine.reset`."""
+        return self._start, qd
+
+    def substep(self, state: Coordinates, torque: Float[Array, " nv"], timestep: Float[Array, ""]) -> Coordinates:
+        """See `SpaceEngine.substep`."""
+        model = self._model.replace(opt=self._model.opt.replace(timestep=timestep))
+        data = mjx.make_data(model).replace(qpos=state[0], qvel=state[1], qfrc_applied=torque)
+        data = mjx.step(model, data)
+        return data.qpos, data.qvel
+
+    def measure(self, state: Coordinates) -> Totals:
+        """See `SpaceEngine.measure`."""
+        qpos, qvel = state
+        data: Any = mjx.make_data(self._model).replace(qpos=qpos, qvel=qvel)
+        for update in (mjx.kinematics, mjx.com_pos, mjx.com_vel):
+            data = update(self._model, data)
+        space, bodies = self._space, self._space.bodies
+        center, spin = data.xipos[bodies], data.cvel[bodies, :3]
+        # MuJoCo's velocities are of the point of each body's frame that is now at the tree's center of mass.
+        from_center = center - data.subtree_com[space.root][None]
+        motion = Motion(
+            center=center,
+            axes=data.ximat[bodies].reshape(-1, 3, 3),
+            velocity=data.cvel[bodies, 3:] + jnp.cross(spin, from_center),
+            spin=spin,
+        )
+        return totals(self._bodies, motion, self._joints.energy(qpos[self._sprung], qvel))
