@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ _COLORS_OF = 16  # frames that a GIF's palette is computed from
 _HUNDREDTHS = 2  # of a second: the shortest time that browsers show a frame of a GIF
 
 
-def write_video(path: Path, frames: UInt8[np.ndarray, "frame height width 3"], fps: float) -> str | None:
+def write_video(path: Path, frames: Iterable[UInt8[np.ndarray, "height width 3"]], fps: float) -> str | None:
     """Writes a video: H.264 in a .mp4, or a .gif. The file is written atomically.
 
     A GIF counts time in hundredths of a second and shows at most 50 frames a second; frames are left out or repeated
@@ -21,7 +22,8 @@ def write_video(path: Path, frames: UInt8[np.ndarray, "frame height width 3"], f
 
     Args:
       path: the file; its suffix determines the format.
-      frames: uint8 RGB.
+      frames: uint8 RGB, all of one size: an array of them, or, while they are still being made, an iterator. An MP4 is
+        encoded as they come.
       fps: frames a second.
 
     Returns:
@@ -37,7 +39,7 @@ def write_video(path: Path, frames: UInt8[np.ndarray, "frame height width 3"], f
         part.unlink(missing_ok=True)
 
 
-def _write_mp4(path: Path, frames: np.ndarray, fps: float) -> str | None:
+def _write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float) -> str | None:
     try:
         import imageio.v2 as imageio
 
@@ -54,8 +56,9 @@ def _write_mp4(path: Path, frames: np.ndarray, fps: float) -> str | None:
     return None
 
 
-def _write_gif(path: Path, frames: np.ndarray, fps: float) -> None:
+def _write_gif(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
     """One palette for all frames, so that colors do not flicker."""
+    frames = frames if isinstance(frames, np.ndarray) else np.stack(list(frames))
     delay = max(_HUNDREDTHS, round(100 / fps))
     count = max(1, round(len(frames) / fps * 100 / delay))
     shown = frames[np.minimum(np.arange(count) * delay * fps / 100, len(frames) - 1).astype(int)]

@@ -4,7 +4,7 @@
 `page/` shows them.
 """
 
-from pixelbrax.viewer.catalog import catalog
+from pixelbrax.viewer.listing import catalog
 from pixelbrax.viewer.messages import Message, parse_message
 from pixelbrax.viewer.orbit import Orbit
 from pixelbrax.viewer.programs import Programs, ViewConfig, Workshop

@@ -50,11 +50,14 @@ def to_rgb(image: UInt32[np.ndarray, "height width"]) -> UInt8[np.ndarray, "heig
     return np.stack([image >> shift & 255 for shift in (0, 8, 16)], axis=-1).astype(np.uint8)
 
 
-def enlarged(image: UInt32[np.ndarray, "height width"], height: int) -> UInt32[np.ndarray, "height side"]:
-    """The image at another height, with square pixels, as `image-rendering: pixelated` shows it."""
-    side = max(1, round(height * image.shape[1] / image.shape[0]))
-    rows, columns = (np.arange(n) * old // n for n, old in ((height, image.shape[0]), (side, image.shape[1])))
-    return image[rows[:, None], columns]
+def beside(
+    small: UInt32[np.ndarray, "height width"], large: UInt32[np.ndarray, "large_height large_width"]
+) -> UInt32[np.ndarray, "large_height both_widths"]:
+    """Two images side by side; the first is enlarged to the other's height, as `image-rendering: pixelated` does."""
+    height = large.shape[0]
+    width = max(1, round(height * small.shape[1] / small.shape[0]))
+    rows, columns = (np.arange(new) * old // new for new, old in zip((height, width), small.shape, strict=True))
+    return np.hstack([small[rows[:, None], columns], large])
 
 
 @functools.cache

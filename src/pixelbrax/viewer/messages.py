@@ -134,7 +134,7 @@ class Zoom:
 
 @dataclass(frozen=True)
 class Home:
-    """The free camera returns to where the agent's camera was when the episode began."""
+    """The free camera goes to where the agent's camera is."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Recordings: an MP4 file that is encoded while its frames are made."""
 
+import itertools
 import os
 import queue
 import threading
@@ -13,18 +14,19 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.report import write_video
 
 _WAITING = 64  # frames that the encoder may be behind
-MAX_FRAMES = 20_000
+_MAX_FRAMES = 20_000
+_MAX_FPS = 50.0
 
 
 class Recorder:
-    """Writes one video; the file appears when it is complete."""
+    """Writes one video, which plays in simulated time; the file appears when it is complete."""
 
-    def __init__(self, path: Path, fps: float):
+    def __init__(self, path: Path, dt: float):
         """Starts the encoder.
 
         Args:
           path: the file, which must not exist.
-          fps: frames a second.
+          dt: simulated seconds of a step.
 
         Raises:
           ConfigError: its folder cannot be written.
@@ -33,11 +35,21 @@ class Recorder:
             raise ConfigError(f"{path.absolute().parent} cannot be written: start pixelbrax view in another folder")
         self.path = path
         self.frames = 0
-        self._fps = fps
+        self._every = max(1, round(1 / dt / _MAX_FPS))
+        self._fps = 1 / dt / self._every
         self._queue: queue.Queue[np.ndarray | None] = queue.Queue(_WAITING)
         self._problem: str | None = None
         self._thread = threading.Thread(target=self._encode, name="recorder", daemon=True)
         self._thread.start()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the video is as long as one may be."""
+        return self.frames >= _MAX_FRAMES
+
+    def takes(self, step: int) -> bool:
+        """Whether this step of an episode is a frame; where steps are short, not all are."""
+        return step % self._every == 0
 
     def add(self, frame: UInt8[np.ndarray, "height width 3"]) -> None:
         """Appends a frame; all have the same size."""
@@ -68,19 +80,12 @@ class Recorder:
 
     def _encode(self) -> None:
         frames = self._taken()
-        first = next(frames, None)
-        if first is None:
-            return
-        self._problem = write_video(self.path, _joined(first, frames), self._fps)
+        if (first := next(frames, None)) is not None:
+            self._problem = write_video(self.path, itertools.chain([first], frames), self._fps)
 
     def _taken(self) -> Iterator[np.ndarray]:
         while (frame := self._queue.get()) is not None:
             yield frame
-
-
-def _joined(first: np.ndarray, rest: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    yield first
-    yield from rest
 
 
 def unused_file(folder: Path, name: str) -> Path:

@@ -4,6 +4,7 @@ import hmac
 import ipaddress
 import secrets
 import socket
+import sys
 import threading
 import zlib
 from collections.abc import Callable
@@ -118,7 +119,9 @@ class ViewServer(ThreadingHTTPServer):
             self._connections.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Connections break whenever a tab is closed: that is no news."""
+        """Says what went wrong in one line; that connections break whenever a tab is closed is no news."""
+        if not isinstance(error := sys.exception(), OSError):
+            print(f"pixelbrax view: {type(error).__name__}: {error}", file=sys.stderr)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -145,9 +148,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, handle: Callable[[list[str], bytes], tuple[bytes, str]]) -> None:
         """Sends what `handle` makes of the path's parts and the body, or why it refuses."""
+        keeps, self.close_connection = not self.close_connection, True  # as long as the body may be unread
         try:
             try:
                 parts, body = self._checked(), self._body()
+                self.close_connection = not keeps
                 content, kind = handle(parts, body)
                 status = HTTPStatus.OK
             except ConfigError as e:
@@ -170,7 +175,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _checked(self) -> list[str]:
         """The parts of the path behind the token."""
-        self.close_connection = self.close_connection or "Content-Length" in self.headers  # until the body is read
         host = self.headers.get("Host", "")
         if not self._is_known(host):
             raise Refusal(
@@ -194,13 +198,10 @@ class _Handler(BaseHTTPRequestHandler):
         """The request's body."""
         length = self.headers.get("Content-Length", "0")
         if "Transfer-Encoding" in self.headers or not length.isascii() or not length.isdigit():
-            self.close_connection = True
             raise Refusal(HTTPStatus.LENGTH_REQUIRED, "the request does not say how long it is")
         if len(length) > 9 or int(length) > MAX_BYTES:
             raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a message has at most {MAX_BYTES} bytes")
-        body = self.rfile.read(int(length))
-        self.close_connection = self.headers.get("Connection", "").lower() == "close"
-        return body
+        return self.rfile.read(int(length))
 
     def _file(self, parts: list[str], body: bytes) -> tuple[bytes, str]:
         """A file of the page, and its kind."""

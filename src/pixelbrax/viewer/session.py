@@ -16,17 +16,18 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import file_name
 from pixelbrax.viewer import messages
 from pixelbrax.viewer.construction import Construction
-from pixelbrax.viewer.images import enlarged, to_rgb
+from pixelbrax.viewer.images import beside, to_rgb
 from pixelbrax.viewer.messages import Message, View
 from pixelbrax.viewer.pace import Pace
-from pixelbrax.viewer.programs import Programs, ViewConfig, Workshop
-from pixelbrax.viewer.recorder import MAX_FRAMES, Recorder, unused_file
+from pixelbrax.viewer.programs import ViewConfig, Workshop
+from pixelbrax.viewer.recorder import Recorder, unused_file
 from pixelbrax.viewer.simulation import Sample, Simulation
 
 _AWAY = 2.0  # seconds without a request after which nobody is looking
+_PATIENCE = 10.0  # seconds for a step and the end of a recording
 _BURST = 0.03  # seconds of steps between two images
+_MAX_TASKS = 100  # that wait for the thread
 _MAX_SAMPLES = 2_000  # that wait for the page
-_MAX_FPS = 50.0  # of a recording
 
 Image = UInt32[np.ndarray, "height width"]
 
@@ -66,7 +67,8 @@ class Session:
         self._construction = Construction(workshop, config, self._wake)
         self._simulation: Simulation | None = None
         self._seed, self._strength, self._folder = seed, strength, folder
-        self._paused, self._steps_due, self._view = False, 0, "color"
+        self._paused = False
+        self._view: View = "color"
         self._pace = Pace()
         self._recorder: Recorder | None = None
         self._tasks: list[Callable[[Simulation], None]] = []  # for the thread, in order
@@ -124,7 +126,7 @@ class Session:
         with self._changed:
             self._open = False
             self._changed.notify_all()
-        self._thread.join(timeout=10)
+        self._thread.join(_PATIENCE)
 
     # Messages
 
@@ -144,7 +146,7 @@ class Session:
     @_obey.register
     def _(self, message: messages.Step) -> None:
         self._ready()
-        self._steps_due = min(self._steps_due + 1, 100)
+        self._do(self._step_once)
 
     @_obey.register
     def _(self, message: messages.Restart) -> None:
@@ -199,7 +201,8 @@ class Session:
         if message.recording == (self._recorder is not None):
             return
         if message.recording:
-            self._recorder = self._new_recorder(programs)
+            name = file_name(programs.config.environment.task)
+            self._recorder = Recorder(unused_file(self._folder, name), programs.env.dt)
         else:
             self._do(lambda simulation: self._end_recording())
 
@@ -210,7 +213,9 @@ class Session:
         return self._simulation
 
     def _do(self, task: Callable[[Simulation], None]) -> None:
-        """Leaves work on the simulation to the thread."""
+        """Leaves work on the simulation to the thread, in the order of the messages."""
+        if len(self._tasks) >= _MAX_TASKS:
+            raise ConfigError(f"{_MAX_TASKS} messages wait already: send fewer")
         self._tasks.append(task)
         self._stale = True
 
@@ -272,7 +277,7 @@ class Session:
 
     def _due_in(self, now: float) -> float | None:
         """Seconds until there is something to do; None if that depends on messages."""
-        if self._construction.is_done or self._tasks or self._steps_due:
+        if self._construction.is_done or self._tasks:
             return 0.0
         left = _AWAY - (now - self._last_request)
         if self._simulation is None or left <= 0:
@@ -305,21 +310,21 @@ class Session:
     def _step(self, simulation: Simulation) -> None:
         """Takes the steps that are due, a few at most."""
         begun = time.monotonic()
-        while True:
+        while time.monotonic() - begun < _BURST:
             with self._changed:
-                by_hand = self._steps_due > 0
-                if not by_hand and (self._paused or self._pace.due_in(time.monotonic()) > 0):
+                if self._paused or self._pace.due_in(time.monotonic()) > 0:
                     return
-                self._steps_due -= by_hand
-            sample = simulation.step()
+            self._step_once(simulation)
             with self._changed:
-                if not by_hand:
-                    self._pace.stepped(time.monotonic())
-                self._samples = [*self._samples, sample][-_MAX_SAMPLES:]
-                self._stale = True
-            self._record(simulation)
-            if time.monotonic() - begun > _BURST:
-                return
+                self._pace.stepped(time.monotonic())
+
+    def _step_once(self, simulation: Simulation) -> None:
+        """Takes one step."""
+        sample = simulation.step()
+        with self._changed:
+            self._samples = [*self._samples, sample][-_MAX_SAMPLES:]
+            self._stale = True
+        self._record(simulation)
 
     def _take_new(self) -> None:
         """Takes over what has been built, or says why it was not."""
@@ -335,27 +340,17 @@ class Session:
         simulation = Simulation(programs, seed, strength, old)
         with self._changed:
             self._simulation, self._version, self._samples = simulation, self._version + 1, []
-            self._pace.dt, self._stale, self._images, self._steps_due = programs.env.dt, True, {}, 0
+            self._pace.dt, self._stale, self._images = programs.env.dt, True, {}
             self._pace.restart(time.monotonic())
             self._changed.notify_all()
-
-    def _new_recorder(self, programs: Programs) -> Recorder:
-        path = unused_file(self._folder, file_name(programs.config.environment.task))
-        return Recorder(path, min(_MAX_FPS, 1 / programs.env.dt))
 
     def _record(self, simulation: Simulation) -> None:
         """Appends what the page shows to the recording, if there is one."""
         recorder = self._recorder
-        if recorder is None:
-            return
-        skip = max(1, round(1 / simulation.programs.env.dt / _MAX_FPS))
-        if simulation.steps % skip:
-            return
-        view: View = self._view
-        free = simulation.free_image(view)
-        recorder.add(to_rgb(np.hstack([enlarged(simulation.agent_image(view), free.shape[0]), free])))
-        if recorder.frames >= MAX_FRAMES:
-            self._end_recording()
+        if recorder is not None and recorder.takes(simulation.steps):
+            recorder.add(to_rgb(beside(simulation.agent_image(self._view), simulation.free_image(self._view))))
+            if recorder.is_full:
+                self._end_recording()
 
     def _end_recording(self) -> None:
         recorder, self._recorder = self._recorder, None

@@ -59,30 +59,30 @@ class Simulation:
           programs: the compiled environment.
           seed: of all episodes.
           strength: factor on the strengths of the distractors.
-          before: a simulation whose source of actions is kept, if this environment has it; by default the policy acts
-            if there is one, and otherwise actions are random.
+          before: a simulation whose choice of the source of actions is kept; by default that is the policy. Where no
+            policy fits, actions are random instead.
         """
         self.programs = programs
         self.strength = strength
         self.sliders = (0.0,) * programs.env.action_size
-        self.source: Source = "policy" if before is None else before.source
-        if self.source == "policy" and programs.policy is None:
-            self.source = "random"
+        self._chosen: Source = "policy" if before is None else before._chosen
+        self.source: Source = "random" if self._chosen == "policy" and programs.policy is None else self._chosen
+        self._looked: tuple[State, Orbit, Look] | None = None
         self.camera = Orbit(follows=before is None or before.camera.follows)
         self.restart(seed)
         self.go_home()
+        self._distance = self.camera.distance  # of the agent's camera, for the shades of its depths
 
     @property
     def facts(self) -> dict[str, Any]:
         """What a page shows beside the images, for `json.dumps`."""
-        names = ("seed", "episode", "steps", "seconds", "episode_return", "ending", "source", "sliders")
-        return {name: getattr(self, name) for name in names} | {"follows": self.camera.follows}
+        return self._facts | {"source": self.source, "sliders": self.sliders, "follows": self.camera.follows}
 
     @in_float32
     def restart(self, seed: int, episode: int = 0) -> None:
         """Begins an episode of a seed."""
-        self.seed, self.episode, self.steps = seed, episode, 0
-        self._be(self.programs.reset(self._key(_EPISODES), self.strength))
+        key = _key(seed, _EPISODES, episode)
+        self._be(self.programs.reset(key, self.strength), seed, episode, 0)
 
     def choose_source(self, source: Source, action: Sequence[float] | None = None) -> None:
         """Says where actions come from.
@@ -100,7 +100,7 @@ class Simulation:
             raise ConfigError(f"there is no policy for this environment: {reason}")
         if action is not None and len(action) != size:
             raise ConfigError(f"the action has {len(action)} numbers: it must have {size}, one for each actuator")
-        self.source = source
+        self.source = self._chosen = source
         if action is not None:
             self.sliders = tuple(action)
 
@@ -110,8 +110,7 @@ class Simulation:
         if self.ending:
             self.restart(self.seed, self.episode + 1)
         action, value = self._action()
-        self.steps += 1
-        self._be(self.programs.step(self._state, action))
+        self._be(self.programs.step(self._state, action), self.seed, self.episode, self.steps + 1)
         reward = float(self._state.reward)
         return Sample(reward, value, tuple(action.tolist()), self.steps == 1)
 
@@ -124,7 +123,7 @@ class Simulation:
         self.strength = strength
         if not self.programs.env.distractors.distractors:
             return
-        fresh = self.programs.reset(self._key(_EPISODES), strength)
+        fresh = self.programs.reset(_key(self.seed, _EPISODES, self.episode), strength)
         if self.steps:
             info = self._state.info | {"distractors": fresh.info["distractors"]}
             fresh = replace(self._state, params=fresh.params, info=info)
@@ -152,32 +151,37 @@ class Simulation:
     def agent_image(self, view: View) -> UInt32[np.ndarray, "height width"]:
         """What the agent sees, with all distractors."""
         image = agent_view(self._state, view, self.programs.env.images.channels)
-        return self._shown(image, view)
+        return self._shown(image, view, self._distance)
 
     def free_image(self, view: View) -> UInt32[np.ndarray, "height width"]:
         """What the free camera sees, with the distractors that change the scene."""
         look = self._look()
         if view == "color":
             return from_packed(np.asarray(look.packed))
-        return self._shown(np.asarray(getattr(look, view)), view)
+        return self._shown(np.asarray(getattr(look, view)), view, self.camera.distance)
 
-    def _shown(self, image: np.ndarray, view: View) -> UInt32[np.ndarray, "height width"]:
+    def _shown(self, image: np.ndarray, view: View, distance: float) -> UInt32[np.ndarray, "height width"]:
         if view == "color":
             return from_pixels(image)
         if view == "depth":
-            return from_depth(image, self.camera.distance)
+            return from_depth(image, distance)
         return from_segmentation(image, self.programs.num_geoms)
 
-    def _be(self, state: State) -> None:
-        """Takes a new state."""
-        self._state = state
+    def _be(self, state: State, seed: int, episode: int, steps: int) -> None:
+        """Takes a new state, and with it all facts at once: other threads may ask for them."""
         done, diverged, terminated = bool(state.done), state.metrics["diverged"], state.terminated
         self.ending = "" if not done else "diverged" if diverged else "terminated" if terminated else "truncated"
         self.seconds = int(state.metrics["episode_length"]) * self.programs.env.physics.dt
         self.episode_return = float(state.metrics["episode_return"])
+        self.seed, self.episode, self.steps, self._state = seed, episode, steps, state
+        names = ("seed", "episode", "steps", "seconds", "episode_return", "ending")
+        self._facts = {name: getattr(self, name) for name in names}
 
     def _look(self) -> Look:
-        return self.programs.look(self._state, self.camera)
+        """What the free camera sees; rendered once, however often it is asked for."""
+        if self._looked is None or self._looked[0] is not self._state or self._looked[1] != self.camera:
+            self._looked = self._state, self.camera, self.programs.look(self._state, self.camera)
+        return self._looked[2]
 
     def _action(self) -> tuple[np.ndarray, float | None]:
         """The next action; and the policy's value, whoever acts."""
@@ -186,10 +190,11 @@ class Simulation:
         if self.source == "sliders":
             action = np.asarray(self.sliders, np.float32)
         elif self.source == "random" or action is None:
-            key = jax.random.fold_in(self._key(_ACTIONS), self.steps)
+            key = jax.random.fold_in(_key(self.seed, _ACTIONS, self.episode), self.steps)
             action = np.asarray(jax.random.uniform(key, (len(self.sliders),), minval=-1.0, maxval=1.0))
         return action, value
 
-    def _key(self, stream: int) -> jax.Array:
-        """The episode's key of a stream."""
-        return jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), stream), self.episode)
+
+def _key(seed: int, stream: int, episode: int) -> jax.Array:
+    """The key of a stream of an episode."""
+    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), stream), episode)
