@@ -1,19 +1,14 @@
-"""The documents: their links lead somewhere, their commands and snippets use what there is."""
+"""The documents: their links lead somewhere, and their snippets use what there is. tests/test_docs_run.py runs them."""
 
 import ast
-import contextlib
 import importlib
-import io
 import re
-import shlex
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import pixelbrax
-from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
@@ -42,14 +37,6 @@ def _module(name: str) -> ModuleType:
         raise
 
 
-@cache
-def _help(command: tuple[str, ...]) -> str:
-    text = io.StringIO()
-    with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
-        main([*command, "--help"])
-    return text.getvalue()
-
-
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_links_lead_somewhere(document):
     text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
@@ -59,18 +46,6 @@ def test_links_lead_somewhere(document):
             target = document.parent / name if name else document
             assert target.exists(), link
             assert not anchor or anchor in _anchors(target), link
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_commands_exist_and_know_their_flags(document):
-    for line in "".join(_blocks(document, "sh")).splitlines():
-        words = shlex.split(line, comments=True)
-        if words[:1] == ["pixelbrax"]:
-            command = tuple(words[1:3] if words[1] in ("bench", "videos") else words[1:2])
-            text = _help(command) + _help(())
-            assert text.startswith(f"usage: pixelbrax {' '.join(command)}"), line
-            for word in words:
-                assert not word.startswith("--") or re.search(rf"{word}\b", text), line
 
 
 @pytest.mark.parametrize("document", [*DOCUMENTS, *EXAMPLES], ids=lambda path: path.name)
