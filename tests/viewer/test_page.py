@@ -17,11 +17,8 @@ pytestmark = [
 ]
 PATIENCE = 300.0
 # A number for the pixels of a canvas.
-SUM = """(id => {
-  const canvas = document.getElementById(id);
-  const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-  return data.reduce((sum, x, i) => (sum * 31 + x) % 1000000007, canvas.width);
-})"""
+SUM = """(id => [...document.getElementById(id).toDataURL()].reduce(
+  (sum, x) => (sum * 31 + x.charCodeAt()) % 1000000007, 7))"""
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +70,11 @@ def _pause(page: Browser) -> None:
 
 
 def test_pictures_and_plots_move_and_their_rate_is_shown(page):
-    before = [_sum(page, canvas) for canvas in ("agent", "free", "reward-plot", "action-plot")]
+    page.key("f")  # a camera that follows sees the probe's ball in the middle of a plain floor, wherever it is
+    page.wait("!document.getElementById('follows').checked")
+    for canvas in ("agent", "free", "reward-plot", "action-plot"):
+        page.wait(f"{SUM}('{canvas}') !== {_sum(page, canvas)}")
     page.wait("Number(document.getElementById('fps').textContent) > 1")
-    page.wait("Number(document.getElementById('step').textContent) > 15", PATIENCE)
-    after = [_sum(page, canvas) for canvas in ("agent", "free", "reward-plot", "action-plot")]
-    assert all(a != b for a, b in zip(before, after, strict=True))
     assert page.evaluate("getComputedStyle(document.getElementById('agent')).imageRendering") == "pixelated"
 
 
@@ -119,11 +116,12 @@ def test_pickers_change_the_pictures(page):
         agent, free = _sum(page, "agent"), _sum(page, "free")
         page.evaluate(f"document.querySelector('#views [value={view}]').click()")
         page.wait(f"{SUM}('agent') !== {agent} && {SUM}('free') !== {free}")
-    for picker, value in (("resolution", "32"), ("distractors", "dcs/color-hard"), ("task", "probe/wide_sides")):
+    for picker, value in (("resolution", "32"), ("distractors", "dcs/color-hard")):
         agent = _sum(page, "agent")
         _choose(page, picker, value)
         page.wait(f"{SUM}('agent') !== {agent}", PATIENCE)
-    page.wait("document.querySelectorAll('#sliders input').length === 2")
+    _choose(page, "task", "probe/wide_sides")  # which looks the same
+    page.wait("document.querySelectorAll('#sliders input').length === 2", PATIENCE)
     assert _text(page, "task-name") == "probe/wide_sides"
     assert _text(page, "agent-note").startswith("32 ")
 
