@@ -44,9 +44,12 @@ def sweep() -> str:
 def _made() -> str:
     """Seeds, and where the diagnoses were measured."""
     found = _read()
-    seeds = ", ".join(dict.fromkeys(str(facts["protocol"]["seeds"]) for facts in found))
+    seeds: dict[int, list[str]] = {}
+    for facts in found:
+        seeds.setdefault(facts["protocol"]["seeds"], []).append(f"`{facts['task']}`")
+    counts = "; ".join(f"{count} seeds of {', '.join(tasks)}" for count, tasks in seeds.items())
     made = source(found[0]["provenance"], "diagnose-*.json", *(facts["provenance"] for facts in found[1:]))
-    return f"{seeds} seeds, {found[0]['protocol']['seconds']:g} s. {made}"
+    return f"{counts}; {found[0]['protocol']['seconds']:g} s of simulation. {made}"
 
 
 def _interval(row: Mapping[str, float | None]) -> str:
