@@ -194,11 +194,12 @@ def test_trials_of_fewer_seeds_are_the_first_of_more(tmp_path):
 def test_a_diverged_seed_is_infinite_and_not_nan(tmp_path):
     model = _model(tmp_path, BOX)
     space = in_space(model, model.qpos0)
-    energy = np.array([[2.0, 2.2], [2.0, np.nan], [2.0, 2.4], [0.0, 0.0]])
+    energy = np.array([[2.0, 2.2], [2.0, np.nan], [2.0, 2e9], [0.0, 0.0]])
     totals = Totals(np.zeros((4, 2, 3)), np.zeros((4, 2, 3)), np.ones((4, 2)), np.ones((4, 2)), energy)
-    drifts = Drifts.of(space, {"energy": totals}, 0.01, 2)
-    np.testing.assert_allclose(drifts.relative["energy"][:, 1], [0.1, np.inf, 0.2, 0.0])
-    assert drifts.diverged == 0.25
+    drifts = Drifts.of(space, {"momentum": totals, "energy": totals}, 0.01, 2)
+    np.testing.assert_array_equal(drifts.relative["linear"][:, 1], [0, np.inf, np.inf, 0])
+    np.testing.assert_allclose(drifts.relative["energy"][:, 1], [0.1, np.inf, np.inf, 0.0])
+    assert drifts.diverged == 0.5
     assert drifts.row()["energy"]["high"] is None
     assert drifts.row()["energy"]["median"] == pytest.approx(0.1)
 
