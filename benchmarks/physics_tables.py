@@ -7,6 +7,7 @@ from typing import Any
 from markdown_tables import RESULTS, source, table
 
 _QUANTITIES = {"linear": "linear momentum", "angular": "angular momentum", "energy": "energy"}
+_DIVERGED = 100.0  # as for `Drifts`
 _ORDER = ("ant", "halfcheetah", "humanoid", "creatures/strider", "creatures/grazer", "creatures/eel")
 
 
@@ -36,7 +37,7 @@ def sweep() -> str:
             if not system["name"].startswith("mujoco") or system["name"].endswith("RK4"):
                 ends = system["sweep"][-1], system["sweep"][0]
                 steps = " to ".join(f"{1000 * row['timestep']:.3g}" for row in ends)
-                cells = [_ends(*(row.get(name) for row in ends)) for name in _QUANTITIES]
+                cells = [" to ".join(_end(row, name) for row in ends) for name in _QUANTITIES]
                 rows.append([f"`{facts['task']}`", system["name"], steps, *cells])
     return table(["task", "system", "steps, ms", *_QUANTITIES.values()], rows)
 
@@ -44,9 +45,12 @@ def sweep() -> str:
 def _made() -> str:
     """Seeds, and where the diagnoses were measured."""
     found = _read()
-    seeds = ", ".join(dict.fromkeys(str(facts["protocol"]["seeds"]) for facts in found))
+    seeds: dict[int, list[str]] = {}
+    for facts in found:
+        seeds.setdefault(facts["protocol"]["seeds"], []).append(f"`{facts['task']}`")
+    counts = "; ".join(f"{count} seeds of {', '.join(tasks)}" for count, tasks in seeds.items())
     made = source(found[0]["provenance"], "diagnose-*.json", *(facts["provenance"] for facts in found[1:]))
-    return f"{seeds} seeds, {found[0]['protocol']['seconds']:g} s. {made}"
+    return f"{counts}; {found[0]['protocol']['seconds']:g} s of simulation. {made}"
 
 
 def _interval(row: Mapping[str, float | None]) -> str:
@@ -54,10 +58,12 @@ def _interval(row: Mapping[str, float | None]) -> str:
     return f"{median} ({low} to {high})"
 
 
-def _ends(longest: Mapping[str, float | None] | None, shortest: Mapping[str, float | None] | None) -> str:
-    if longest is None or shortest is None:
-        return "-"
-    return f"{_short(longest['median'])} to {_short(shortest['median'])}"
+def _end(row: Mapping[str, Any], quantity: str) -> str:
+    """A median; one of energy a hundredfold is of bodies that fly apart."""
+    energy = row["energy"]["median"]
+    if energy is None or energy > _DIVERGED:
+        return "diverged"
+    return _short(row[quantity]["median"]) if quantity in row else "-"
 
 
 def _short(value: float | None) -> str:

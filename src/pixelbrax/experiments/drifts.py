@@ -10,6 +10,7 @@ from jaxtyping import Float
 from pixelbrax.physics import Space, Totals
 
 QUANTITIES = {"linear": "linear momentum", "angular": "angular momentum", "energy": "energy"}
+_DIVERGED = 100.0  # times the energy after the kick
 _LOW, _HIGH = 0.05, 0.95  # share of the seeds below the interval's ends
 
 
@@ -23,7 +24,8 @@ class Drifts:
     Attributes:
       timestep: s.
       substeps: time steps between two measurements.
-      relative: by quantity (seed, measurement) float64; infinite where the simulation has diverged.
+      relative: by quantity (seed, measurement) float64; infinite where the simulation has diverged: where it is not finite, or
+        has a hundred times the energy after the kick.
       scale: by quantity, median over seeds of what drifts are relative to: kg m/s, kg m^2/s, J.
     """
 
@@ -46,6 +48,9 @@ class Drifts:
             energy = np.asarray(measured["energy"].energy, float)
             relative["energy"] = _finite(np.abs(energy - energy[:, :1]), energy[:, 0])
             scale["energy"] = _median(energy[:, 0])
+        # Momentum relative to that of bodies which fly apart would seem conserved.
+        lost = relative["energy"] > _DIVERGED
+        relative = {name: np.where(lost, np.inf, drift) for name, drift in relative.items()}
         return cls(timestep, substeps, relative, scale)
 
     @property
