@@ -91,7 +91,10 @@ def _cell(row: Mapping[str, Any]) -> str:
 
 def _write_csv(file: Path, task: str, results: Iterable[Result]) -> None:
     """A line for each system, quantity, time step and time; other time steps than the own only at the end."""
-    heading = "task system precision quantity timestep substeps own time median low high diverged".split()
+    heading = [
+        str(name)
+        for name in "task system precision quantity timestep substeps own time median low high diverged".split()
+    ]
     with file.open("w", newline="", encoding="utf-8") as out:
         writer = csv.DictWriter(out, heading, lineterminator="\n")
         writer.writeheader()

@@ -24,8 +24,8 @@ class Drifts:
     Attributes:
       timestep: s.
       substeps: time steps between two measurements.
-      relative: by quantity (seed, measurement) float64; infinite where the simulation has diverged: where it is not finite, or
-        has a hundred times the energy after the kick.
+      relative: by quantity (seed, measurement) float64; infinite where the simulation has diverged: where it is not
+        finite, or has a hundred times the energy after the kick.
       scale: by quantity, median over seeds of what drifts are relative to: kg m/s, kg m^2/s, J.
     """
 
