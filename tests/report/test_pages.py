@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.report import FINISHED, RunFacts, Saliency, comparison_page, run_page
+from pixelbrax.report import FINISHED, RunFacts, Saliency, page_of_run, page_of_runs
 from pixelbrax.report.chart import Series, chart
 from pixelbrax.report.facts import settings_of
 from pixelbrax.report.markup import markup, tag
@@ -104,7 +104,7 @@ def finished(tmp_path):
 
 
 def test_a_finished_run(finished):
-    page = _checked(run_page(finished))
+    page = _checked(page_of_run(finished))
     for said in (
         "finished",
         "120",  # the mean return
@@ -124,18 +124,18 @@ def test_a_finished_run(finished):
 
 
 def test_an_unfinished_run_of_any_kind(tmp_path):
-    bare = _checked(run_page(_run(tmp_path / "bare")))
+    bare = _checked(page_of_run(_run(tmp_path / "bare")))
     assert "0% trained" in bare.text
     assert "No update has been recorded yet." in bare.text
     assert "video" not in bare.tags
-    half = _checked(run_page(_run(tmp_path / "half", rows=[(5, NAN)])))
+    half = _checked(page_of_run(_run(tmp_path / "half", rows=[(5, NAN)])))
     assert "50% trained" in half.text
     assert "No whole episode has ended in training yet." in half.text
     broken = _run(tmp_path / "broken", rows=[(5, 1.0)])
     broken.fail("the parameter w is no longer finite")
     broken.evaluation_file.write_text("{")
     broken.saliency_file.write_bytes(b"half")
-    page = _checked(run_page(broken))
+    page = _checked(page_of_run(broken))
     assert "broke down" in page.text
     assert "w is no longer finite" in page.text
     assert "is damaged" in page.text
@@ -147,17 +147,17 @@ def test_no_name_becomes_markup(tmp_path):
     evaluations = {EVIL: _evaluation(5, [1.0], held_out=held_out)}
     run = _run(tmp_path / EVIL.replace("/", "-"), config, [(5, 2.0)], evaluations, command=EVIL)
     run.fail(EVIL)
-    page = _checked(run_page(run))
+    page = _checked(page_of_run(run))
     assert page.tags.count("script") == 0
     assert EVIL in page.text
     facts = RunFacts.of(run)
-    several = comparison_page({EVIL: [facts], "other": [facts]}, [], {}, [EVIL], tmp_path / "out.html")
+    several = page_of_runs({EVIL: [facts], "other": [facts]}, [], {}, [EVIL], tmp_path / "out.html")
     assert _checked(several).tags.count("script") == 0
 
 
 def test_a_folder_without_a_run_is_told(tmp_path):
     with pytest.raises(ConfigError, match="is not a run: there is no such folder"):
-        run_page(RunDir.open(tmp_path / "nothing"))
+        page_of_run(RunDir.open(tmp_path / "nothing"))
 
 
 def test_several_runs_are_compared(tmp_path, finished):
@@ -170,7 +170,7 @@ def test_several_runs_are_compared(tmp_path, finished):
     rows = [{"task": "halfcheetah", "setting": "done", "runs": 1, "return": 120.0, "interval": [120.0, 120.0]}]
     rows[0] |= {"worst": 120.0, "level": 60.0, "below": 0.25, "early": 0.0}
     finished.report_file.write_text("")
-    page = _checked(comparison_page(groups, rows, {("a", "b"): (0.75, 0.5, 1.0)}, ["a note"], tmp_path / "out.html"))
+    page = _checked(page_of_runs(groups, rows, {("a", "b"): (0.75, 0.5, 1.0)}, ["a note"], tmp_path / "out.html"))
     for said in ("8 runs of 3 settings", "many (5 seeds)", "25% below 60", "0.75 (0.50 to 1.00)", "a note"):
         assert said in page.text, said
     assert page.links == ["run/report.html"]

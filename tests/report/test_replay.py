@@ -77,7 +77,7 @@ def test_a_page_loads_nothing_and_no_title_becomes_markup(tmp_path):
 
 @pytest.mark.full
 @pytest.mark.skipif(_CHROMIUM is None, reason="there is no Chromium to look with")
-@pytest.mark.parametrize("name", ["solids", "meshes", "checker", "spots", "materials", "glass"])
+@pytest.mark.parametrize("name", ["solids", "checker", "spots", "materials", "infinite", "glass"])
 def test_a_browser_shows_what_the_renderer_shows(name, tmp_path):
     model, data, view = load(name)
     camera = orbit(jnp.array(view.lookat), view.distance, view.azimuth, view.elevation, model.vis.global_.fovy)
@@ -94,6 +94,4 @@ def test_a_browser_shows_what_the_renderer_shows(name, tmp_path):
     ours = np.asarray(render(scene, *first, 640, 640, samples=4).rgb, float)
     middle = slice(80, 540)  # without what is written on the page
     difference = np.abs(theirs - ours)[middle].mean()
-    Image.fromarray(np.concatenate([theirs, ours], 1).astype(np.uint8)).save(f"/tmp/gl-{name}.png")
-    print(name, difference)
-    assert difference < 6, difference
+    assert difference < (6 if name == "glass" else 1)  # of glass one body has a picture, which the page leaves out

@@ -10,7 +10,7 @@ from pixelbrax.experiments.actors import policy_actor
 from pixelbrax.experiments.comparison import Comparison
 from pixelbrax.experiments.plotting import grouped
 from pixelbrax.experiments.saliency import save_saliency
-from pixelbrax.report import FINISHED, RunFacts, comparison_page, record_observations, run_page
+from pixelbrax.report import FINISHED, RunFacts, page_of_run, page_of_runs, record_observations
 from pixelbrax.training import Progress, RunDir, TrainingRun, replace_text
 
 VIDEO_SECONDS = 20.0
@@ -29,7 +29,7 @@ def write_report(run: RunDir, out: Path | None = None) -> Path:
       OSError: the file cannot be written.
     """
     file = run.report_file if out is None else out
-    replace_text(file, run_page(run))
+    replace_text(file, page_of_run(run))
     return file
 
 
@@ -77,5 +77,5 @@ def write_comparison(runs: Sequence[RunDir], out: Path) -> Path:
             rows, improvements = comparison.table(), comparison.improvements()
         except ConfigError as e:
             notes.append(f"What they reach cannot be compared: {e}.")
-    replace_text(out, comparison_page(groups, rows, improvements, notes, out))
+    replace_text(out, page_of_runs(groups, rows, improvements, notes, out))
     return out

@@ -1,7 +1,7 @@
 """Pictures and pages for people: videos, curves, image grids, reports."""
 
-from pixelbrax.report.comparison_page import comparison_page
-from pixelbrax.report.curriculum_page import curriculum_page
+from pixelbrax.report.comparison_page import page_of_runs
+from pixelbrax.report.curriculum_page import page_of_curriculum
 from pixelbrax.report.curve import write_curve
 from pixelbrax.report.curves import write_curves
 from pixelbrax.report.drift import write_drift
@@ -15,7 +15,7 @@ from pixelbrax.report.movie import MOVIES, write_video
 from pixelbrax.report.overlay import Saliency
 from pixelbrax.report.profiles import write_profiles
 from pixelbrax.report.replay import record_replay, write_replay
-from pixelbrax.report.run_page import run_page
+from pixelbrax.report.run_page import page_of_run
 from pixelbrax.report.severity import write_severity
 from pixelbrax.report.stages import Segment, write_stages
 from pixelbrax.report.video import Actor, Recording, num_frames, record, record_episode, record_observations
@@ -29,16 +29,16 @@ __all__ = [
     "Saliency",
     "Segment",
     "by_axis",
-    "comparison_page",
-    "curriculum_page",
     "data_url",
     "num_frames",
+    "page_of_curriculum",
+    "page_of_run",
+    "page_of_runs",
     "ranking",
     "record",
     "record_episode",
     "record_observations",
     "record_replay",
-    "run_page",
     "write_curve",
     "write_curves",
     "write_drift",

@@ -20,7 +20,7 @@ _MOST_BYTES = 40_000_000  # of all videos in a page
 Groups = Mapping[str, Sequence[RunFacts]]
 
 
-def comparison_page(
+def page_of_runs(
     groups: Groups,
     results: Sequence[Mapping[str, Any]],
     improvements: Mapping[tuple[str, str], tuple[float, float, float]],

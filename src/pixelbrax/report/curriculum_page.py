@@ -11,7 +11,7 @@ from pixelbrax.report.markup import Markup, data_url, tag
 from pixelbrax.report.page import film, page, section, table
 
 
-def curriculum_page(
+def page_of_curriculum(
     title: str,
     state: tuple[str, str],
     stages: Sequence[tuple[str, RunFacts, Mapping[str, Any]]],

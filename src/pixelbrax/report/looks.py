@@ -71,7 +71,9 @@ def evaluation_section(facts: RunFacts) -> Markup | None:
         row += [f"{result[metric]:.3g}" if metric in result else "-" for metric in known]
         rows.append(row)
     note = _held_out_note(facts) if has_held_out else None
-    main = [row for row in rows if not str(row[0]).startswith(_ON_THE_WAY)] if len(rows) > _MANY else rows
+    last = len(facts.on_the_way) - 1
+    main = [row for k, row in enumerate(rows) if k == last or not row[0].startswith(_ON_THE_WAY)]
+    main = main if len(rows) > _MANY else rows
     numeric = range(1, len(head))
     hidden = more(f"all {len(rows)} evaluations", table(head, rows, numeric)) if len(main) < len(rows) else None
     return section("Evaluations", table(head, main, numeric), hidden, note=note, wide=True)

@@ -3,7 +3,7 @@
 
 const data = JSON.parse(document.getElementById("replay").textContent);
 const element = name => document.getElementById(name);
-const canvas = element("view"), gl = canvas.getContext("webgl2", { antialias: true });
+const canvas = element("view"), gl = canvas.getContext("webgl2", { antialias: true, alpha: false });
 
 // ---- numbers ----
 
@@ -62,7 +62,8 @@ function box([x, y, z]) {
   for (let axis = 0; axis < 3; axis++) {
     for (const side of [-1, 1]) {
       const [u, v] = [(axis + 1) % 3, (axis + 2) % 3];
-      for (const [a, b] of [[-1, -1], [1, -1], [1, 1], [-1, -1], [1, 1], [-1, 1]]) {
+      for (const [a, other] of [[-1, -1], [1, -1], [1, 1], [-1, -1], [1, 1], [-1, 1]]) {
+        const b = side * other; // counterclockwise from outside
         const corner = [0, 0, 0, 0, 0, 0];
         corner[axis] = side * half[axis]; corner[u] = a * half[u]; corner[v] = b * half[v]; corner[3 + axis] = side;
         out.push(...corner);
@@ -84,7 +85,7 @@ const RINGS = 16, FAR = 2 ** RINGS / 16; // meters
 const isInfinite = geom => geom.kind === "plane" && !(geom.size[0] && geom.size[1]);
 const SHAPES = {
   plane: geom => {
-    if (isInfinite(geom)) return revolved([0, ...Array(RINGS + 1).keys()].map((k, n) => [n ? 2 ** k / 16 : 0, 0, 0, 1]));
+    if (isInfinite(geom)) return revolved([...Array(RINGS + 1).keys(), Infinity].map(k => [FAR / 2 ** k, 0, 0, 1]));
     const square = [[-1, -1], [1, -1], [1, 1], [-1, -1], [1, 1], [-1, 1]];
     return square.flatMap(([u, v]) => [u * geom.size[0], v * geom.size[1], 0, 0, 0, 1]);
   },
@@ -238,7 +239,6 @@ function prepare() {
     geom.pos = floats(geom.pos); geom.quat = floats(geom.quat);
     geom.mesh = buffer(SHAPES[geom.kind](geom));
   }
-  data.geoms.sort((a, b) => b.alpha - a.alpha); // what is opaque first
   square = buffer([-1, -1, 0, 0, 0, 0, 3, -1, 0, 0, 0, 0, -1, 3, 0, 0, 0, 0]);
   distance = focusDistance();
   scene = program(VERTEX, FRAGMENT); sky = program(SKY_VERTEX, SKY_FRAGMENT);
@@ -248,7 +248,7 @@ function prepare() {
   for (const name of ["pos", "dir", "ambient", "diffuse", "specular", "attenuation", "kind"]) {
     if (LIGHTS) scene.set("light_" + name, "3fv", data.lights.flatMap(light => light[name]));
   }
-  gl.enable(gl.DEPTH_TEST); gl.enable(gl.BLEND); gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
+  gl.cullFace(gl.BACK); gl.enable(gl.DEPTH_TEST); gl.enable(gl.BLEND); gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
 }
 function draw() {
   const ratio = window.devicePixelRatio || 1;
@@ -264,11 +264,15 @@ function draw() {
   sky.use();
   sky.set("turn", "Matrix3fv", false, [...right, ...top, ...back]); sky.set("slope", "2fv", [1 / sx, 1 / sy]);
   sky.set("sky", "3fv", data.sky.flat());
-  gl.depthMask(false); gl.bindVertexArray(square.array); gl.drawArrays(gl.TRIANGLES, 0, 3); gl.depthMask(true);
+  gl.disable(gl.CULL_FACE); gl.depthMask(false); gl.bindVertexArray(square.array); gl.drawArrays(gl.TRIANGLES, 0, 3); gl.depthMask(true);
   scene.use();
   scene.set("projection", "Matrix4fv", false, projection);
   scene.set("eye", "3fv", eye); scene.set("ahead", "3fv", back.map(x => -x));
-  for (const geom of data.geoms) {
+  const away = geom => { const offset = add(at(geom.pos, 3, frame), eye, -1); return dot(offset, offset); };
+  const clear = data.geoms.filter(geom => geom.alpha < 1).sort((a, b) => away(a) - away(b));
+  // As in MuJoCo, what is transparent is blended twice, from the nearest to the farthest and back, and hides nothing.
+  for (const geom of [...data.geoms.filter(geom => geom.alpha === 1), ...clear, ...clear.toReversed()]) {
+    gl.depthMask(geom.alpha === 1);
     const checker = geom.checker ?? { rgb: [[1, 1, 1], [1, 1, 1]], scale: [1, 1], offset: [0, 0] };
     const turn = rotation(at(geom.quat, 4, frame));
     let place = at(geom.pos, 3, frame), start = [0, 0];
@@ -285,8 +289,10 @@ function draw() {
     scene.set("checker", "4fv", [...checker.scale, ...checker.offset]);
     scene.set("is_hazy", "1i", geom.haze ? 1 : 0);
     if (geom.haze) { scene.set("haze", "2f", geom.haze.width, geom.haze.distance); scene.set("haze_rgb", "3fv", geom.haze.rgb); }
+    gl[geom.kind === "mesh" && geom.alpha === 1 ? "disable" : "enable"](gl.CULL_FACE); // open meshes have a back
     gl.bindVertexArray(geom.mesh.array); gl.drawArrays(gl.TRIANGLES, 0, geom.mesh.count);
   }
+  gl.depthMask(true);
 }
 function tell() {
   const k = Math.min(Math.round(frame), data.frames - 1), total = (data.frames - 1) * data.dt;

@@ -19,7 +19,7 @@ _NAMES = {"kl": "KL divergence of an update", "steps_per_second": "actions per s
 _MOST_DIVERGED = 0.01  # share of episodes
 
 
-def run_page(run: RunDir) -> str:
+def page_of_run(run: RunDir) -> str:
     """A run's report as the text of an HTML file, from what is in its folder.
 
     Raises:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pixelbrax.experiments.stages.folder import CurriculumDir
 from pixelbrax.experiments.stages.plan import Curriculum
-from pixelbrax.report import RunFacts, curriculum_page
+from pixelbrax.report import RunFacts, page_of_curriculum
 from pixelbrax.training import replace_text
 
 
@@ -33,7 +33,7 @@ def write_curriculum_report(path: Path, out: Path | None = None) -> Path:
         for attempt, run in folder.started(curriculum)
     ]
     file = folder.report_file if out is None else out
-    replace_text(file, curriculum_page(path.resolve().name, _state(folder, curriculum), stages, path, file))
+    replace_text(file, page_of_curriculum(path.resolve().name, _state(folder, curriculum), stages, path, file))
     return file
 
 
