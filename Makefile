@@ -30,6 +30,7 @@ lint: $(DEV_READY)  ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python benchmarks/tables.py --check
+	$(BIN)/python -m tools.notebooks --check
 
 format: $(DEV_READY)  ## put the code into shape
 	$(BIN)/ruff check --fix .

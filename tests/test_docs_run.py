@@ -49,7 +49,10 @@ class Block(NamedTuple):
 def blocks(page: Path, language: str) -> list[Block]:
     """The blocks of a page in one language."""
     text = page.read_text()
-    found = [Block(*match.groups(), text[: match.start(4)].count("\n")) for match in FENCE.finditer(text)]
+    found = [
+        Block(mark=match[1], reason=match[2], language=match[3], code=match[4], line=text[: match.start(4)].count("\n"))
+        for match in FENCE.finditer(text)
+    ]
     return [block for block in found if block.language == language]
 
 
