@@ -45,7 +45,7 @@ def test_a_run_is_done_again_by_its_own_settings(first, capsys):
     again = ["train", "--config", str(first.config_file), "--runs", str(first.path.parent), "--quiet"]
     assert main(again) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in lines] == ["deterministic return", "video", "curve"]
+    assert [line.split(":")[0] for line in lines] == ["deterministic return", "video", "curve", "report"]
     second = RunDir.open(first.path.parent / "first-2")
     assert second.load_config() == first.load_config()
     assert _rows(second) == _rows(first)

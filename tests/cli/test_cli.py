@@ -127,7 +127,7 @@ def _leaves(run):
         ("eval", "eval"),
         ("render", "name either a task or --run"),
         ("render nope", "unknown task 'nope'"),
-        ("render ant --out ant.jpg", "must end in .png, .mp4 or .gif"),
+        ("render ant --out ant.jpg", "must end in .png, .mp4, .gif or .html"),
         ("render ant --out nowhere/ant.png", "there is no folder"),
         ("render ant --size 0", "size is 0"),
     ],

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("probe_tasks")
         ("render ant --every 10000000000", "every is 10000000000"),
         ("render ant --out x.mp4 --seconds inf", "seconds is inf: it must be finite"),
         ("render ant --out x.mp4 --seconds 0", "seconds is 0.0: it must be positive"),
-        ("render ant --out x.jpg", "x.jpg: --out must end in .png, .mp4 or .gif"),
+        ("render ant --out x.jpg", "x.jpg: --out must end in .png, .mp4, .gif or .html"),
         ("render probe/sides --camera nope", "nope"),
         ("render probe/sides --camera 99", "99"),
         ("render probe/sides --samples 5", "samples is 5"),

@@ -1,6 +1,6 @@
 """What a policy looks at, for policies of which it is known."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ class _Fixed(NamedTuple):
         return raw
 
 
-def _reads(row, column, channel=1, factor=0.5):
+def _reads(row, column, channel=1, factor=0.5) -> Any:
     """A policy of two actions, of which one is a pixel."""
     return lambda obs: _Fixed(
         jnp.stack([factor * obs["pixels"][:, row, column, channel], jnp.zeros(len(obs["pixels"]))], axis=-1)
@@ -52,7 +52,7 @@ def test_a_policy_that_reads_one_pixel_depends_on_it_alone(row, column, obs):
 
 
 def test_a_constant_policy_looks_at_nothing(obs):
-    constant = lambda obs: _Fixed(jnp.ones((len(obs["pixels"]), 1)))  # noqa: E731
+    constant: Any = lambda obs: _Fixed(jnp.ones((len(obs["pixels"]), 1)))  # noqa: E731
     assert not gradient_map(constant, obs).any()
     assert not occlusion_map(constant, obs).any()
 
@@ -74,7 +74,7 @@ def test_where_the_image_is_even_nothing_can_be_hidden(obs):
 
 def test_frames_are_those_that_the_policy_saw():
     env = probe_env(image_size=16, frame_stack=2)
-    policy = lambda obs: _Fixed(obs["pixels"][:, 4:5, 9, -1] * 0.1)  # noqa: E731
+    policy: Any = lambda obs: _Fixed(obs["pixels"][:, 4:5, 9, -1] * 0.1)  # noqa: E731
     episode = record_observations(env, lambda state, key: jnp.zeros(1), jax.random.key(0))
     found = saliency_of(policy, episode, env.images.channels)
     assert found is not None

@@ -90,8 +90,8 @@ def test_a_browser_shows_what_the_renderer_shows(name, tmp_path):
     flags += ["--hide-scrollbars", "--virtual-time-budget=3000", "--window-size=640,640", f"--screenshot={shot}"]
     subprocess.run([str(_CHROMIUM), *flags, f"file://{tmp_path}/page.html#frame=0"], check=True, capture_output=True)
     theirs = np.asarray(Image.open(shot).convert("RGB"), float)
-    first = jax.tree.map(lambda x: x[0], (pose, camera))
-    ours = np.asarray(render(scene, *first, 640, 640, samples=4).rgb, float)
+    first_pose, first_camera = jax.tree.map(lambda x: x[0], (pose, camera))
+    ours = np.asarray(render(scene, first_pose, first_camera, 640, 640, samples=4).rgb, float)
     middle = slice(80, 540)  # without what is written on the page
     difference = np.abs(theirs - ours)[middle].mean()
     assert difference < (6 if name == "glass" else 1)  # of glass one body has a picture, which the page leaves out
