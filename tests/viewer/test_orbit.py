@@ -1,5 +1,6 @@
 """The free camera's arithmetic, against the renderer's cameras."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,7 +23,7 @@ drags = st.floats(-0.4, 0.4)
 
 
 def _camera(view: Orbit) -> tuple[np.ndarray, np.ndarray]:
-    camera = orbit(np.array(view.lookat), view.distance, view.azimuth, view.elevation, view.fovy)
+    camera = orbit(jnp.array(view.lookat), view.distance, view.azimuth, view.elevation, view.fovy)
     return np.asarray(camera.pos, np.float64), np.asarray(camera.mat, np.float64)
 
 

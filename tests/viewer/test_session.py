@@ -195,5 +195,7 @@ def test_two_sessions_do_not_disturb_each_other(session, workshop):
     other.obey(messages.Restart(9))
     _until(other, lambda update: update.facts["seed"] == 9)
     assert session.update(timeout=0.1).facts["seed"] == 0
+    assert other._simulation
+    assert session._simulation
     assert other._simulation.programs is session._simulation.programs
     other.close()

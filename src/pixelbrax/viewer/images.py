@@ -76,7 +76,7 @@ def _scale(stops: tuple[tuple[int, int, int], ...]) -> UInt32[np.ndarray, "256"]
     """256 colors between the stops."""
     at = np.linspace(0, len(stops) - 1, 256)
     channels = [np.interp(at, np.arange(len(stops)), channel) for channel in zip(*stops, strict=True)]
-    return _from_list(np.stack(channels, axis=-1))
+    return _from_list(np.stack(channels, axis=-1).tolist())
 
 
 _DEPTHS = _scale(_NEAR_TO_FAR)

@@ -162,7 +162,7 @@ class Programs:
     @in_float32
     def step(self, state: State, action: Float[np.ndarray, " action_size"]) -> State:
         """The state after an action."""
-        return self.env.step(state, action)
+        return self.env.step(state, jnp.asarray(action, jnp.float32))
 
     @in_float32
     def look(self, state: State, camera: Orbit) -> Look:
