@@ -58,7 +58,7 @@ def test_a_constant_policy_looks_at_nothing(obs):
 
 
 def test_actions_and_channels_add_up_as_a_norm(obs):
-    def both(obs):
+    def both(obs) -> Any:
         image = obs["pixels"]
         return _Fixed(jnp.stack([3.0 * image[:, 2, 7, 0], 4.0 * image[:, 2, 7, 1]], axis=-1))
 
