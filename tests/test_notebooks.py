@@ -17,7 +17,7 @@ def _marked(script: Path):
     return pytest.param(script, id=script.stem, marks=() if script.stem in QUICK else pytest.mark.full)
 
 
-@pytest.mark.parametrize("script", map(_marked, SCRIPTS))
+@pytest.mark.parametrize("script", [_marked(script) for script in SCRIPTS])
 def test_a_notebook_runs(script, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PIXELBRAX_SMALL", "1")
