@@ -1,6 +1,6 @@
 """Makes the pictures of README and docs: sheets of all tasks and of some distractors; curves; an animation of a run.
 
-Usage: python benchmarks/pictures.py [--curves | --scenes | --gallery [FAMILY ...] |
+Usage: python benchmarks/pictures.py [--hero | --curves | --scenes | --gallery [FAMILY ...] |
   (--run RUN | --curriculum FOLDER) [--gif NAME] | (--distractors-of TASK ... | --videos-of TASK) --out DIR]
 """
 
@@ -14,6 +14,7 @@ import imageio.v3 as iio
 import jax
 import jax.numpy as jnp
 import numpy as np
+from hero import write_hero
 from looks import Stagehand
 from PIL import Image, ImageDraw
 
@@ -195,6 +196,7 @@ def learning_curves() -> None:
 def main() -> None:
     """Makes what is requested, by default the sheets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hero", action="store_true", help="the picture on top of README and docs")
     parser.add_argument("--curves", action="store_true", help="the learning curves")
     parser.add_argument("--scenes", action="store_true", help="the sheet of drawn scenes")
     parser.add_argument("--gallery", nargs="*", metavar="FAMILY", help="the gallery, of these families or of all")
@@ -212,6 +214,9 @@ def main() -> None:
         return
     if args.videos_of:
         distractor_videos(args.videos_of, list_distractors(), args.out)
+        return
+    if args.hero:
+        write_hero(DOCS / "hero.png")
         return
     if args.curves:
         learning_curves()

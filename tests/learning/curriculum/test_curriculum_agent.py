@@ -150,6 +150,7 @@ class _Dies(Hook):
             raise RuntimeError("killed")
 
 
+@pytest.mark.full
 def test_a_run_that_is_killed_and_resumed_comes_to_the_same_bits(tmp_path):
     config = _config(updates=8, checkpoint_interval=0.0)
     trainer, runs, whole = _trained(tmp_path / "whole", [config], _noisy())
