@@ -8,7 +8,9 @@ import argparse
 import csv
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import imageio.v3 as iio
 import jax
@@ -21,10 +23,11 @@ from PIL import Image, ImageDraw
 import pixelbrax
 from pixelbrax.distractors import SCENES, SPLITS, list_distractors, load_bank
 from pixelbrax.distractors.catalog.severity import AXES, LEVELS
-from pixelbrax.envs import State
+from pixelbrax.envs import State, with_autoreset
 from pixelbrax.experiments import CurriculumRun, policy_actor
-from pixelbrax.report import record_episode, write_curves, write_video
+from pixelbrax.report import Actor, write_curves, write_video
 from pixelbrax.report.motion import FRAMES_A_SECOND
+from pixelbrax.report.video import rollout
 from pixelbrax.training import RunDir, TrainingRun
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -156,12 +159,24 @@ def scene_sheet(clips: int = 2, moments: int = 4) -> None:
     Image.fromarray(np.concatenate(columns, axis=1)).save(DOCS / "scenes.png", optimize=True)
 
 
-def animation(run: Path, name: str) -> None:
-    """The last two thirds of seven seconds of a run's policy."""
+def animation(run: Path, name: str, side: int = 240, seconds: float = 7.0) -> None:
+    """The last two thirds of seven seconds of a run's policy, beside the pixels that it sees."""
     training_run = TrainingRun(RunDir.open(run).load_config())
-    actor = policy_actor(training_run.policy, training_run.restore(RunDir.open(run)).variables)
-    video = record_episode(training_run.env, actor, jax.random.key(1), size=240, seconds=7.0)
-    write_video(DOCS / f"{name}.gif", video.frames[len(video.frames) // 3 :], video.fps)
+    actor = policy_actor(training_run.policy, training_run.restore_policy(RunDir.open(run))[0])
+    env = with_autoreset(training_run.env, "disabled")
+
+    def step(actor: Actor, state: State, key: jax.Array) -> tuple[State, Any]:
+        action = actor(state, key)
+        shown = jax.lax.map(
+            lambda physics: env.render(replace(state, physics=physics), side, side), env.substeps(state, action)
+        )
+        return env.step(state, action), (shown, state.obs["pixels"][..., -env.images.channels :])
+
+    shown, seen = rollout(env, step, actor, jax.random.key(1), round(seconds / env.dt))
+    seen = np.broadcast_to(seen, (*seen.shape[:3], 3)).repeat(env.action_repeat, axis=0)
+    larger = [np.asarray(Image.fromarray(frame).resize((side, side), Image.Resampling.NEAREST)) for frame in seen]
+    frames = np.concatenate([shown.reshape(-1, side, side, 3), np.stack(larger)], axis=2)
+    write_video(DOCS / f"{name}.gif", frames[len(frames) // 3 :], 1 / env.physics.dt)
 
 
 def stages(folder: Path, name: str, side: int = 200, seconds: float = 6.0) -> None:

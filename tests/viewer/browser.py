@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,16 @@ _FLAGS = (
     "--headless=new --remote-debugging-pipe --no-sandbox --no-first-run --disable-extensions --disable-gpu "
     "--disable-background-networking --disable-component-update --disable-dev-shm-usage --hide-scrollbars"
 ).split()
+# Chromium expects its end of the pipe at 3 and 4. A process between puts it there: Python would fork to run a
+# `preexec_fn`, and JAX warns of forks.
+_WITH_PIPE = """
+import os, sys
+read, write = (os.dup(int(number)) for number in sys.argv[1:3])
+high = [os.dup(number) for number in (read, write)]
+os.dup2(high[0], 3)
+os.dup2(high[1], 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 class Browser:
@@ -30,18 +41,14 @@ class Browser:
         ours_read, theirs_write = os.pipe()
         theirs_read, ours_write = os.pipe()
 
-        def as_three_and_four() -> None:  # where Chromium expects its end of the pipe
-            read, write = os.dup(theirs_read), os.dup(theirs_write)
-            os.dup2(read, 3)
-            os.dup2(write, 4)
-
+        ends = theirs_read, theirs_write
         self._process = subprocess.Popen(
-            [CHROMIUM, *_FLAGS, f"--user-data-dir={profile}", "about:blank"],
+            [sys.executable, "-c", _WITH_PIPE, *map(str, ends), CHROMIUM, *_FLAGS]
+            + [f"--user-data-dir={profile}", "about:blank"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            preexec_fn=as_three_and_four,
-            close_fds=False,
+            pass_fds=ends,
         )
         os.close(theirs_read)
         os.close(theirs_write)
