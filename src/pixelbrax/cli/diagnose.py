@@ -8,6 +8,7 @@ import tyro
 
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import parse
+from pixelbrax.envs import is_model_file
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import (
     Protocol,
@@ -16,7 +17,6 @@ from pixelbrax.experiments import (
     drift_table,
     engines_of,
     file_name,
-    is_model,
     write_diagnosis,
 )
 from pixelbrax.training import Progress
@@ -59,7 +59,9 @@ def main(argv: list[str]) -> int:
     args = parse(Args, argv, "diagnose", about)
     protocol = Protocol(args.seeds, args.seconds, args.torque, args.kick, args.seed, args.sweep)
     engines = engines_of(args.task, args.engine)
-    output = args.output or Path(f"diagnose-{file_name(Path(args.task).stem if is_model(args.task) else args.task)}")
+    output = args.output or Path(
+        f"diagnose-{file_name(Path(args.task).stem if is_model_file(args.task) else args.task)}"
+    )
     if (output / "diagnose.json").exists() and not args.force:
         raise ConfigError(f"{output} has a diagnosis: choose another --output, or add --force")
     output.mkdir(parents=True, exist_ok=True)  # fails now, not after minutes of compilation

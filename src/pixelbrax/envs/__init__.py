@@ -4,7 +4,7 @@ from pixelbrax.envs.batch import DEVICE_AXIS, each_env, is_sharded, reset_where
 from pixelbrax.envs.cameras import CameraFn, CameraLike, camera_fn, default_camera
 from pixelbrax.envs.derivatives import check_reversible, soft_image
 from pixelbrax.envs.device_memory import check_fits_device, check_networks, num_bytes
-from pixelbrax.envs.factory import make, with_autoreset, with_default_params, without_images, wrap
+from pixelbrax.envs.factory import is_model_file, make, with_autoreset, with_default_params, without_images, wrap
 from pixelbrax.envs.observe import IMAGE_OUTPUTS, MAX_IMAGE_SIZE, MIN_IMAGE_SIZE, ImageOutput, camera_places
 from pixelbrax.envs.params import MAX_EPISODE_LENGTH, EnvParams
 from pixelbrax.envs.pixel_env import AUTORESETS, EPISODE_LENGTH, PixelEnv
@@ -37,6 +37,7 @@ __all__ = [
     "default_camera",
     "default_visual_key",
     "each_env",
+    "is_model_file",
     "is_sharded",
     "make",
     "num_bytes",

@@ -60,7 +60,7 @@ def make(
     own = _physics_settings(physics)
     chosen: dict[str, Any] = dict(settings)
     check_keywords("make", chosen, (*_SETTINGS, *_MJCF_SETTINGS, "backend", "camera", "physics"))
-    if isinstance(source, str) and not _is_model_file(source):
+    if isinstance(source, str) and not is_model_file(source):
         env = _of_task(source, backend, camera, own, chosen)
     else:
         env = _of_model(source, backend, camera, own, chosen)
@@ -128,7 +128,7 @@ def _physics_settings(physics: Any) -> dict[str, Any]:
     return dict(physics)
 
 
-def _is_model_file(source: str) -> bool:
+def is_model_file(source: str) -> bool:
     """Whether text names a file and not a task; raises ConfigError if it is XML."""
     if source in task_names():
         return False

@@ -5,7 +5,7 @@ from pixelbrax.experiments.actors import policy_actor, random_actor
 from pixelbrax.experiments.api import train
 from pixelbrax.experiments.comparison import Comparison
 from pixelbrax.experiments.datasets import Dataset, load_dataset, rollout
-from pixelbrax.experiments.diagnosis import Protocol, diagnose, engines_of, is_model
+from pixelbrax.experiments.diagnosis import Protocol, diagnose, engines_of
 from pixelbrax.experiments.diagnosis_report import diagnosis_facts, drift_table, drift_title, write_diagnosis
 from pixelbrax.experiments.drifts import QUANTITIES
 from pixelbrax.experiments.environments import check_same_env, config_of
@@ -66,7 +66,6 @@ __all__ = [
     "finish",
     "gradient_map",
     "is_curriculum",
-    "is_model",
     "last_folder",
     "load_curriculum",
     "load_dataset",

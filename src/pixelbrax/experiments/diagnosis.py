@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pixelbrax.envs import is_model_file
 from pixelbrax.errors import ConfigError, check_choice, check_count, check_number, check_seed
 from pixelbrax.experiments.drifts import Drifts
 from pixelbrax.physics import (
@@ -139,7 +140,7 @@ def engines_of(task: str, chosen: str = "all") -> list[str]:
     Raises:
       ConfigError: there is no such task, file or engine.
     """
-    if is_model(task):
+    if is_model_file(task):
         if not Path(task).is_file():
             raise ConfigError(f"{task}: {'a folder, not an MJCF file' if Path(task).is_dir() else 'no such file'}")
         known = list(file_engines())
@@ -189,13 +190,8 @@ def diagnose(task: str, engines: Sequence[str], protocol: Protocol, progress: Pr
         yield diagnosis
 
 
-def is_model(task: str) -> bool:
-    """Whether it names an MJCF file, and no task."""
-    return Path(task).suffix in (".xml", ".mjcf")
-
-
 def _subject(task: str, engine: str) -> Subject:
-    if is_model(task):
+    if is_model_file(task):
         return subject_of_file(Path(task), engine)
     known = get_task(task)
     backend = engine if engine in known.backends else "jax"
