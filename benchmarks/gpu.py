@@ -2,20 +2,18 @@
 
 Usage: python benchmarks/gpu.py --budget-seconds N --out FOLDER [--archive FILE] [--tiny] [--only STEP ...]
 
-Each step is a separate process that writes its file as it goes, and is stopped where its budget ends: partial results
-are kept, and are in the archive, which is rewritten after every step. `--tiny` rehearses on a CPU in a few minutes.
+First come, all at once, the steps that time nothing and every program's compilation, which takes processors and hardly
+any of the GPU; JAX's cache hands the programs to the steps that measure, which follow one by one, alone. Each step is
+a separate process that writes its file as it goes, and is stopped where its budget ends: partial results are kept, and
+are in the archive, which is rewritten after every step. `--tiny` rehearses on a CPU in a few minutes.
 
 On a machine that is lent for fifteen minutes in all, starts of a minute or two included, two calls are enough for what
 is worth most; the second begins at once, while the machine is held:
 
-  --budget-seconds 420 --only agreement render peers
-  --budget-seconds 330 --only environment train-video
+  --budget-seconds 460 --only agreement render environment kernels counters train-video
+  --budget-seconds 250 --only peers environment-others distractors train-split
 
-In a longer loan of ten minutes a call, each with a budget of 570 seconds:
-
-  --only agreement render
-  --only render-shadows render-outputs render-samples peers environment environment-others
-  --only distractors train-video train-split train-split-reproducible
+In a longer loan of ten minutes a call, each with a budget of 570 seconds: the others.
 
 To keep the results, here of an H100:
 
@@ -40,35 +38,54 @@ HERE = Path(__file__).parent
 
 
 class Step(NamedTuple):
-    """A command and its time limit, as a share of the budget; "{out}" stands for the folder."""
+    """A command and its time limit, as a share of the budget; "{out}" stands for the folder.
+
+    `warm` are commands that compile the same programs, or the start of the same: they run before, with all others'.
+    A step that times nothing is run `beside` them.
+    """
 
     name: str
     command: str
     tiny: str
     share: float
     xla_flags: str = ""
+    warm: tuple[str, ...] = ()
+    beside: bool = False
 
 
-TRAIN = "-m pixelbrax train --runs {out}/runs --eval-episodes 128 --preset"
+def each(template: str, values: str) -> tuple[str, ...]:
+    """The template with "{each}" replaced by every one of the values, which commas separate."""
+    return tuple(template.replace("{each}", value) for value in values.split(","))
+
+
+WARM_SHARE = 0.45  # of the budget, at most, for what runs at once
+PROFILED = "render:halfcheetah render:humanoid step:halfcheetah step:humanoid update:ppo-gpu"
+TRAIN = "-m pixelbrax train --runs {out}/runs --eval-episodes 128 --no-report --no-video --preset"
+WARM_TRAIN = TRAIN.replace("{out}/runs", "{out}/warm --num-steps 1")
 HELD_OUT = "--eval-distractors pixelbrax/video@test"
 VIDEO = f"--distractors pixelbrax/video {HELD_OUT}"
 TINY_TRAIN = (
-    "-m pixelbrax train --runs {out}/runs --task halfcheetah --backend spring --image-size 16 --num-envs 8 "
-    "--unroll-length 4 --num-steps 128 --log-interval 2 --episode-length 20 --eval-episodes 2"
+    "-m pixelbrax train --runs {out}/runs --no-report --no-video --task halfcheetah --backend spring --image-size 16 "
+    "--num-envs 8 --unroll-length 4 --num-steps 128 --log-interval 2 --episode-length 20 --eval-episodes 2"
 )
 STEPS = (
     Step(
         "agreement",
-        "benchmarks/agreement.py --json {out}/agreement.json",
-        "benchmarks/agreement.py --task halfcheetah --num-envs 4 --size 16 --json {out}/agreement.json",
+        "benchmarks/agreement.py --jobs 7 --json {out}/agreement.json",
+        "benchmarks/agreement.py --task halfcheetah --num-envs 4 --size 16 --jobs 2 --json {out}/agreement.json",
         0.6,
+        beside=True,
     ),
     Step(
         "render",
-        "-m pixelbrax bench render --task halfcheetah,ant,humanoid --size 64,84 --num-envs 256,1024,4096,16384 "
-        "--seconds 1 --json {out}/render.json",
+        "-m pixelbrax bench render --task halfcheetah,walker2d,ant,humanoid --size 64 --num-envs 4096,16384,256 "
+        "--seconds 0.5 --json {out}/render.json",
         "-m pixelbrax bench render --task halfcheetah --size 16 --num-envs 2 --seconds 0.1 --json {out}/render.json",
-        0.4,
+        0.25,
+        warm=each(
+            "-m pixelbrax bench render --task {each} --size 64 --num-envs 4096,16384,256 --seconds 0.001",
+            "halfcheetah,walker2d,ant,humanoid",
+        ),
     ),
     Step(
         "render-shadows",
@@ -101,17 +118,42 @@ STEPS = (
     ),
     Step(
         "environment",
-        "-m pixelbrax bench env --task halfcheetah --backend spring --num-envs 4096,1000,16384,100,10,1 --seconds 1 "
+        "-m pixelbrax bench env --task halfcheetah --backend spring --num-envs 4096,16384,1024,128,1 --seconds 0.5 "
         "--json {out}/environment.json",
         "-m pixelbrax bench env --task halfcheetah --num-envs 2 --size 16 --seconds 0.1 --json {out}/environment.json",
-        0.4,
+        0.3,
+        warm=each(
+            "-m pixelbrax bench env --task halfcheetah --backend spring --num-envs {each} --seconds 0.001",
+            "4096,16384,1024,128,1",
+        ),
+    ),
+    Step(
+        "kernels",
+        f"benchmarks/kernels.py {PROFILED} --json {{out}}/kernels.json --dump {{out}}/profiles",
+        "benchmarks/kernels.py render:halfcheetah step:halfcheetah --num-envs 2 --size 16 --seconds 0.1 "
+        "--json {out}/kernels.json",
+        0.3,
+        warm=each("benchmarks/kernels.py {each} --seconds 0.001 --calls 1", PROFILED.replace(" ", ",")),
+    ),
+    Step(  # hardware counters of the renderer's kernels, by Nsight Compute
+        "counters",
+        "ncu --clock-control none --profile-from-start off --csv --page details --log-file {out}/counters.csv "
+        "--section SpeedOfLight --section LaunchStats --section Occupancy --section WarpStateStats "
+        "--section InstructionStats --section ComputeWorkloadAnalysis --section MemoryWorkloadAnalysis "
+        "{python} benchmarks/kernels.py render:halfcheetah render:humanoid --once",
+        "",
+        0.2,
     ),
     Step(
         "environment-others",
-        "-m pixelbrax bench env --task walker2d,ant,humanoid --backend spring --num-envs 4096,1000 --seconds 1 "
+        "-m pixelbrax bench env --task humanoid,ant,walker2d --backend spring --num-envs 4096 --seconds 0.5 "
         "--json {out}/environment-others.json",
         "",
         0.3,
+        warm=each(
+            "-m pixelbrax bench env --task {each} --backend spring --num-envs 4096 --seconds 0.001",
+            "humanoid,ant,walker2d",
+        ),
     ),
     Step(
         "distractors",
@@ -122,15 +164,17 @@ STEPS = (
     ),
     Step(
         "train-video",
-        f"{TRAIN} ppo-gpu --name video {VIDEO}",
+        f"{TRAIN} ppo-gpu --name video --eval-interval 48 {VIDEO}",
         TINY_TRAIN + " --name video --distractors pixelbrax/video",
         0.5,
+        warm=(f"{WARM_TRAIN} ppo-gpu --name video --eval-interval 48 {VIDEO}",),
     ),
     Step(
         "train-split",
-        "-m pixelbrax bench train --preset ppo-gpu,ppg-gpu,dcpg-gpu --seconds 5 --json {out}/train-split.json",
+        "-m pixelbrax bench train --preset ppo-gpu,dcpg-gpu,ppg-gpu --seconds 2 --json {out}/train-split.json",
         "",
-        0.15,
+        0.4,
+        warm=each("-m pixelbrax bench train --preset {each} --seconds 0.001", "ppo-gpu,dcpg-gpu,ppg-gpu"),
     ),
     Step(  # the cost of reproducible training, in case `agreement` finds other bits
         "train-split-reproducible",
@@ -195,36 +239,67 @@ def machine() -> dict[str, str]:
     return dict(zip(("gpu", "driver", "memory"), text.splitlines()[0].split(", "), strict=True))
 
 
-def run(step: Step, out: Path, tiny: bool, seconds: float) -> dict[str, object]:
-    """Runs a step for at most `seconds`; its output goes to a log file with its name."""
-    command = (step.tiny if tiny else step.command).format(out=out).split()
-    flags = " ".join([os.environ.get("XLA_FLAGS", ""), step.xla_flags]).strip()
-    start = time.monotonic()
-    with (out / f"{step.name}.log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, *command],
+def start(command: str, log: Path, xla_flags: str = "") -> subprocess.Popen[bytes]:
+    """Starts a command of this interpreter, or one in which "{python}" stands for it; output goes to `log`."""
+    words = command.replace("{python}", sys.executable).split()
+    flags = " ".join([os.environ.get("XLA_FLAGS", ""), xla_flags]).strip()
+    with log.open("w") as output:
+        return subprocess.Popen(
+            words if "{python}" in command else [sys.executable, *words],
             cwd=HERE.parent,
-            stdout=log,
+            stdout=output,
             stderr=subprocess.STDOUT,
             env=os.environ | {"XLA_FLAGS": flags},
         )
+
+
+def finish(process: subprocess.Popen[bytes], seconds: float) -> int | str:
+    """The exit code, or "cut off" if the process had to be stopped after `seconds`."""
+    try:
+        return process.wait(max(seconds, 0))
+    except subprocess.TimeoutExpired:
+        process.terminate()  # `pixelbrax train` writes a checkpoint and its curve
         try:
-            code: int | str = process.wait(seconds)
+            process.wait(20)
         except subprocess.TimeoutExpired:
-            process.terminate()  # `pixelbrax train` writes a checkpoint and its curve
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-            code = "cut off"
-    return {"step": step.name, "exit": code, "seconds": round(time.monotonic() - start, 1)}
+            process.kill()
+        return "cut off"
+
+
+def run(step: Step, out: Path, tiny: bool, seconds: float) -> dict[str, object]:
+    """Runs a step for at most `seconds`; its output goes to a log file with its name."""
+    begin = time.monotonic()
+    command = (step.tiny if tiny else step.command).replace("{out}", str(out))
+    try:
+        code = finish(start(command, out / f"{step.name}.log", step.xla_flags), seconds)
+    except OSError as e:  # a profiler that is not installed
+        code = str(e)
+    return {"step": step.name, "exit": code, "seconds": round(time.monotonic() - begin, 1)}
+
+
+def run_at_once(steps: list[Step], out: Path, tiny: bool, seconds: float) -> list[dict[str, object]]:
+    """Runs the steps that time nothing, and beside them compiles the others' programs; only the former are results."""
+    begin, logs = time.monotonic(), out / "warm"
+    logs.mkdir(exist_ok=True)
+    timed = {step.name: step.tiny if tiny else step.command for step in steps if step.beside}
+    started = [(name, start(c.replace("{out}", str(out)), out / f"{name}.log")) for name, c in timed.items()]
+    warm = [(f"{step.name}-{i}", c) for step in steps if not tiny for i, c in enumerate(step.warm)]
+    started += [(name, start(c.replace("{out}", str(out)), logs / f"{name}.log")) for name, c in warm]
+    done = []
+    for name, process in started:
+        code = finish(process, begin + seconds - time.monotonic())
+        done.append({"step": name, "exit": code, "seconds": round(time.monotonic() - begin, 1)})
+        if name not in timed:
+            done[-1]["warm"] = True
+    return done
 
 
 def archive(out: Path, file: Path) -> None:
-    """Packs all results except checkpoints and videos into one file."""
+    """Packs all results into one file, except checkpoints, videos, profiles and what only compiled."""
+    apart = {"checkpoint", "profiles", "warm"}
     with tarfile.open(file.with_suffix(".part"), "w:gz") as tar:
         for path in sorted(out.rglob("*")):
-            if path.is_file() and "checkpoint" not in path.parts and path.suffix != ".mp4":
+            if path.is_file() and apart.isdisjoint(path.parts) and path.suffix != ".mp4":
                 tar.add(path, path.relative_to(out))
     file.with_suffix(".part").replace(file)
 
@@ -241,12 +316,12 @@ def main() -> int:
     args.out.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + args.budget_seconds
     report: dict[str, object] = {"machine": machine(), "budget_seconds": args.budget_seconds}
-    done: list[dict[str, object]] = []
-    for step in STEPS:
-        if (args.only and step.name not in args.only) or (args.tiny and not step.tiny):
-            continue
-        seconds = min(args.budget_seconds * step.share, end - time.monotonic())
-        if seconds > 1:
+    steps = [step for step in STEPS if (not args.only or step.name in args.only) and (step.tiny or not args.tiny)]
+    done = run_at_once(steps, args.out.absolute(), args.tiny, args.budget_seconds * WARM_SHARE)
+    print(*done, sep="\n", flush=True)
+    for step in [None, *(step for step in steps if not step.beside)]:
+        seconds = min(args.budget_seconds * step.share, end - time.monotonic()) if step else 0.0
+        if step and seconds > 1:
             done.append(run(step, args.out.absolute(), args.tiny, seconds))
             print(done[-1], flush=True)
         (args.out / "report.json").write_text(json.dumps(report | {"steps": done}, indent=2) + "\n")

@@ -32,12 +32,14 @@ class Args:
     num_seeds: int = 1
     """Agents with consecutive seeds, trained side by side in one program; each is a separate run."""
     resume: Path | None = None
-    """A run to resume, or a folder of several, with its own settings; only --quiet,
-    --no-report and the flags of several processes may accompany it."""
+    """A run to resume, or a folder of several, with its own settings; only --quiet, --no-report,
+    --no-video and the flags of several processes may accompany it."""
     quiet: bool = False
     """Print only results and errors."""
     report: bool = True
     """Write report.html into the run's folder at the end."""
+    video: bool = True
+    """Record videos of the trained policy at the end, and what it looks at for the report."""
     coordinator: str | None = None
     """HOST:PORT where the first of several processes that train together waits for the others; the same for all."""
     num_processes: int = 1
@@ -56,7 +58,7 @@ class Args:
     @property
     def how(self) -> Launch:
         """How training is started, apart from its settings."""
-        return Launch(quiet=self.quiet, processes=self.processes, report=self.report)
+        return Launch(quiet=self.quiet, processes=self.processes, report=self.report, video=self.video)
 
 
 def main(argv: list[str]) -> int:
@@ -64,7 +66,8 @@ def main(argv: list[str]) -> int:
     args = read(Args, argv, "train", "Trains a policy from pixels.")
     enable_compilation_cache()
     if args.resume:
-        beside = ("resume", "runs", "coordinator", "num_processes", "process_id", "join_timeout", "quiet", "report")
+        processes = ("coordinator", "num_processes", "process_id", "join_timeout")
+        beside = ("resume", "runs", "quiet", "report", "video", *processes)
         if args != Args(**{name: getattr(args, name) for name in beside}):
             raise ConfigError("--resume continues with the run's own settings: leave out the other flags")
         _, finished = resume(args.resume, replace(args.how, began=process_start()))

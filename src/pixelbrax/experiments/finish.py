@@ -18,8 +18,8 @@ from pixelbrax.report import record, write_video
 from pixelbrax.training import REPORT, Progress, RunDir, Trainer, TrainingRun, write_timings
 
 
-def finish(trainer: Trainer, path: Path, runs: Sequence[RunDir], state: AgentState) -> None:
-    """Results and curves of all runs that have not broken down, and videos of the first of them."""
+def finish(trainer: Trainer, path: Path, runs: Sequence[RunDir], state: AgentState, video: bool) -> None:
+    """Results and curves of all runs that have not broken down, and if requested videos of the first of them."""
     say = trainer.progress.say
     good = [k for k, run in enumerate(runs) if not run.failure]
     first = good[0]
@@ -27,7 +27,9 @@ def finish(trainer: Trainer, path: Path, runs: Sequence[RunDir], state: AgentSta
         which = f"{runs[k].path.name}: " if len(runs) > 1 else ""
         say(f"{which}{_returns(runs[k])}", always=True)
         plot_run(runs[k])
-    record_videos(trainer.training_runs[first], runs[first], trainer.one(replace(state, buffer=()), first).variables)
+    if video:
+        variables = trainer.one(replace(state, buffer=()), first).variables
+        record_videos(trainer.training_runs[first], runs[first], variables)
     shown, curve = [runs[k] for k in good if runs[k].has_returns], runs[first].curve_file
     if len(runs) > 1 and shown:
         curve = path / curve.name

@@ -64,6 +64,7 @@ class Launch:
       remedy: how to resume the run in a folder, for messages.
       began: `time.perf_counter()` from which wall seconds count.
       report: write report.html at the end, and when training is stopped.
+      video: record videos of the trained policy at the end, and what it looks at for the report.
     """
 
     command: str = ""
@@ -75,6 +76,7 @@ class Launch:
     remedy: Callable[[Path], str] = _shell
     began: float = field(default_factory=time.perf_counter)
     report: bool = True
+    video: bool = True
 
 
 def seeds(config: TrainConfig, count: int) -> dict[str, TrainConfig]:
@@ -246,7 +248,7 @@ def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, 
         if finished:
             trainer.evaluate(runs, "trained", state)
             trainer.evaluate_best(runs)
-            finish(trainer, path, runs, state)
+            finish(trainer, path, runs, state, launch.video)
     except KeyboardInterrupt:
         finished = False
         stop_others()

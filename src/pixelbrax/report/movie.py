@@ -1,5 +1,6 @@
 """Video files."""
 
+import importlib
 import os
 import warnings
 from collections.abc import Iterable
@@ -43,6 +44,8 @@ def _write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float) -> str | No
     try:
         import imageio.v2 as imageio
 
+        importlib.import_module("imageio_ffmpeg")  # the encoder, without which imageio finds no format
+
         with warnings.catch_warnings():
             # imageio forks to start the encoder, and JAX warns about forks; the child only runs the encoder.
             warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
@@ -50,7 +53,7 @@ def _write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float) -> str | No
                 for frame in frames:
                     writer.append_data(frame)
     except ImportError as e:
-        return f"no video: {e.name} is not installed (pip install imageio imageio-ffmpeg); a .gif needs no encoder"
+        return f"no video: {e.name} is not installed (pip install imageio-ffmpeg); a .gif needs no encoder"
     except (OSError, RuntimeError) as e:
         return f"no video: the encoder failed ({e})"
     return None
