@@ -110,11 +110,11 @@ STEPS = (
     ),
     Step(  # what is not installed there is listed as missing
         "peers",
-        "benchmarks/peers.py --task halfcheetah ant humanoid --num-envs 4096 --peer warp jaxrenderer --seconds 6 "
+        "benchmarks/peers.py --task halfcheetah humanoid --num-envs 4096 --peer warp --seconds 3 "
         "--limit 90 --json {out}/peers.json",
         "benchmarks/peers.py --task halfcheetah --num-envs 2 --size 16 --peer warp --seconds 0.1 "
         "--json {out}/peers.json",
-        0.1,
+        0.5,
     ),
     Step(
         "environment",
@@ -164,10 +164,10 @@ STEPS = (
     ),
     Step(
         "train-video",
-        f"{TRAIN} ppo-gpu --name video --eval-interval 48 {VIDEO}",
+        f"{TRAIN} ppo-gpu --name video --eval-interval 96 {VIDEO}",
         TINY_TRAIN + " --name video --distractors pixelbrax/video",
         0.5,
-        warm=(f"{WARM_TRAIN} ppo-gpu --name video --eval-interval 48 {VIDEO}",),
+        warm=(f"{WARM_TRAIN} ppo-gpu --name video --eval-interval 96 {VIDEO}",),
     ),
     Step(
         "train-split",
