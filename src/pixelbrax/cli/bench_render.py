@@ -114,7 +114,7 @@ def measure(env: PixelEnv, pose: GeomPose, camera: Camera, size: int, args: Args
     compiled = lowered.compile()
     compile_seconds = time.perf_counter() - start
     one: Any = jax.tree.map(lambda x: x[0], (pose, camera))
-    operations: Any = jax.jit(image).lower(*one).cost_analysis()
+    operations: Any = jax.jit(image).lower(*one).cost_analysis() or {"flops": 0}
     work = program_cost(compiled)
     calls = rate(lambda: compiled(pose, camera), args.seconds)
     return {
