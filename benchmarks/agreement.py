@@ -25,6 +25,7 @@ import pixelbrax
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.experiments.measure import write_rows
 from pixelbrax.training import build, load_preset
+from pixelbrax.xla import compiler_options
 
 TASKS = ("halfcheetah", "ant", "walker2d", "humanoid")
 LOOKS = ((), ("dcs/hard",), ("pixelbrax/video",))
@@ -78,7 +79,7 @@ def learn_twice(num_envs: int, size: int) -> dict[str, Any]:
     preset = load_preset("ppo-gpu")
     seen, agent_config = preset.environment, replace(preset.agent, num_envs=num_envs, num_minibatches=4)
     _, agent = build(replace(preset, environment=replace(seen, image_size=size), agent=agent_config))
-    init, update = jax.jit(agent.init), jax.jit(agent.update)
+    init, update = jax.jit(agent.init), jax.jit(agent.update, compiler_options=compiler_options())
 
     def learnt() -> str:
         state = init(jax.random.key(0))

@@ -160,9 +160,14 @@ def scene_sheet(clips: int = 2, moments: int = 4) -> None:
 
 
 def animation(run: Path, name: str, side: int = 240, seconds: float = 7.0) -> None:
-    """The last two thirds of seven seconds of a run's policy, beside the pixels that it sees."""
-    training_run = TrainingRun(RunDir.open(run).load_config())
-    actor = policy_actor(training_run.policy, training_run.restore_policy(RunDir.open(run))[0])
+    """The last two thirds of seven seconds of a run's policy, beside the pixels that it sees.
+
+    It is the last policy, or the best where no other was brought home from another machine.
+    """
+    directory = RunDir.open(run)
+    training_run = TrainingRun(directory.load_config())
+    restore = training_run.restore_policy if directory.checkpoint_dir.exists() else training_run.restore_best
+    actor = policy_actor(training_run.policy, restore(directory)[0])
     env = with_autoreset(training_run.env, "disabled")
 
     def step(actor: Actor, state: State, key: jax.Array) -> tuple[State, Any]:

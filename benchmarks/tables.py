@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 
 import generalization_tables
+import gpu_tables
 import physics_tables
 import task_tables
 import transfer_tables
@@ -106,7 +107,7 @@ def environment(machine: str = "cpu") -> str:
         ]
         settings = [f"{row[key]:,}" for key in varied]
         memory = f"{row['bytes_per_env'] / 1000:,.0f}"
-        compiling = f"{row['compile_seconds']:.0f}"
+        compiling = "-" if row.get("cached") else f"{row['compile_seconds']:.0f}"
         rows.append([row["env"], *settings, f"{row['steps_per_second']:,}", *shares, memory, compiling])
     split = ["steps/s", "physics", "rendering", "everything else"]
     heading = ["task", *varied.values(), *split, "KB per environment", "seconds to compile"]
@@ -305,9 +306,10 @@ DOCUMENTS: dict[str, dict[str, Callable[[], str]]] = {
         "tasks-summary": tasks_summary,
         "sac": functools.partial(at_equal_steps, "cpu-sac.json"),
         "speed-summary": speed_summary,
+        "gpu-summary": gpu_tables.summary,
     },
     "docs/adapters.md": {"adapters": adapters, "rollouts": rollouts},
-    "docs/results.md": TABLES | transfer_tables.TABLES,
+    "docs/results.md": TABLES | transfer_tables.TABLES | gpu_tables.TABLES,
     "docs/physics.md": physics_tables.TABLES,
     "docs/scaling.md": {"memory": memory},
     "docs/tasks.md": task_tables.TABLES,

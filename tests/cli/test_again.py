@@ -55,13 +55,15 @@ def test_a_run_is_done_again_by_its_own_settings(first, capsys):
 
 
 def test_the_untrained_policy_need_not_be_evaluated(first, capsys):
-    again = ["train", "--config", str(first.path), "--runs", str(first.path.parent), "--no-initial-eval"]
+    again = ["train", "--config", str(first.path), "--runs", str(first.path.parent), "--no-initial-eval", "--no-video"]
     assert main([*again, "--name", "trained-only"]) == 0
     run = RunDir.open(first.path.parent / "trained-only")
     assert set(run.read_evaluations()) == {"trained"}
     assert _rows(run) == _rows(first)
     assert "before training" not in capsys.readouterr().out
     assert not run.load_config().initial_eval
+    assert not run.video_file.exists()
+    assert run.report_file.exists()
 
 
 def test_what_is_evaluated_is_not_evaluated_again(first, capsys, monkeypatch):

@@ -127,6 +127,7 @@ def _leaves(run):
         ("eval", "eval"),
         ("render", "name either a task or --run"),
         ("render nope", "unknown task 'nope'"),
+        ("render ant --best", "--best is a run's policy: name the run with --run"),
         ("render ant --out ant.jpg", "must end in .png, .mp4, .gif or .html"),
         ("render ant --out nowhere/ant.png", "there is no folder"),
         ("render ant --size 0", "size is 0"),
@@ -230,6 +231,7 @@ def test_render_writes_pictures_and_videos(finished, tmp_path, capsys):
     assert read_image(grid).shape == (2 * 18 - 2, 3 * 18 - 2, 3)
     assert main([*run, "--out", str(grid)]) == 2
     assert "exists: choose another --out, or add --force" in capsys.readouterr().err
+    assert main([*run, "--out", str(tmp_path / "best.png"), "--steps", "2", "--best"]) == 0
     video = tmp_path / "video.mp4"
     assert main([*run, "--out", str(video), "--seconds", "0.4"]) == 0
     assert video.stat().st_size > 500

@@ -29,7 +29,9 @@ def _spec(*pixels, state=None):
 
 
 @pytest.mark.parametrize(("size", "kernel_size", "stride"), [(12, 4, 4), (13, 4, 4), (12, 3, 2), (11, 3, 2), (8, 3, 1)])
-def test_convolution_equals_laxs(strict, size, kernel_size, stride):
+@pytest.mark.parametrize("backend", ["cpu", "gpu"])
+def test_convolution_equals_laxs(strict, monkeypatch, backend, size, kernel_size, stride):
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)  # which form is chosen; the CPU runs both
     x = jax.random.normal(jax.random.key(0), (2, size, size, 3))
     kernel = jax.random.normal(jax.random.key(1), (kernel_size, kernel_size, 3, 5))
     expected = jax.lax.conv_general_dilated(

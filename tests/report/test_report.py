@@ -1,6 +1,7 @@
 """Pictures for people."""
 
 import builtins
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -72,3 +73,10 @@ def test_a_machine_without_an_encoder_says_so(tmp_path, monkeypatch):
     problem = write_video(tmp_path / "video.mp4", np.zeros((2, 16, 16, 3), np.uint8), 10.0)
     assert problem is not None
     assert "imageio is not installed" in problem
+
+
+def test_imageio_without_its_encoder_says_so(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    problem = write_video(tmp_path / "video.mp4", np.zeros((2, 16, 16, 3), np.uint8), 10.0)
+    assert problem is not None
+    assert "imageio_ffmpeg is not installed" in problem

@@ -14,6 +14,12 @@ def test_the_compiler_takes_the_options(runs_once):
     assert jax.jit(lambda x: x + 1, compiler_options=options)(jnp.zeros(())) == 1
 
 
-def test_an_accelerator_has_none_of_them(monkeypatch):
+@pytest.mark.parametrize("runs_once", [False, True])
+def test_gpus_give_the_same_bits_and_tpus_do_anyway(monkeypatch, runs_once):
+    """The name is one that XLA knows, also where it compiles for a CPU."""
+    monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
+    assert compiler_options(runs_once) == {}
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    assert compiler_options(runs_once=True) == {}
+    options = compiler_options(runs_once)
+    assert options == {"xla_gpu_exclude_nondeterministic_ops": True}
+    assert jax.jit(lambda x: x + 1, compiler_options=options)(jnp.zeros(())) == 1

@@ -32,6 +32,8 @@ class Args:
     """Task, with random actions; `pixelbrax list` shows the tasks. Leave it out with --run."""
     run: Path | None = None
     """Folder of a run, whose task and trained policy are shown."""
+    best: bool = False
+    """Show the run's policy with the best evaluation during training, instead of the last."""
     out: Path | None = None
     """Picture (.png), video (.mp4, .gif) or interactive replay in three dimensions (.html, which needs no network); by
     default <task>.png."""
@@ -76,6 +78,8 @@ def main(argv: list[str]) -> int:
     check_seed(args.seed)
     if (args.task is None) == (args.run is None):
         raise ConfigError("name either a task or --run")
+    if args.best and args.run is None:
+        raise ConfigError("--best is a run's policy: name the run with --run")
     if args.run is not None and args.backend is not None:
         raise ConfigError("--backend goes with a task: a run has its own")
     out = args.out or Path(f"{args.run.resolve().name if args.run else file_name(args.task or '')}.png")
@@ -128,7 +132,8 @@ def _policy(args: Args) -> tuple[PixelEnv, PixelEnv, Actor, bool]:
         flags = ", ".join(f"--{name}" for name in seen)
         raise ConfigError(f"with distractors the images are what the run's policy observes: leave out {flags}")
     training_run = TrainingRun(config)
-    actor = policy_actor(training_run.policy, training_run.restore_policy(run)[0])
+    restore = training_run.restore_best if args.best else training_run.restore_policy
+    actor = policy_actor(training_run.policy, restore(run)[0])
     env = training_run.env_under(args.distractors)
     viewer = replace(config.environment, distractors=(), **seen).build() if seen else env
     return env, viewer, actor, bool(looks)
