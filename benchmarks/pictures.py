@@ -34,6 +34,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 CURVES = Path(__file__).parent / "results" / "curves"
 SIDE, MOMENTS, APART = 96, 5, 0.25  # pixels; images of a task; simulated seconds between them
 GALLERY_TASKS = "halfcheetah", "dmc/finger_spin"
+GALLERY_FRAMES, GALLERY_EVERY = 40, 2  # simulated; of which are shown
 SHOWN = (
     "pixelbrax/color pixelbrax/video dcs/easy dcs/hard dmcgb/color_hard dmcgb/video_hard dmcr/all "
     "vigen/light-color-hard kage/radial-light filter/hue new/rain new/occluders new/motion-blur new/storm"
@@ -67,34 +68,31 @@ def distractor_sheet(
 
 
 def gallery(families: Sequence[str]) -> None:
-    """A sheet for each family of presets: two tasks, of each two training levels and two held-out ones, two moments."""
-    moments, keys = (0, 24), jax.random.split(jax.random.key(0), 2)
-    hands = [Stagehand(task, moments[-1] + 1, 64) for task in GALLERY_TASKS]
+    """A moving sheet for each family of presets: on two tasks two training levels and two held-out ones."""
+    keys = jax.random.split(jax.random.key(0), 2)
+    hands = [Stagehand(task, GALLERY_FRAMES, 64) for task in GALLERY_TASKS]
     for family in families:
         if family == "severity":
-            severity_sheet()
-            continue
+            rows = {f"severity/{axis}": [f"severity/{axis}-{level}" for level in LEVELS] for axis in AXES}
+        else:
+            names = [name for name in list_distractors() if name.startswith(f"{family}/")]
+            rows = {name: [f"{name}@{split}" for split in SPLITS] for name in names}
         strips = []
-        for name in [name for name in list_distractors() if name.startswith(f"{family}/")]:
-            seen = [hand.frames(f"{name}@{split}", keys)[:, moments] for hand in hands for split in SPLITS]
-            strips.append(_titled(name, np.concatenate([_strip(frames) for frames in seen], axis=1), margin=140))
-            print(name, flush=True)
-        (DOCS / "gallery").mkdir(exist_ok=True)
-        Image.fromarray(np.concatenate(strips)).save(DOCS / "gallery" / f"{family}.png", optimize=True)
+        for title, shown in rows.items():
+            episodes = keys[:1] if family == "severity" else keys
+            seen = [hand.frames(name, episodes)[:, ::GALLERY_EVERY] for hand in hands for name in shown]
+            beside = np.concatenate([moving for each in seen for moving in each], axis=2)
+            strips.append(np.stack([_titled(title, frame, margin=140) for frame in beside]))
+            print(title, flush=True)
+        _write_webp(DOCS / "gallery" / f"{family}.webp", np.concatenate(strips, axis=1))
 
 
-def severity_sheet() -> None:
-    """A row for each axis: severities 1 to 5 of one level on two tasks."""
-    moment, keys, strips = 24, jax.random.split(jax.random.key(0), 1), []
-    hands = [Stagehand(task, moment + 1, 64) for task in GALLERY_TASKS]
-    for axis in AXES:
-        names = [f"severity/{axis}-{level}" for level in LEVELS]
-        seen = [hand.frames(name, keys)[:, moment:] for hand in hands for name in names]
-        strips.append(
-            _titled(f"severity/{axis}", np.concatenate([_strip(frames) for frames in seen], axis=1), margin=140)
-        )
-        print(axis, flush=True)
-    Image.fromarray(np.concatenate(strips)).save(DOCS / "gallery" / "severity.png", optimize=True)
+def _write_webp(path: Path, frames: np.ndarray) -> None:
+    """An animation that browsers show as they show pictures, a tenth of a GIF of as many colors."""
+    path.parent.mkdir(exist_ok=True)
+    first, *others = (Image.fromarray(frame) for frame in frames)
+    pause = round(1000 * GALLERY_EVERY / FRAMES_A_SECOND)
+    first.save(path, save_all=True, append_images=others, duration=pause, loop=0, quality=50, method=4)
 
 
 def distractor_videos(task: str, names: Sequence[str], folder: Path) -> None:

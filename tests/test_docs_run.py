@@ -21,7 +21,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.tasks import registry as tasks
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
 OPTIONAL = ("gymnax", "torch", "tensordict", "stable_baselines3", "Stable-Baselines3")
 """Libraries that not every Python version here has."""
 SMALLER = {r"num_steps=\d[\d_]*": "num_steps=2_048", r"episodes=\d+": "episodes=2", r"\b256\b": "8"}
@@ -118,7 +118,7 @@ class Understood(Exception):
     """A command's arguments were understood."""
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_commands_are_understood(page, folder, monkeypatch, capsys):
     """By the command itself, up to the moment at which it would begin to work."""
     read = tyro.cli
