@@ -13,9 +13,7 @@ import numpy as np
 from PIL import Image
 
 from pixelbrax.creatures import CREATURES
-from pixelbrax.render import VISIBLE_GROUPS, Camera, GeomPose, Scene, look_at, unpack
-from pixelbrax.render.analysis import analyze
-from pixelbrax.render.image import RenderSettings, trace_image
+from pixelbrax.render import VISIBLE_GROUPS, GeomPose, Scene, look_at, render
 
 _BRAX = Path(str(files("brax"))) / "envs" / "assets"
 _TORTOISE = Path(__file__).parent.parent / "examples" / "animal" / "tortoise.xml"
@@ -100,36 +98,11 @@ def write_hero(path: Path, width: int = 1600, height: int = 640, samples: int = 
     mujoco.mj_forward(model, data)
     camera = look_at(jnp.array([0.1, -8.6, 1.75]), jnp.array([0.1, 0.0, 0.42]), 24.0)
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
-    image = Image.fromarray(
-        _rendered(
-            scene,
-            pose,
-            camera,
-            RenderSettings(
-                height=height,
-                width=width,
-                crop=None,
-                outputs=("packed",),
-                shadows=True,
-                reflections=True,
-                fog=False,
-                samples=samples,
-                soft=None,
-                facts=analyze(scene),
-            ),
-        )
+    draw = jax.jit(
+        functools.partial(render, height=height, width=width, shadows=True, reflections=True, samples=samples)
     )
+    image = Image.fromarray(np.asarray(draw(scene, pose, camera).rgb))
     image.quantize(256, dither=Image.Dither.FLOYDSTEINBERG).save(path, optimize=True)
-
-
-def _rendered(scene: Scene, pose: GeomPose, camera: Camera, settings: RenderSettings) -> np.ndarray:
-    """The picture by loops over geoms of a kind, as on accelerators.
-
-    `render` on a CPU writes its program out geom by geom, and XLA takes more than ten minutes to compile so many.
-    """
-    trace = jax.jit(functools.partial(trace_image, settings, False, False))
-    packed = trace(jnp.array(True), scene, pose, camera)["packed"]
-    return np.asarray(unpack(packed)).reshape(settings.height, settings.width, 3)
 
 
 def _place(figure: Figure, spec: mujoco.MjSpec) -> None:

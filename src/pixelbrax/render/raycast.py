@@ -1,6 +1,5 @@
 """Ray casting: the nearest geom at each pixel, and its depth."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from pixelbrax.render.rays import Pixels, Rays
 from pixelbrax.render.scene import Scene
 from pixelbrax.render.shapes import SHAPES, Geom, Shape
 from pixelbrax.render.shot import Shot
-from pixelbrax.xla import map_rows
+from pixelbrax.xla import fold_rows, map_rows
 
 _INF_BITS = 0x7F800000  # float32 infinity
 
@@ -46,7 +45,7 @@ def nearest_hit(
         return key_of(shape.depth(rays, geom), n)
 
     nothing = jnp.full(rays.x.shape, _INF_BITS, jnp.uint32)  # index 0
-    nearest = functools.reduce(jnp.minimum, map_geoms(shot, key, rays, among=members), nothing)
+    nearest = fold_geoms(shot, jnp.minimum, nothing, key, rays, among=members)
     if not (are_meshes := [n for n in shot.mesh_indices() if n in members]):
         return nearest, None
     meshes = cast_at_meshes(shot, rays, are_meshes)
@@ -65,13 +64,34 @@ def map_geoms(
       among: the positions of the geoms to consider, if not all.
     """
     values = []
-    for (geom_type, bounded), members in shot.alike(among).items():
-
-        def one(center: Array, mat: Array, size: Array, n: Array, *pixels: Any) -> Array:
-            return function(SHAPES[geom_type], Geom(center, mat, size, bounded), n, *pixels)  # noqa: B023
-
-        values += map_rows(one, shot.geoms, members, *pixels, unrolled=shot.unrolled)
+    for alike, members in shot.alike(among).items():
+        values += map_rows(_of_geoms(function, *alike), shot.geoms, members, *pixels, unrolled=shot.unrolled)
     return values
+
+
+def fold_geoms(
+    shot: Shot,
+    combine: Callable[[Array, Array], Array],
+    start: Array,
+    function: Callable[..., Array],
+    *pixels: Any,
+    among: Sequence[int] | None = None,
+) -> Array:
+    """The values of `map_geoms`, combined with each other and with (pixel,) values to start with, in any order."""
+    result = start
+    for alike, members in shot.alike(among).items():
+        one = _of_geoms(function, *alike)
+        result = fold_rows(combine, result, one, shot.geoms, members, *pixels, unrolled=shot.unrolled)
+    return result
+
+
+def _of_geoms(function: Callable[..., Array], geom_type: int, bounded: bool) -> Callable[..., Array]:
+    """The function of a geom's numbers, for geoms of one type."""
+
+    def one(center: Array, mat: Array, size: Array, n: Array, *pixels: Any) -> Array:
+        return function(SHAPES[geom_type], Geom(center, mat, size, bounded), n, *pixels)
+
+    return one
 
 
 def read_key(scene: Scene, key: UInt32[Array, " pixel"]) -> tuple[Int32[Array, " pixel"], Pixels]:

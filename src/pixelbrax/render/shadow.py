@@ -4,14 +4,13 @@ Every shape is convex, so a geom cannot shadow its own lit side: a pixel's own g
 acne from rounding. Sides that face away from the light are dark because of their normals. Meshes do shade themselves.
 """
 
-import functools
 from collections.abc import Sequence
 
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from pixelbrax.render.mesh.cast import LightRays, meshes_shade
-from pixelbrax.render.raycast import map_geoms
+from pixelbrax.render.raycast import fold_geoms
 from pixelbrax.render.rays import PixelMask, Vector, subtract
 from pixelbrax.render.shapes import Geom, Shape
 from pixelbrax.render.shot import Hit, Shot, position
@@ -35,9 +34,7 @@ def in_shadow(
         return shape.occludes(subtract(point, geom.center), toward, geom, reach) & (own != n)
 
     unshaded = jnp.zeros(hit.point[0].shape, bool)
-    shaded = functools.reduce(
-        jnp.logical_or, map_geoms(shot, shades, position(hit.geom_index), hit.point, toward), unshaded
-    )
+    shaded = fold_geoms(shot, jnp.logical_or, unshaded, shades, position(hit.geom_index), hit.point, toward)
     for light in lights if shot.mesh_indices() else ():
         shaded |= meshes_shade(shot, light, hit, asked)
     return shaded

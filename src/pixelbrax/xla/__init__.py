@@ -8,7 +8,7 @@ from pixelbrax.xla.cost import computations, program_cost, shape_bytes
 from pixelbrax.xla.linear import lapack_may_hang, without_lapack
 from pixelbrax.xla.options import compiler_options
 from pixelbrax.xla.precision import check_float32, check_single, exact, in_float32
-from pixelbrax.xla.rows import map_rows, select_row, take_rows
+from pixelbrax.xla.rows import fold_rows, map_rows, select_row, take_rows
 
 __all__ = [
     "by_component",
@@ -20,6 +20,7 @@ __all__ = [
     "computations",
     "computed_once",
     "exact",
+    "fold_rows",
     "in_float32",
     "lapack_may_hang",
     "map_in_chunks",

@@ -12,6 +12,7 @@ The test `test_the_program_for_accelerators_renders_the_same` shows that both gi
 the other is as fast on both kinds of device.
 """
 
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -22,6 +23,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int32
 
 _FEW_SELECTS = 3  # up to this many cost an accelerator no more than a gather
+_MANY_SELECTS = 128  # more than that cost a CPU more than a gather
+_MANY_ROWS = 16  # more than that are folded in a loop
+_BLOCK = 8  # rows in a turn of it
 
 
 def take_rows(leaf: Float[Array, "n *shape"], members: Sequence[int]) -> Float[Array, "m *shape"]:
@@ -57,6 +61,37 @@ def map_rows(
     return list(function(*several, jnp.array(members, jnp.int32)[:, None], *wide))
 
 
+def fold_rows(
+    combine: Callable[[Array, Array], Array],
+    start: Array,
+    function: Callable[..., Array],
+    leaves: Iterable[Array],
+    members: Sequence[int],
+    *pixels: Any,
+    unrolled: bool,
+) -> Array:
+    """The values of `map_rows`, combined one after another, beginning with `start`.
+
+    Of many rows an unrolled program would take minutes to compile (170 geoms with shadows and reflections: more than
+    ten): they are folded in a loop, a block of rows a turn, which is as fast.
+    """
+    if not unrolled or len(members) <= _MANY_ROWS:
+        return functools.reduce(combine, map_rows(function, leaves, members, *pixels, unrolled=unrolled), start)
+    leaves, looped = list(leaves), len(members) // _BLOCK * _BLOCK
+
+    def turn(result: Array, block: tuple[list[Array], Array]) -> tuple[Array, None]:
+        rows, indices = block
+        for k in range(_BLOCK):
+            result = combine(result, function(*(row[k] for row in rows), indices[k], *pixels))
+        return result, None
+
+    rows = [take_rows(leaf, members[:looped]).reshape(-1, _BLOCK, *leaf.shape[1:]) for leaf in leaves]
+    indices = jnp.array(members[:looped], jnp.int32).reshape(-1, _BLOCK)
+    result, _ = jax.lax.scan(turn, start, (rows, indices))
+    rest = map_rows(function, leaves, members[looped:], *pixels, unrolled=True)
+    return functools.reduce(combine, rest, result)
+
+
 def select_row(
     index: Int32[Array, "*pixel"],
     labels: Sequence[int],
@@ -81,7 +116,8 @@ def select_row(
     for n in range(len(labels)) if members is None else members:
         groups[labels[n]].append(n)
     rest, *others = sorted(groups.values(), key=len, reverse=True) or [[]]
-    if isinstance(values, Array) and not unrolled and sum(map(len, others)) > _FEW_SELECTS:
+    few = _MANY_SELECTS if unrolled else _FEW_SELECTS
+    if isinstance(values, Array) and sum(map(len, others)) > few:
         return _gather(values, index)
     result = jnp.zeros(index.shape)
     if rest:
