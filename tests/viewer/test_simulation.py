@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.viewer import Orbit, Simulation, Workshop
+from pixelbrax.training import EnvConfig
+from pixelbrax.viewer import Orbit, Simulation, ViewConfig, Workshop
 from tests.viewing import SIDE, probe_config
 
 pytestmark = pytest.mark.usefixtures("probe_tasks")
@@ -60,6 +61,39 @@ def test_a_step_advances_by_one(simulation):
         assert sample.begins == (steps == 1)
         assert simulation.seconds == pytest.approx(0.1 * steps)
     assert simulation.ending == "truncated"
+
+
+def test_an_action_of_several_frames_shows_each_and_changes_nothing(workshop):
+    """The agent keeps its observation meanwhile; a step ends where it ends at once."""
+    programs = workshop.build(probe_config(episode_length=12, action_repeat=3))
+    simulation, whole = Simulation(programs, seed=3), Simulation(programs, seed=3)
+    for frame in range(1, 10):
+        agent = simulation.agent_image("color")
+        sample = simulation.advance()
+        assert simulation.frames == frame
+        assert (sample is not None) == (frame % 3 == 0)
+        if sample is None:
+            np.testing.assert_array_equal(simulation.agent_image("color"), agent)
+        else:
+            assert sample == whole.step()
+            assert simulation.facts == whole.facts
+            for one, other in zip(_images(simulation), _images(whole), strict=True):
+                np.testing.assert_array_equal(one, other)
+    simulation.advance()
+    simulation.restart(3)
+    whole.restart(3)
+    assert simulation.step() == whole.step()
+
+
+@pytest.mark.full
+def test_each_frame_is_another_picture(workshop):
+    environment = EnvConfig(task="halfcheetah", backend="spring", image_size=16, frame_stack=1, action_repeat=2)
+    simulation = Simulation(workshop.build(ViewConfig(environment, 64, 64)))
+    seen = [simulation.free_image("color")]
+    for _ in range(6):
+        simulation.advance()
+        seen.append(simulation.free_image("color"))
+    assert all(np.any(before != after) for before, after in zip(seen, seen[1:], strict=False))
 
 
 def test_after_an_episodes_end_the_next_begins(simulation):

@@ -114,7 +114,8 @@ def measure(env: PixelEnv, pose: GeomPose, camera: Camera, size: int, args: Args
     compiled = lowered.compile()
     compile_seconds = time.perf_counter() - start
     one: Any = jax.tree.map(lambda x: x[0], (pose, camera))
-    operations: Any = jax.jit(image).lower(*one).cost_analysis() or {"flops": 0}
+    counted: Any = jax.jit(image).lower(*one).cost_analysis()  # of one image; on GPUs there is none before compilation
+    operations = counted["flops"] if counted else (compiled.cost_analysis() or {}).get("flops", 0.0) / num_envs
     work = program_cost(compiled)
     calls = rate(lambda: compiled(pose, camera), args.seconds)
     return {
@@ -127,7 +128,7 @@ def measure(env: PixelEnv, pose: GeomPose, camera: Camera, size: int, args: Args
         "frames_per_second": round(calls * num_envs),
         "compile_seconds": round(compile_seconds, 2),
         "bytes_per_env": round(work["bytes_between"] / num_envs),
-        "operations_per_frame": round(operations["flops"]),
+        "operations_per_frame": round(operations),
         "kernels": work["kernels"],
         "bytes_moved_per_frame": round(work["bytes_moved"] / num_envs),
     }

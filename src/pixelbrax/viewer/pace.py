@@ -1,16 +1,16 @@
-"""Real time: when the next step is due."""
+"""Real time: when the next frame is due."""
 
 _BEHIND = 0.25  # seconds of lag that are made up for; more is forgotten
 _WINDOW = 0.8  # weight of the past in the average of the speed
 
 
 class Pace:
-    """Steps that take as long as they simulate.
+    """Frames that take as long as they simulate.
 
     Attributes:
-      dt: simulated seconds of a step.
+      dt: simulated seconds of a frame.
       speed: simulated seconds a second that are asked for.
-      achieved: simulated seconds a second, averaged over the last steps; None before there are any.
+      achieved: simulated seconds a second, averaged over the last frames; None before there are any.
     """
 
     def __init__(self, dt: float = 0.02, speed: float = 1.0):
@@ -21,15 +21,15 @@ class Pace:
         self._last: float | None = None
 
     def restart(self, now: float) -> None:
-        """The next step is due now; time that has passed does not count."""
+        """The next frame is due now; time that has passed does not count."""
         self._due, self._last, self.achieved = now, None, None
 
     def due_in(self, now: float) -> float:
-        """Seconds until the next step is due; at most 0 if it is."""
+        """Seconds until the next frame is due; at most 0 if it is."""
         return self._due - now
 
     def stepped(self, now: float) -> None:
-        """A step was taken."""
+        """A frame was shown."""
         self._due = max(self._due + self.dt / self.speed, now - _BEHIND)
         if self._last is not None:
             spent = max(now - self._last, 1e-6) / self.dt

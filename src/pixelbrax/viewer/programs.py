@@ -106,6 +106,8 @@ class Programs:
         self.misfit = policy.misfit(self.env) if policy else ""
         self.policy = None if self.misfit else policy
         self._look = jax.jit(_look_of(self.env, config.height, config.width))
+        self._substeps = jax.jit(self.env.substeps)
+        self.between(self.reset(jax.random.key(0)), np.zeros(self.env.action_size, np.float32))
         state = self.step(self.reset(jax.random.key(0)), np.zeros(self.env.action_size, np.float32))
         jax.block_until_ready(self.look(state, Orbit()))
         if self.policy:
@@ -163,6 +165,15 @@ class Programs:
     def step(self, state: State, action: Float[np.ndarray, " action_size"]) -> State:
         """The state after an action."""
         return self.env.step(state, jnp.asarray(action, jnp.float32))
+
+    @in_float32
+    def between(self, state: State, action: Float[np.ndarray, " action_size"]) -> list[State]:
+        """For the eye: the state with the physics after each of an action's frames but the last."""
+        if self.env.action_repeat == 1:
+            return []
+        frames = self._substeps(state, jnp.asarray(action, jnp.float32))
+        moments = [jax.tree.map(lambda x: x[k], frames) for k in range(self.env.action_repeat - 1)]  # noqa: B023
+        return [replace(state, physics=moment) for moment in moments]
 
     @in_float32
     def look(self, state: State, camera: Orbit) -> Look:

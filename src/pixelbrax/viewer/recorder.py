@@ -26,7 +26,7 @@ class Recorder:
 
         Args:
           path: the file, which must not exist.
-          dt: simulated seconds of a step.
+          dt: simulated seconds of a frame.
 
         Raises:
           ConfigError: its folder cannot be written.
@@ -47,9 +47,9 @@ class Recorder:
         """Whether the video is as long as one may be."""
         return self.frames >= _MAX_FRAMES
 
-    def takes(self, step: int) -> bool:
-        """Whether this step of an episode is a frame; where steps are short, not all are."""
-        return step % self._every == 0
+    def takes(self, frame: int) -> bool:
+        """Whether this frame is one of the video's; where they are short, not all are."""
+        return frame % self._every == 0
 
     def add(self, frame: UInt8[np.ndarray, "height width 3"]) -> None:
         """Appends a frame; all have the same size."""

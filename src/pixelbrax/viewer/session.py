@@ -202,7 +202,7 @@ class Session:
             return
         if message.recording:
             name = file_name(programs.config.environment.task)
-            self._recorder = Recorder(unused_file(self._folder, name), programs.env.dt)
+            self._recorder = Recorder(unused_file(self._folder, name), programs.env.physics.dt)
         else:
             self._do(lambda simulation: self._end_recording())
 
@@ -308,23 +308,30 @@ class Session:
                 self._changed.notify_all()
 
     def _step(self, simulation: Simulation) -> None:
-        """Takes the steps that are due, a few at most."""
+        """Shows the frames that are due, a few at most."""
         begun = time.monotonic()
         while time.monotonic() - begun < _BURST:
             with self._changed:
                 if self._paused or self._pace.due_in(time.monotonic()) > 0:
                     return
-            self._step_once(simulation)
+            self._advance(simulation)
             with self._changed:
                 self._pace.stepped(time.monotonic())
 
     def _step_once(self, simulation: Simulation) -> None:
-        """Takes one step."""
-        sample = simulation.step()
+        """Takes one step, or the rest of one."""
+        while not self._advance(simulation):
+            pass
+
+    def _advance(self, simulation: Simulation) -> bool:
+        """Shows the next frame; whether it was the last of a step."""
+        sample = simulation.advance()
         with self._changed:
-            self._samples = [*self._samples, sample][-_MAX_SAMPLES:]
+            if sample is not None:
+                self._samples = [*self._samples, sample][-_MAX_SAMPLES:]
             self._stale = True
         self._record(simulation)
+        return sample is not None
 
     def _take_new(self) -> None:
         """Takes over what has been built, or says why it was not."""
@@ -340,14 +347,14 @@ class Session:
         simulation = Simulation(programs, seed, strength, old)
         with self._changed:
             self._simulation, self._version, self._samples = simulation, self._version + 1, []
-            self._pace.dt, self._stale, self._images = programs.env.dt, True, {}
+            self._pace.dt, self._stale, self._images = programs.env.physics.dt, True, {}
             self._pace.restart(time.monotonic())
             self._changed.notify_all()
 
     def _record(self, simulation: Simulation) -> None:
         """Appends what the page shows to the recording, if there is one."""
         recorder = self._recorder
-        if recorder is not None and recorder.takes(simulation.steps):
+        if recorder is not None and recorder.takes(simulation.frames):
             recorder.add(to_rgb(beside(simulation.agent_image(self._view), simulation.free_image(self._view))))
             if recorder.is_full:
                 self._end_recording()

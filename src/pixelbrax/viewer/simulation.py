@@ -1,4 +1,4 @@
-"""One episode after another of an environment, a step at a time: what a session shows, without threads and clocks."""
+"""One episode after another of an environment, a frame at a time: what a session shows, without threads and clocks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -44,6 +44,7 @@ class Simulation:
       seed: of all episodes.
       episode: the number of the present one, from 0.
       steps: of the present episode so far.
+      frames: of the physics that were shown so far, in all episodes; a step has `action_repeat` of them.
       seconds: simulated time of the present episode.
       episode_return: sum of its rewards.
       ending: why it has ended, "terminated", "truncated" or "diverged"; empty if it has not.
@@ -68,6 +69,8 @@ class Simulation:
         self._chosen: Source = "policy" if before is None else before._chosen
         self.source: Source = "random" if self._chosen == "policy" and programs.policy is None else self._chosen
         self._looked: tuple[State, Orbit, Look] | None = None
+        self._step: tuple[np.ndarray, float | None, list[State]] | None = None  # action, value, frames still to show
+        self.frames = 0
         self.camera = Orbit(follows=before is None or before.camera.follows)
         self.restart(seed)
         self.go_home()
@@ -104,15 +107,31 @@ class Simulation:
         if action is not None:
             self.sliders = tuple(action)
 
-    @in_float32
     def step(self) -> Sample:
-        """Takes one step; after an episode's end, begins the next one first."""
-        if self.ending:
-            self.restart(self.seed, self.episode + 1)
-        action, value = self._action()
+        """Takes one step, or the rest of one; after an episode's end, begins the next one first."""
+        while (sample := self.advance()) is None:
+            pass
+        return sample
+
+    @in_float32
+    def advance(self) -> Sample | None:
+        """Shows the next frame of a step, and begins a step if none is under way.
+
+        Returns:
+          What the plots show, with the last frame of a step: until then only the free camera sees it.
+        """
+        if self._step is None:
+            if self.ending:
+                self.restart(self.seed, self.episode + 1)
+            action, value = self._action()
+            self._step = action, value, self.programs.between(self._state, action)
+        action, value, between = self._step
+        self.frames += 1
+        if between:
+            self._visible = between.pop(0)
+            return None
         self._be(self.programs.step(self._state, action), self.seed, self.episode, self.steps + 1)
-        reward = float(self._state.reward)
-        return Sample(reward, value, tuple(action.tolist()), self.steps == 1)
+        return Sample(float(self._state.reward), value, tuple(action.tolist()), self.steps == 1)
 
     @in_float32
     def scale_distractors(self, strength: float) -> None:
@@ -127,7 +146,8 @@ class Simulation:
         if self.steps:
             info = self._state.info | {"distractors": fresh.info["distractors"]}
             fresh = replace(self._state, params=fresh.params, info=info)
-        self._state = fresh
+        self._state = self._visible = fresh
+        self._step = None
 
     def go_home(self) -> None:
         """Moves the free camera to where the agent's is now."""
@@ -174,13 +194,14 @@ class Simulation:
         self.seconds = int(state.metrics["episode_length"]) * self.programs.env.physics.dt
         self.episode_return = float(state.metrics["episode_return"])
         self.seed, self.episode, self.steps, self._state = seed, episode, steps, state
+        self._visible, self._step = state, None
         names = ("seed", "episode", "steps", "seconds", "episode_return", "ending")
         self._facts = {name: getattr(self, name) for name in names}
 
     def _look(self) -> Look:
         """What the free camera sees; rendered once, however often it is asked for."""
-        if self._looked is None or self._looked[0] is not self._state or self._looked[1] != self.camera:
-            self._looked = self._state, self.camera, self.programs.look(self._state, self.camera)
+        if self._looked is None or self._looked[0] is not self._visible or self._looked[1] != self.camera:
+            self._looked = self._visible, self.camera, self.programs.look(self._visible, self.camera)
         return self._looked[2]
 
     def _action(self) -> tuple[np.ndarray, float | None]:
