@@ -1,5 +1,7 @@
 """Laws of what a session shows."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -93,7 +95,7 @@ def test_each_frame_is_another_picture(workshop):
     for _ in range(6):
         simulation.advance()
         seen.append(simulation.free_image("color"))
-    assert all(np.any(before != after) for before, after in zip(seen, seen[1:], strict=False))
+    assert all(np.any(before != after) for before, after in itertools.pairwise(seen))
 
 
 def test_after_an_episodes_end_the_next_begins(simulation):
