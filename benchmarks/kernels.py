@@ -157,7 +157,7 @@ def main() -> None:
     print(f"this device copies {bandwidth / 1e9:,.0f} GB/s, reads and writes together")
     rows = []
     for which in args.programs:
-        row = measure(which, args) | {"copy_bytes_per_second": round(bandwidth)}
+        row: dict[str, Any] = measure(which, args) | {"copy_bytes_per_second": round(bandwidth)}
         rows.append(row)
         busy = row["kernel_seconds"] / row["seconds"]
         print(
