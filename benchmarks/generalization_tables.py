@@ -4,6 +4,7 @@ from typing import Any
 
 from markdown_tables import read, source, table
 
+from pixelbrax.generalization import GEN_V2, GEN_V2_LITE
 from pixelbrax.report import by_axis, ranking
 
 _LITE = "cpu-lite-leaderboard.json"
@@ -23,9 +24,10 @@ def axes() -> str:
 
 
 def pairs() -> str:
-    """Of every test: what it changes, and how much of the body is left."""
+    """Of every test of the small benchmark: what it changes, and how much of the body is left."""
     data = read(_PAIRS)
-    tests: dict[tuple[str, str], dict[str, Any]] = {(row["task"], row["axis"]): row for row in data["rows"]}
+    small = [row for row in data["rows"] if row["suite"] == GEN_V2_LITE.name]
+    tests: dict[tuple[str, str], dict[str, Any]] = {(row["task"], row["axis"]): row for row in small}
     tasks, names = (list(dict.fromkeys(key[k] for key in tests)) for k in (0, 1))
     rows = []
     for axis in names:
@@ -37,4 +39,25 @@ def pairs() -> str:
     return table(["axis", *(f"`{task}`" for task in tasks)], rows) + "\n\n" + source(data["provenance"], _PAIRS)
 
 
-TABLES = {"leaderboard": leaderboard, "axes": axes, "pairs": pairs}
+def extremes() -> str:
+    """Of each task of the large benchmark: the tests that change least and leave least of the body."""
+    data = read(_PAIRS)
+    tests: dict[str, list[dict[str, Any]]] = {}
+    for row in data["rows"]:
+        if row["suite"] == GEN_V2.name:
+            tests.setdefault(row["task"], []).append(row)
+
+    def worst(rows: list[dict[str, Any]], key: str, of: str) -> str:
+        row = (max if key == "hidden" else min)(rows, key=lambda row: row[key])
+        return f"{row[key]:{of}} (`{row['axis']}`)"
+
+    rows = [
+        [f"`{task}`", f"{len(seen)}", worst(seen, "changed", ".1%"), worst(seen, "body", ".0%")]
+        + [worst(seen, "hidden", ".0%"), worst(seen, "contrast", ".0f")]
+        for task, seen in tests.items()
+    ]
+    heading = ["task", "axes", "least changed", "least of the body", "most hidden", "least contrast"]
+    return table(heading, rows) + "\n\n" + source(data["provenance"], _PAIRS)
+
+
+TABLES = {"leaderboard": leaderboard, "axes": axes, "pairs": pairs, "extremes": extremes}
