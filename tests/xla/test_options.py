@@ -23,3 +23,5 @@ def test_gpus_give_the_same_bits_and_tpus_do_anyway(monkeypatch, runs_once):
     options = compiler_options(runs_once)
     assert options == {"xla_gpu_exclude_nondeterministic_ops": True}
     assert jax.jit(lambda x: x + 1, compiler_options=options)(jnp.zeros(())) == 1
+    monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_exclude_nondeterministic_ops=false")
+    assert compiler_options(runs_once) == {}

@@ -1,7 +1,8 @@
 """Options of the compiler for programs of the training loop: the same bits from the same seed, and quickly.
 
 On GPUs some kernels that XLA may choose add in an order that varies, so that training twice gave other bits (an H100,
-three updates of PPO); `xla_gpu_exclude_nondeterministic_ops` leaves them out of the choice.
+three updates of PPO); `xla_gpu_exclude_nondeterministic_ops` leaves them out of the choice, unless XLA_FLAGS says
+something else of it.
 
 What XLA does: JAX 0.10 has two emitters of fused loops for CPUs. The newer one, its default, takes half as long again
 (a step of 64 halfcheetahs with images: 9.4 s instead of 6.3), and what it emits is no faster (by `bench env` 0 to 8 %
@@ -11,9 +12,12 @@ Seen with: JAX 0.10; JAX 0.11 has no other emitter, and LLVM takes as long.
 Remove when: JAX 0.10 is no longer supported; a first reset compiles in a second.
 """
 
+import os
 from typing import Any
 
 import jax
+
+_SAME_BITS = "xla_gpu_exclude_nondeterministic_ops"
 
 
 def compiler_options(runs_once: bool = False) -> dict[str, Any]:
@@ -23,7 +27,7 @@ def compiler_options(runs_once: bool = False) -> dict[str, Any]:
       runs_once: the program is called once, so that on CPUs it need not be fast.
     """
     if jax.default_backend() == "gpu":
-        return {"xla_gpu_exclude_nondeterministic_ops": True}
+        return {} if _SAME_BITS in os.environ.get("XLA_FLAGS", "") else {_SAME_BITS: True}
     if jax.default_backend() != "cpu":
         return {}
     emitters = {"xla_cpu_use_fusion_emitters": False} if jax.__version_info__ < (0, 11) else {}
