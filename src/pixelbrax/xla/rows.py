@@ -102,7 +102,7 @@ def select_row(
 ) -> Float[Array, "..."]:
     """Each pixel's value by its row's index; pixels without a row get an arbitrary value.
 
-    On a CPU a chain of selects is faster than a gather for a few dozen rows; on accelerators only where the values of
+    On a CPU a chain of selects is faster than a gather for a hundred rows; on accelerators only where the values of
     very few rows differ.
 
     Args:
