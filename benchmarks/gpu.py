@@ -284,15 +284,15 @@ def run_at_once(steps: list[Step], out: Path, tiny: bool, seconds: float) -> lis
     """Runs the steps that time nothing, and beside them compiles the others' programs; only the former are results."""
     begin, logs = time.monotonic(), out / "warm"
     logs.mkdir(exist_ok=True)
-    timed = {step.name: step.tiny if tiny else step.command for step in steps if step.beside}
-    started = [(name, start(c.replace("{out}", str(out)), out / f"{name}.log")) for name, c in timed.items()]
+    results = {step.name: step.tiny if tiny else step.command for step in steps if step.beside}
+    started = [(name, start(c.replace("{out}", str(out)), out / f"{name}.log")) for name, c in results.items()]
     warm = [(f"{step.name}-{i}", c) for step in steps if not tiny for i, c in enumerate(step.warm)]
     started += [(name, start(c.replace("{out}", str(out)), logs / f"{name}.log")) for name, c in warm]
     done = []
     for name, process in started:
         code = finish(process, begin + seconds - time.monotonic())
         done.append({"step": name, "exit": code, "seconds": round(time.monotonic() - begin, 1)})
-        if name not in timed:
+        if name not in results:
             done[-1]["warm"] = True
     return done
 

@@ -82,7 +82,7 @@ _FIGURES = (
 
 
 def write_hero(path: Path, width: int = 1600, height: int = 640, samples: int = 4) -> None:
-    """Renders the picture, with shadows and reflections, and writes it: in seven minutes of a core.
+    """Renders the picture, with shadows and reflections, and writes it: in half a minute.
 
     Args:
       path: a .png file.

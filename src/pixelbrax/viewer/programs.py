@@ -107,8 +107,9 @@ class Programs:
         self.policy = None if self.misfit else policy
         self._look = jax.jit(_look_of(self.env, config.height, config.width))
         self._substeps = jax.jit(self.env.substeps)
-        self.between(self.reset(jax.random.key(0)), np.zeros(self.env.action_size, np.float32))
-        state = self.step(self.reset(jax.random.key(0)), np.zeros(self.env.action_size, np.float32))
+        first, action = self.reset(jax.random.key(0)), np.zeros(self.env.action_size, np.float32)
+        self.between(first, action)
+        state = self.step(first, action)
         jax.block_until_ready(self.look(state, Orbit()))
         if self.policy:
             self.policy.act(state.obs)

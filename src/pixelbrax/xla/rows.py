@@ -73,7 +73,7 @@ def fold_rows(
     """The values of `map_rows`, combined one after another, beginning with `start`.
 
     Of many rows an unrolled program would take minutes to compile (170 geoms with shadows and reflections: more than
-    ten): they are folded in a loop, a block of rows a turn, which is as fast.
+    ten): they are folded in a loop, a block of rows a turn, which is no slower.
     """
     if not unrolled or len(members) <= _MANY_ROWS:
         return functools.reduce(combine, map_rows(function, leaves, members, *pixels, unrolled=unrolled), start)
