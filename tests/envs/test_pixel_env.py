@@ -276,3 +276,17 @@ def test_the_renderer_knows_the_numbers_of_a_scene_that_nothing_changes(monkeypa
     jax.eval_shape(lambda key: env.step(env.reset(key), jnp.zeros(env.action_size)), jax.random.key(0))
     assert len(seen) == 2
     assert not any(seen)
+
+
+def test_images_of_two_sizes_are_those_of_two_environments():
+    both = probe_env(image_size={"actor": 8, "critic": (16, 12)}, distractors=("dcs/hard", "severity/moving-noise-3"))
+    for name, size in (("actor", (8, 8)), ("critic", (16, 12))):
+        alone = probe_env(image_size=size, distractors=("dcs/hard", "severity/moving-noise-3"))
+        assert alone.observation_spec["pixels"].shape == both.observation_spec[f"pixels/{name}"].shape == (*size, 9)
+        seen = [env.step(env.reset(jax.random.key(3)), ACTION).obs for env in (both, alone)]
+        assert np.array_equal(seen[0][f"pixels/{name}"], seen[1]["pixels"])
+    cameras = probe_env(camera={"near": CAMERA, "far": CAMERA}, image_size={"far": 8, "near": 16})
+    assert cameras.observation_spec["pixels/far"].shape[:2] == (8, 8)
+    assert cameras.images.shape == (16, 16)
+    with pytest.raises(ConfigError, match="image_size is of near, and the cameras are near, far: it must be one size"):
+        probe_env(camera={"near": CAMERA, "far": CAMERA}, image_size={"near": 8})

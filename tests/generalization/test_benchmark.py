@@ -22,7 +22,7 @@ from pixelbrax.generalization import (
     TaskRules,
     evaluate_runs,
     get_benchmark,
-    read_entries,
+    read_results,
     result_file,
 )
 from pixelbrax.training import Progress, RunDir, TrainConfig, TrainingRun
@@ -234,6 +234,33 @@ def test_the_leaderboard_ranks_complete_results_first():
 
 
 @pytest.mark.usefixtures("on_paper")
+def test_rows_of_a_leaderboard_stand_beside_other_results(tmp_path):
+    def of(method, noise):
+        return [_entry(task, seed, method, noise=(noise, noise)) for task in ("a", "b") for seed in (0, 1)]
+
+    file = tmp_path / "theirs.json"
+    file.write_text(Leaderboard.of(PAPER, [*of("good", 0.9), *of("bad", 0.1)]).as_json())
+    entries, published = read_results([file], PAPER)
+    assert entries == []
+    board = Leaderboard.of(PAPER, of("ours", 0.5), published)
+    assert [row["method"] for row in board.rows()] == ["good", "ours", "bad"]
+    together = Leaderboard.of(PAPER, [*of("good", 0.9), *of("ours", 0.5), *of("bad", 0.1)])
+    assert board.rows() == together.rows()
+    assert "some rows are of leaderboards made before" in board.notes[-1]
+    with pytest.raises(ConfigError, match="two results of good, plain, one of them in a leaderboard"):
+        Leaderboard.of(PAPER, of("good", 0.5), published).rows()
+    for key, value, message in (
+        ("benchmark", "PixelBraxGen-v2", "theirs.json is of PixelBraxGen-v2, not of tiny"),
+        ("fingerprint", "0", "is of another version of tiny and does not compare"),
+        ("rows", [{"method": "x"}], "has a row without track, "),
+        ("rows", "none", "cannot read the leaderboard"),
+    ):
+        file.write_text(json.dumps(json.loads(together.as_json()) | {key: value}))
+        with pytest.raises(ConfigError, match=message):
+            read_results([file], PAPER)
+
+
+@pytest.mark.usefixtures("on_paper")
 @pytest.mark.parametrize(
     ("other", "message"),
     [
@@ -262,9 +289,9 @@ def test_what_does_not_compare_is_refused(other, message):
 def test_a_damaged_file_is_named(tmp_path):
     (tmp_path / "tiny.json").write_text('{"benchmark": "tiny"}')
     with pytest.raises(ConfigError, match=r"tiny.json is no result of `pixelbrax eval --suite`: missing"):
-        read_entries([tmp_path], TINY)
+        read_results([tmp_path], TINY)
     (tmp_path / "tiny.json").write_text("{")
     with pytest.raises(ConfigError, match=r"cannot read .*tiny.json"):
-        read_entries([tmp_path], TINY)
+        read_results([tmp_path], TINY)
     with pytest.raises(ConfigError, match="PixelBraxGen-v1 is a suite of pairs"):
         get_benchmark("PixelBraxGen-v1")

@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 from PIL import Image
 
-from pixelbrax.render import GeomPose, Scene, orbit, render
+from pixelbrax.render import GeomPose, Scene, orbit, render, spatial_tendons
 from tests.golden.models import FOGGY, HEIGHT, NAMES, REFLECTING, WIDTH, bodies, load, picture
 
 
@@ -23,10 +23,12 @@ def ours(name: str, shadows: bool) -> tuple[np.ndarray, np.ndarray]:
     """(HEIGHT, WIDTH, 3) uint8, our image of the scene, and (HEIGHT, WIDTH) bool, where its bodies are."""
     model, data, view = load(name)
     camera = orbit(jnp.array(view.lookat), view.distance, view.azimuth, view.elevation, model.vis.global_.fovy)
-    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    scene, pose = Scene.from_mujoco(model, tendons=True), GeomPose.from_mujoco(data)
+    if place := spatial_tendons(model):
+        scene, pose = jax.jit(place)(scene, pose, data.site_xpos)
     effects: dict[str, Any] = {"shadows": shadows, "reflections": name in REFLECTING, "fog": name in FOGGY}
     frame = jax.jit(lambda: render(scene, pose, camera, HEIGHT, WIDTH, ("rgb", "segmentation"), **effects))()
-    return np.asarray(frame.rgb), bodies(model, np.asarray(frame.segmentation))
+    return np.asarray(frame.rgb), bodies(scene, np.asarray(frame.segmentation))
 
 
 def mujocos(name: str, shadows: bool) -> np.ndarray:

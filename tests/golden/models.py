@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 
 from pixelbrax.physics.brax import quiet_brax
+from pixelbrax.render import Scene
 from pixelbrax.tasks import get_task
 
 FOLDER = Path(__file__).parent
@@ -166,6 +167,26 @@ _XML = {
         <asset>
         <texture type="skybox" builtin="checker" rgb1=".3 .5 .7" rgb2=".9 .7 .5" width="64" height="384"/></asset>
         <worldbody>{_LAMP}<geom type="plane" size="0 0 .1" rgba=".3 .5 .3 1"/>{_ORANGE}</worldbody>""",
+    # A slack string, a taut one at its limit, one around a ball and a rod, and one over a pulley.
+    "tendons": f"""
+        <asset><material name="rope" rgba=".3 .5 .8 1" specular=".8" shininess=".6"/></asset>
+        <worldbody>{_LAMP}{_FLOOR}
+        <geom name="ball" size=".25" pos="-.6 0 .4" rgba=".8 .5 .2 1"/>
+        <geom name="rod" type="cylinder" size=".15 .4" pos=".1 0 .4" euler="90 0 0" rgba=".3 .6 .4 1"/>
+        <site name="a" pos="-1 0 .25" size=".01"/><site name="b" pos="-.3 .1 .15" size=".01"/>
+        <site name="c" pos=".5 .15 .1" size=".01"/><site name="s" pos="0 -.1 1.1" size=".01"/>
+        <site name="over" pos="-.6 0 .9" size=".01"/><site name="above" pos=".1 0 .8" size=".01"/>
+        <site name="p" pos="-.8 -.3 1.2" size=".01"/><site name="q" pos=".7 -.4 1" size=".01"/>
+        <site name="r" pos=".9 .3 1.2" size=".01"/>
+        <site name="u" pos=".8 -.2 .4" size=".01"/><body pos=".8 .4 .3">
+        <joint type="slide"/><geom size=".06" rgba=".9 .8 .2 1"/><site name="t" size=".01"/></body></worldbody>
+        <tendon>
+        <spatial width=".05"><site site="a"/><geom geom="ball" sidesite="over"/><site site="b"/>
+        <geom geom="rod" sidesite="above"/><site site="c"/></spatial>
+        <spatial width=".04" limited="true" range="0 2"><site site="p"/><site site="q"/></spatial>
+        <spatial width=".06" limited="true" range="0 .8"><site site="u"/><site site="t"/></spatial>
+        <spatial width=".05" material="rope"><site site="s"/><site site="r"/><pulley divisor="2"/>
+        <site site="r"/><site site="t"/><pulley divisor="2"/><site site="r"/><site site="c"/></spatial></tendon>""",
 }
 _TASKS = {
     "halfcheetah": View((0.0, 0.0, 0.4), 2.5, 90.0, -10.0),
@@ -176,7 +197,7 @@ _ASSETS, _FILES = Path(brax.__file__).parent / "envs" / "assets", {"halfcheetah"
 NAMES = (*_XML, *_TASKS)
 
 
-_VIEWS = {"haze": View((0.0, 0.0, 0.6), 3.0, 100.0, -3.0)}
+_VIEWS = {"haze": View((0.0, 0.0, 0.6), 3.0, 100.0, -3.0), "tendons": View((0.0, 0.0, 0.6), 2.2)}
 # Scenes whose pictures have more than MuJoCo draws in the others.
 REFLECTING, FOGGY = {"mirror", "table"}, {"fog"}
 
@@ -217,9 +238,10 @@ def _of_brax(name: str) -> mujoco.MjModel:
     return model
 
 
-def bodies(model: mujoco.MjModel, segmentation: np.ndarray) -> np.ndarray:
+def bodies(scene: Scene, segmentation: np.ndarray) -> np.ndarray:
     """(height, width) bool, where geom ids are those of anything but a plane."""
-    planes = np.append(model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE, True)  # the last is what -1, nothing, finds
+    planes = np.array(scene.geom_type) == mujoco.mjtGeom.mjGEOM_PLANE
+    planes = np.append(planes, True)  # the last is what -1, nothing, finds
     return ~planes[segmentation]
 
 

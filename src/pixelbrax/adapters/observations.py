@@ -66,11 +66,10 @@ class ObsView:
 
 
 def _bounds(env: PixelEnv, name: str, spec: jax.ShapeDtypeStruct) -> Bounds:
-    model = env.physics.mj_model
     low, high = {
         "pixels": (0, 255),
         "depth": (0.0, np.inf),
-        "segmentation": (-1, model.ngeom + model.nsite - 1),
+        "segmentation": (-1, len(env.scene.geom_type) - 1),
         "mask": (0, 1),
     }.get(name.split("/")[0], (-np.inf, np.inf))
     return Bounds(low, high, spec.shape, np.dtype(spec.dtype))

@@ -1,6 +1,5 @@
 """`pixelbrax leaderboard PATH ...`: methods ranked by what they keep under held-out distractors."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +7,7 @@ from typing import Annotated
 import tyro
 
 from pixelbrax.cli.parse import check_out, parse
-from pixelbrax.generalization import Leaderboard, get_benchmark, read_entries
+from pixelbrax.generalization import Leaderboard, get_benchmark, read_results
 from pixelbrax.report import by_axis, ranking, write_severity
 from pixelbrax.training import replace_text
 
@@ -18,7 +17,8 @@ class Args:
     """Arguments of `pixelbrax leaderboard`."""
 
     results: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Result files of `pixelbrax eval --suite`, or folders that hold them."""
+    """Result files of `pixelbrax eval --suite`, or folders that hold them; and leaderboards that this command made
+    (.json), whose rows then stand beside them."""
     suite: str = "PixelBraxGen-v2"
     """The benchmark, such as PixelBraxGen-v2-lite."""
     out: Path = Path("leaderboard.png")
@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
     args = parse(Args, argv, "leaderboard", "Ranks methods by their scores in a benchmark of generalization.")
     check_out(args.out, force=True, ends=(".png",))
     benchmark = get_benchmark(args.suite)
-    board = Leaderboard.of(benchmark, read_entries(args.results, benchmark))
+    board = Leaderboard.of(benchmark, *read_results(args.results, benchmark))
     rows = board.rows()
     print(f"{benchmark.name} ({benchmark.fingerprint[:12]})\n")
     print(f"{ranking(rows)}\n\n{by_axis(rows)}")
@@ -38,7 +38,6 @@ def main(argv: list[str]) -> int:
         print(f"\nNote: {note}")
     write_severity(args.out, rows, benchmark.axes, (0, *benchmark.severities))
     numbers = args.out.with_suffix(".json")
-    facts = {"benchmark": benchmark.name, "fingerprint": benchmark.fingerprint, "notes": board.notes}
-    replace_text(numbers, json.dumps(facts | {"rows": rows}, indent=2) + "\n")
+    replace_text(numbers, board.as_json())
     print(f"\n{args.out}, {numbers}")
     return 0

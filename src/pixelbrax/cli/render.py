@@ -48,6 +48,8 @@ class Args:
     """Render shadows; by default as in the run, or no."""
     reflections: bool | None = None
     """Render the reflections in a floor whose material reflects; by default as in the run, or no."""
+    tendons: bool | None = None
+    """Render the model's spatial tendons; by default as in the run, or no."""
     samples: int | None = None
     """Rays per pixel: 1, 4, 9 or 16; by default as in the run, or 1."""
     size: int = 128
@@ -118,7 +120,8 @@ def _check_pixels(pixels: int, flags: str) -> None:
 
 def _policy(args: Args) -> tuple[PixelEnv, PixelEnv, Actor, bool]:
     """The environment, the one that renders it, the actor, and whether there are distractors."""
-    seen: dict[str, Any] = {name: getattr(args, name) for name in ("camera", "shadows", "reflections", "samples")}
+    names = ("camera", "shadows", "reflections", "tendons", "samples")
+    seen: dict[str, Any] = {name: getattr(args, name) for name in names}
     seen = {name: value for name, value in seen.items() if value is not None}
     if args.run is None:
         if args.distractors:

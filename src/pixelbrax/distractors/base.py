@@ -49,7 +49,9 @@ class SceneContext:
     @classmethod
     def of(cls, model: mujoco.MjModel, scene: Scene, height: int, width: int, action_repeat: int = 1) -> "SceneContext":
         """The context of a model whose scene was read with its sites."""
-        return cls(scene, geom_roles(model), geom_materials(model), height, width, action_repeat, model=model)
+        shown = len(scene.geom_type)  # without tendons, if the scene was read without them
+        roles, materials = geom_roles(model)[:shown], geom_materials(model)[:shown]
+        return cls(scene, roles, materials, height, width, action_repeat, model=model)
 
     def geoms(self, roles: tuple[Role, ...]) -> np.ndarray:
         """(ngeom,) bool, which geoms have one of these roles."""

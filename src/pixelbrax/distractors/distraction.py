@@ -36,12 +36,16 @@ class Distraction:
     def __init__(self, distractors: Sequence[Distractor], context: SceneContext):
         """Prepares the distractors, and leaves out those that change nothing."""
         self.context = context
-        self.composed = Composed(tuple(distractors)).prepare(context)
+        self._given = tuple(distractors)
+        self.composed = Composed(self._given).prepare(context)
 
-    def seen_from(self, camera_offset: tuple[float, float, float]) -> "Distraction":
-        """The same distractors for another camera; see `SceneContext.camera_offset`."""
+    def seen_from(self, camera_offset: tuple[float, float, float], height: int, width: int) -> "Distraction":
+        """The same distractors for another camera and size of images; see `SceneContext.camera_offset`."""
+        context = replace(self.context, camera_offset=camera_offset, height=height, width=width)
+        if (height, width) != (self.context.height, self.context.width):
+            return Distraction(self._given, context)
         other = copy.copy(self)
-        other.context = replace(self.context, camera_offset=camera_offset)
+        other.context = context
         return other
 
     def __bool__(self) -> bool:

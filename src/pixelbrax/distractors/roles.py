@@ -5,6 +5,8 @@ from enum import IntEnum
 import mujoco
 import numpy as np
 
+from pixelbrax.render import tendon_segments
+
 _NAMES_OF_TARGETS = ("target", "goal")
 # Plain integers: MuJoCo's enum values and a model's NumPy integers never compare equal by `in`.
 _JOINTS = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
@@ -28,10 +30,11 @@ class Role(IntEnum):
 
 
 ALL_ROLES = tuple(Role)
+_BY_TENDON = (Role.BODY, Role.OBJECT, Role.TARGET, Role.SCENERY)  # a tendon's role is the first of those that hold it
 
 
 def geom_roles(model: mujoco.MjModel) -> tuple[Role, ...]:
-    """Roles of all geoms of a model, followed by those of all sites."""
+    """Roles of all geoms of a model, followed by those of all sites, and of all segments of spatial tendons."""
     driven = _driven_trees(model)
     of_body = [_body_role(model, body, driven) for body in range(model.nbody)]
     roles = []
@@ -45,12 +48,15 @@ def geom_roles(model: mujoco.MjModel) -> tuple[Role, ...]:
     for site in range(model.nsite):
         role = of_body[model.site_bodyid[site]]
         roles.append(Role.TARGET if _is_target(model.site(site).name) else role)
+    for tendon in tendon_segments(model):
+        held = {of_body[model.site_bodyid[site]] for site in _passed(model, tendon, mujoco.mjtWrap.mjWRAP_SITE)}
+        roles.append(next(role for role in _BY_TENDON if role in held))
     return tuple(roles)
 
 
 def geom_materials(model: mujoco.MjModel) -> tuple[str, ...]:
-    """Names of the materials of all geoms of a model, followed by those of all sites; "" of one without."""
-    of_all = [*model.geom_matid, *model.site_matid]
+    """Names of the materials of all that has a role, in the same order; "" of what has none."""
+    of_all = [*model.geom_matid, *model.site_matid, *model.tendon_matid[list(tendon_segments(model))]]
     return tuple(model.material(i).name if i >= 0 else "" for i in of_all)
 
 
@@ -77,17 +83,19 @@ def _driven_trees(model: mujoco.MjModel) -> set[int]:
         if kind in _JOINTS:
             bodies.append(model.jnt_bodyid[target])
         elif kind == _TENDON:
-            start, count = model.tendon_adr[target], model.tendon_num[target]
-            for kind, thing in zip(model.wrap_type[start:][:count], model.wrap_objid[start:][:count], strict=True):
-                if kind == mujoco.mjtWrap.mjWRAP_JOINT:
-                    bodies.append(model.jnt_bodyid[thing])
-                elif kind == mujoco.mjtWrap.mjWRAP_SITE:
-                    bodies.append(model.site_bodyid[thing])
+            bodies += [model.jnt_bodyid[joint] for joint in _passed(model, target, mujoco.mjtWrap.mjWRAP_JOINT)]
+            bodies += [model.site_bodyid[site] for site in _passed(model, target, mujoco.mjtWrap.mjWRAP_SITE)]
         elif kind in _SITES:
             bodies.append(model.site_bodyid[target])
         elif kind == _BODY:
             bodies.append(target)
     return {int(root) for root in np.unique(model.body_rootid[np.array(bodies, int)])} - {0}
+
+
+def _passed(model: mujoco.MjModel, tendon: int, kind: mujoco.mjtWrap) -> list[int]:
+    """What a tendon passes, of one kind."""
+    part = slice(start := model.tendon_adr[tendon], start + model.tendon_num[tendon])
+    return model.wrap_objid[part][model.wrap_type[part] == int(kind)].tolist()
 
 
 def _is_target(name: str) -> bool:

@@ -7,8 +7,8 @@ from pixelbrax.envs.device_memory import check_fits_device, check_networks, num_
 from pixelbrax.envs.factory import is_model_file, make, with_autoreset, with_default_params, without_images, wrap
 from pixelbrax.envs.observe import IMAGE_OUTPUTS, MAX_IMAGE_SIZE, MIN_IMAGE_SIZE, ImageOutput, camera_places
 from pixelbrax.envs.params import MAX_EPISODE_LENGTH, EnvParams
-from pixelbrax.envs.pixel_env import AUTORESETS, EPISODE_LENGTH, PixelEnv
-from pixelbrax.envs.settings import Autoreset, MakeSettings, PixelSettings
+from pixelbrax.envs.pixel_env import PixelEnv
+from pixelbrax.envs.settings import AUTORESETS, EPISODE_LENGTH, Autoreset, MakeSettings, PixelSettings
 from pixelbrax.envs.state import FINAL_OBS, State, default_visual_key
 
 __all__ = [

@@ -56,13 +56,14 @@ def check_key(name: str, key: Any, function: str) -> None:
         )
 
 
-def named_cameras(camera: Any) -> dict[str, CameraLike]:
-    """Cameras by name, from one camera or a dict of several.
+def named_cameras(camera: Any, image_size: Any = None) -> dict[str, CameraLike]:
+    """Cameras by name, from one camera or a dict of several; one is each of those that `image_size` is a dict of.
 
     Raises:
       ConfigError: there is no camera, or a name or camera has the wrong type.
     """
-    cameras = dict(camera) if isinstance(camera, Mapping) else {"camera": camera}
+    names = tuple(image_size) if isinstance(image_size, Mapping) else ("camera",)
+    cameras: dict[str, Any] = dict(camera) if isinstance(camera, Mapping) else dict.fromkeys(names, camera)
     if not cameras:
         raise ConfigError("camera is empty: name at least one")
     for name, one in cameras.items():

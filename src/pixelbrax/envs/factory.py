@@ -16,8 +16,8 @@ from pixelbrax.envs.camera_checks import camera_suspicions
 from pixelbrax.envs.cameras import CameraLike
 from pixelbrax.envs.checks import named_cameras
 from pixelbrax.envs.params import EnvParams
-from pixelbrax.envs.pixel_env import AUTORESETS, PixelEnv
-from pixelbrax.envs.settings import Autoreset, MakeSettings, MjcfSettings, PixelSettings, shows_settings
+from pixelbrax.envs.pixel_env import PixelEnv
+from pixelbrax.envs.settings import AUTORESETS, Autoreset, MakeSettings, MjcfSettings, PixelSettings, shows_settings
 from pixelbrax.errors import ConfigError, check_choice, check_keywords, warn_caller
 from pixelbrax.physics import Physics
 from pixelbrax.tasks import get_task, task_names

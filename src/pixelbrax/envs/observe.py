@@ -21,11 +21,13 @@ from pixelbrax.render import (
     GeomPose,
     LightsAt,
     Output,
+    PlaceTendons,
     Scene,
     moving_lights,
     randomize_scene,
     randomized_model,
     render,
+    spatial_tendons,
     unpack,
 )
 from pixelbrax.xla import materialized
@@ -45,26 +47,29 @@ DistractorStates = dict[str, DistractorState]
 class ImageSettings:
     """Settings of images; `PixelEnv` documents them."""
 
-    shape: tuple[int, int]
-    """Height and width in pixels."""
+    shapes: tuple[tuple[str, tuple[int, int]], ...]
+    """Height and width in pixels of the images of each camera."""
     frame_stack: int
     grayscale: bool
     channels_first: bool
     outputs: tuple[ImageOutput, ...]
     shadows: bool
     reflections: bool
+    tendons: bool
     samples: int
 
     @classmethod
     def checked(
         cls,
-        image_size: int | Sequence[int],
+        cameras: Collection[str],
+        image_size: int | Sequence[int] | Mapping[str, int | Sequence[int]],
         frame_stack: int,
         grayscale: bool,
         channels_first: bool,
         outputs: ImageOutput | Iterable[ImageOutput],
         shadows: bool,
         reflections: bool,
+        tendons: bool,
         samples: int,
     ) -> "ImageSettings":
         """The settings, checked.
@@ -75,27 +80,47 @@ class ImageSettings:
         if check_count("samples", samples) not in SAMPLES:
             raise ConfigError(f"samples is {samples}: it must be one of {', '.join(map(str, SAMPLES))}")
         return cls(
-            _height_and_width(image_size),
+            tuple(_sizes(cameras, image_size).items()),
             check_count("frame_stack", frame_stack),
             check_flag("grayscale", grayscale),
             check_flag("channels_first", channels_first),
             _outputs(outputs),
             check_flag("shadows", shadows),
             check_flag("reflections", reflections),
+            check_flag("tendons", tendons),
             int(samples),
         )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of the first camera's images."""
+        return self.shapes[0][1]
 
     @property
     def channels(self) -> int:
         """Channels of one frame of pixels."""
         return 1 if self.grayscale else 3
 
-    def image_shapes(self, cameras: Collection[str]) -> dict[str, tuple[int, ...]]:
+    @property
+    def image_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shape of each image in an observation, by its key."""
-        channels = self.channels * self.frame_stack
-        pixels = (channels, *self.shape) if self.channels_first else (*self.shape, channels)
-        shapes = {output: pixels if output == "pixels" else self.shape for output in self.outputs}
-        return {_key(output, name, cameras): shape for name in cameras for output, shape in shapes.items()}
+        channels, result, names = self.channels * self.frame_stack, {}, dict(self.shapes)
+        for name, shape in self.shapes:
+            pixels = (channels, *shape) if self.channels_first else (*shape, channels)
+            result |= {_key(output, name, names): pixels if output == "pixels" else shape for output in self.outputs}
+        return result
+
+
+def _sizes(cameras: Collection[str], image_size: Any) -> dict[str, tuple[int, int]]:
+    """Height and width of each camera's images."""
+    if not isinstance(image_size, Mapping):
+        return dict.fromkeys(cameras, _height_and_width(image_size))
+    if set(image_size) != set(cameras):
+        raise ConfigError(
+            f"image_size is of {', '.join(map(str, image_size)) or 'nothing'}, and the cameras are "
+            f"{', '.join(cameras)}: it must be one size for all, or a dict of one for each camera"
+        )
+    return {name: _height_and_width(image_size[name]) for name in cameras}
 
 
 def _height_and_width(image_size: Any) -> tuple[int, int]:
@@ -125,12 +150,13 @@ def _key(output: str, camera: str, cameras: Collection[str]) -> str:
 
 
 class _World(NamedTuple):
-    """A model with its scene, cameras and lights."""
+    """A model with its scene, cameras, and what moves beside its geoms."""
 
     model: mujoco.MjModel
     scene: Scene
     cameras: dict[str, CameraFn]
     lights_at: LightsAt | None
+    place_tendons: PlaceTendons | None
 
 
 def _camera_fns(model: mujoco.MjModel, cameras: Mapping[str, CameraLike]) -> dict[str, CameraFn]:
@@ -200,16 +226,23 @@ class Observer:
         self._cameras = cameras
         self._settings = settings
         self._distraction = distraction
-        self._plain = _World(model, scene, _camera_fns(model, cameras), moving_lights(model))
+        self._plain = self._world_of(model, scene)
         places = camera_places(model, self._plain.cameras) if distraction else {}
         self._distances = {name: place.distance for name, place in places.items()}
-        self._seen_by = {name: distraction.seen_from(place.offset) for name, place in places.items()}
+        sizes = dict(settings.shapes)
+        self._seen_by = {name: distraction.seen_from(place.offset, *sizes[name]) for name, place in places.items()}
         wanted = set(settings.outputs)
         self._outputs: tuple[Output, ...] = (
             *(["packed"] if "pixels" in wanted else []),
             *(["depth"] if "depth" in wanted else []),
             *(["segmentation"] if wanted & {"segmentation", "mask"} or distraction.composed.needs_segmentation else []),
         )
+
+    @property
+    def video_bytes(self) -> int:
+        """Bytes of all clips; those of images of one size are shared."""
+        each = {id(seen.composed): seen.composed.num_bytes for seen in self._seen_by.values()}
+        return sum(each.values())
 
     @property
     def distracts(self) -> bool:
@@ -244,7 +277,7 @@ class Observer:
     def _observe(self, snapshot: Snapshot, camera: str) -> tuple[Images, DistractorState | None]:
         settings, state = self._settings, snapshot.distractors.get(camera)
         inputs = self.render_inputs(snapshot, camera)
-        frame = self._rendered(inputs, *settings.shape, self._outputs)
+        frame = self._rendered(inputs, *dict(settings.shapes)[camera], self._outputs)
         images = {"depth": frame.depth, "segmentation": frame.segmentation}
         if "mask" in settings.outputs:
             images["mask"] = self._distraction.context.shows(frame.segmentation, (Role.BODY,))
@@ -290,6 +323,8 @@ class Observer:
         if world.lights_at is not None:
             scene = scene.with_lights(*world.lights_at(*bodies))
         pose = GeomPose.from_bodies(world.model, *bodies, sites=True)
+        if world.place_tendons is not None:
+            scene, pose = world.place_tendons(scene, pose, pose.xpos[world.model.ngeom :])
         if camera in snapshot.distractors:
             view = SceneView(scene, seen_from, jnp.float32(self._distances[camera]))
             state, params = snapshot.distractors[camera], snapshot.distractor_params
@@ -302,7 +337,11 @@ class Observer:
             return self._plain
         model = randomized_model(self._model, model_params)
         scene = randomize_scene(self._scene, self._model, model_params)
-        return _World(model, scene, _camera_fns(model, self._cameras), moving_lights(model))
+        return self._world_of(model, scene)
+
+    def _world_of(self, model: mujoco.MjModel, scene: Scene) -> _World:
+        tendons = spatial_tendons(model) if self._settings.tendons else None
+        return _World(model, scene, _camera_fns(model, self._cameras), moving_lights(model), tendons)
 
     def _stack(self, frame: Array, previous: Array | None, first: Bool[Array, ""]) -> Array:
         count, axis = self._settings.frame_stack, 0 if self._settings.channels_first else -1

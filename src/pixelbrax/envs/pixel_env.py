@@ -17,7 +17,7 @@ from pixelbrax.envs.eager import CompilesOnce, compiled_once, found_once
 from pixelbrax.envs.observe import ImageOutput, ImageSettings, Observer
 from pixelbrax.envs.params import MAX_EPISODE_LENGTH, EnvParams, ParamsOf
 from pixelbrax.envs.scene import read_scene
-from pixelbrax.envs.settings import Autoreset
+from pixelbrax.envs.settings import AUTORESETS, EPISODE_LENGTH, Autoreset
 from pixelbrax.envs.state import (
     DISTRACTORS,
     FINAL_OBS,
@@ -40,9 +40,6 @@ from pixelbrax.physics import (
 from pixelbrax.render import Camera, GeomPose, Scene
 from pixelbrax.tasks import Rgb
 from pixelbrax.xla import call_where, in_float32
-
-AUTORESETS: tuple[Autoreset, ...] = ("next_step", "same_step", "disabled")
-EPISODE_LENGTH = 1000  # frames, by default
 
 
 class PixelEnv(CompilesOnce):
@@ -68,7 +65,8 @@ class PixelEnv(CompilesOnce):
       physics: the engine's environment.
       camera: the name or index of a camera of the model, a `CameraSpec`, a fixed `Camera`, or a dict of several by
         name; by default the model's first, or one that frames its bodies (see `default_camera`).
-      image_size: height and width of the observation in pixels, 8 to 1,024; one number for both.
+      image_size: height and width of the observation in pixels, 8 to 1,024; one number for both; or a dict of these by
+        camera: {"actor": 48, "critic": 96} observes two sizes, of one camera too.
       frame_stack: number of successive frames in one observation of pixels.
       action_repeat: physics steps ("frames") an action lasts. Only the last is rendered; rewards are summed.
       episode_length: frames after which an episode is truncated.
@@ -78,6 +76,7 @@ class PixelEnv(CompilesOnce):
         nothing is rendered, and only the engine's own observation vector is left.
       shadows: render shadows.
       reflections: render the reflections in the floor, or in the first box, whose material reflects.
+      tendons: render the model's spatial tendons.
       samples: rays in each pixel: 1, 4, 9 or 16.
       autoreset: "next_step", "same_step" or "disabled".
       sky: colors straight down and straight up, 0..1, for a model without a skybox; by default black.
@@ -98,7 +97,7 @@ class PixelEnv(CompilesOnce):
         physics: Physics,
         camera: CameraLike | Mapping[str, CameraLike] | None = None,
         *,
-        image_size: int | Sequence[int] = 64,
+        image_size: int | Sequence[int] | Mapping[str, int | Sequence[int]] = 64,
         frame_stack: int = 3,
         action_repeat: int = 1,
         episode_length: int = EPISODE_LENGTH,
@@ -107,6 +106,7 @@ class PixelEnv(CompilesOnce):
         outputs: ImageOutput | Iterable[ImageOutput] = ("pixels",),
         shadows: bool = False,
         reflections: bool = False,
+        tendons: bool = False,
         samples: int = 1,
         autoreset: Autoreset = "next_step",
         sky: tuple[Rgb, Rgb] | None = None,
@@ -128,14 +128,14 @@ class PixelEnv(CompilesOnce):
         self.action_repeat = check_count("action_repeat", action_repeat)
         self._episode_length = check_count("episode_length", episode_length, most=MAX_EPISODE_LENGTH)
         self.autoreset: Autoreset = check_choice("autoreset", autoreset, AUTORESETS)  # pyright: ignore
+        cameras = named_cameras(default_camera(physics.mj_model) if camera is None else camera, image_size)
+        self._cameras, self.cameras = cameras, tuple(cameras)
         self.images = ImageSettings.checked(
-            image_size, frame_stack, grayscale, channels_first, outputs, shadows, reflections, samples
+            cameras, image_size, frame_stack, grayscale, channels_first, outputs, shadows, reflections, tendons, samples
         )
         self.physics = physics
         self.randomization_fn = randomization_fn
-        self.scene = read_scene(physics.mj_model, infinite_planes, skip_unsupported, sky)
-        self._cameras = named_cameras(default_camera(physics.mj_model) if camera is None else camera)
-        self.cameras = tuple(self._cameras)
+        self.scene = read_scene(physics.mj_model, infinite_planes, skip_unsupported, self.images.tendons, sky)
         self._randomizer = Randomizer(physics, randomization_fn)
         self._own_params = EnvParams()
         self._set_distractors(distractors)
@@ -165,12 +165,12 @@ class PixelEnv(CompilesOnce):
         context = SceneContext.of(model, self.scene, *self.images.shape, self.action_repeat)
         distraction = Distraction(resolve(distractors), context)
         self.distractors = distraction.composed
-        self.video_bytes = self.distractors.num_bytes
-        check_videos(self.video_bytes)
         weights, scalable = self.physics.reward_weights, self._randomizer.scalable
         params = ParamsOf(self._episode_length, weights, scalable, self.distractors)
         self._params = params.with_default(self._own_params)
         self._observer = Observer(self._randomizer, model, self.scene, self._cameras, self.images, distraction)
+        self.video_bytes = self._observer.video_bytes
+        check_videos(self.video_bytes)
 
     @property
     def action_size(self) -> int:
@@ -278,7 +278,7 @@ class PixelEnv(CompilesOnce):
             with other settings.
         """
         self._check_state(state, "env.step")
-        check_shapes(state.obs, self.images.image_shapes(self.cameras))
+        check_shapes(state.obs, self.images.image_shapes)
         self._params.check_structure(state.params)
         return self._step(state, checked_action(action, self.action_size))
 

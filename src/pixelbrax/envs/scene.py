@@ -13,10 +13,12 @@ from pixelbrax.tasks import Rgb
 
 
 def read_scene(
-    model: mujoco.MjModel, infinite_planes: bool, skip_unsupported: bool, sky: tuple[Rgb, Rgb] | None
+    model: mujoco.MjModel, infinite_planes: bool, skip_unsupported: bool, tendons: bool, sky: tuple[Rgb, Rgb] | None
 ) -> Scene:
     """The scene of an environment; see `PixelEnv` for the settings."""
-    scene = Scene.from_mujoco(model, skip_unsupported=check_flag("skip_unsupported", skip_unsupported), sites=True)
+    scene = Scene.from_mujoco(
+        model, skip_unsupported=check_flag("skip_unsupported", skip_unsupported), sites=True, tendons=tendons
+    )
     if check_flag("infinite_planes", infinite_planes):
         scene = scene.with_infinite_planes()
     if sky is not None:

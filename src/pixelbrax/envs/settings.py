@@ -11,13 +11,15 @@ from pixelbrax.physics import RandomizationFn
 from pixelbrax.tasks import Rgb
 
 Autoreset = Literal["next_step", "same_step", "disabled"]
+AUTORESETS: tuple[Autoreset, ...] = ("next_step", "same_step", "disabled")
+EPISODE_LENGTH = 1000  # frames, by default
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class PixelSettings(TypedDict, total=False):
     """Keyword settings of `PixelEnv`, which documents them. A test keeps the two in sync."""
 
-    image_size: int | Sequence[int]
+    image_size: int | Sequence[int] | Mapping[str, int | Sequence[int]]
     frame_stack: int
     action_repeat: int
     episode_length: int
@@ -26,6 +28,7 @@ class PixelSettings(TypedDict, total=False):
     outputs: ImageOutput | Iterable[ImageOutput]
     shadows: bool
     reflections: bool
+    tendons: bool
     samples: int
     autoreset: Autoreset
     sky: tuple[Rgb, Rgb] | None

@@ -90,6 +90,7 @@ def _facts_config(env: PixelEnv) -> EnvConfig:
         grayscale=env.images.grayscale,
         shadows=env.images.shadows,
         reflections=env.images.reflections,
+        tendons=env.images.tendons,
         samples=env.images.samples,
         facts=tuple(f"{name}: {value}" for name, value in _facts(env).items()),
     )
@@ -109,13 +110,13 @@ def _label(env: PixelEnv) -> str:
 def _facts(env: PixelEnv) -> dict[str, str]:
     """Facts that identify an environment, by names for people."""
     physics, images = env.physics, env.images
-    height, width = images.shape
+    sizes = dict.fromkeys(f"{height}x{width}" for _, (height, width) in images.shapes)
     model = physics.mj_model
     own: dict[str, str] = getattr(physics, "facts", {})
     channels = "gray" if images.grayscale else "RGB"
     facts = {"physics": qualified_name(physics), **own}
     facts["model"] = f"{model.nbody} bodies, {model.ngeom} geoms, {model.nu} actuators, sha256 {_model_checksum(model)}"
-    facts["observation"] = f"{height}x{width} {channels}" if images.outputs else "states"
+    facts["observation"] = f"{' and '.join(sizes)} {channels}" if images.outputs else "states"
     facts["outputs"] = ", ".join(images.outputs) or "none"
     facts["cameras"] = ", ".join(env.cameras)
     facts["action_size"] = str(env.action_size)

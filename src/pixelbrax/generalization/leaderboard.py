@@ -1,7 +1,8 @@
 """Tables of several methods' results in one benchmark."""
 
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.generalization.benchmark import Benchmark
 from pixelbrax.generalization.entry import Entry
 from pixelbrax.generalization.evaluation import MUST_MATCH
+from pixelbrax.generalization.published import Published, is_leaderboard, placed
 from pixelbrax.generalization.scores import MethodResult, ranked
 from pixelbrax.training import Center
 
@@ -20,22 +22,24 @@ class Leaderboard:
     Attributes:
       benchmark: that all of them were evaluated in.
       results: complete ones, best first, then the others.
+      published: leaderboards that were made before.
       notes: what a reader must know beside the numbers.
     """
 
     benchmark: Benchmark
     results: tuple[MethodResult, ...]
+    published: tuple[Published, ...]
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, benchmark: Benchmark, entries: Sequence[Entry]) -> "Leaderboard":
-        """Compares results of `pixelbrax eval --suite`.
+    def of(cls, benchmark: Benchmark, entries: Sequence[Entry], published: Sequence[Published] = ()) -> "Leaderboard":
+        """Compares results of `pixelbrax eval --suite`, with each other and with leaderboards that were made before.
 
         Raises:
           ConfigError: one is of another benchmark, of other rules, models or clips than others, or incomplete; or
             two are of the same method, track, task and seed.
         """
-        if not entries:
+        if not entries and not published:
             raise ConfigError("there are no results: pixelbrax eval RUN --suite ... makes them")
         groups: dict[tuple[str, str], list[Entry]] = {}
         rules, first = benchmark.rules_digest, {}
@@ -45,17 +49,23 @@ class Leaderboard:
         for group in groups.values():
             _check_seeds(group)
         results = ranked([MethodResult(benchmark, tuple(group)) for group in groups.values()])
-        return cls(benchmark, tuple(results), tuple(_notes(results, entries)))
+        notes = list(dict.fromkeys(_notes(results, entries) + [note for board in published for note in board.notes]))
+        if entries and published:
+            notes.append("some rows are of leaderboards made before, perhaps with another version of the code")
+        return cls(benchmark, tuple(results), tuple(published), tuple(notes))
 
     def rows(self) -> list[dict[str, Any]]:
-        """One for each method and track, as JSON has it; `None` where no task shows an axis."""
-        rows = []
-        for place, result in enumerate(self.results, 1):
+        """One for each method and track, ranked, as JSON has it; `None` where no task shows an axis.
+
+        Raises:
+          ConfigError: a leaderboard made before has a method and track that another result is of.
+        """
+        rows = [row for board in self.published for row in board.rows]
+        for result in self.results:
             axes = {axis: _listed(result.axis(axis)) for axis in self.benchmark.axes}
             curves = {axis: [_listed(at) for at in result.curve(axis)] for axis in self.benchmark.axes}
             rows.append(
                 {
-                    "place": None if result.lacking else place,
                     "method": result.method,
                     "track": result.track,
                     "privileged": result.privileged,
@@ -68,16 +78,21 @@ class Leaderboard:
                     "curves": curves,
                 }
             )
-        return rows
+        return placed(rows)
+
+    def as_json(self) -> str:
+        """The file that `Published.read` reads."""
+        board = Published(self.benchmark.name, self.benchmark.fingerprint, list(self.notes), self.rows())
+        return json.dumps(asdict(board), indent=2) + "\n"
 
 
-def read_entries(paths: Iterable[Path], benchmark: Benchmark) -> list[Entry]:
-    """Results in files, or in folders of runs and below.
+def read_results(paths: Iterable[Path], benchmark: Benchmark) -> tuple[list[Entry], list[Published]]:
+    """Results in files, or in folders of runs and below; and leaderboards in files.
 
     Raises:
       ConfigError: there is none, or a file is something else.
     """
-    entries = []
+    entries, published = [], []
     for path in paths:
         if path.is_dir():
             files = sorted(path.rglob(f"{benchmark.name}.json"))
@@ -85,10 +100,13 @@ def read_entries(paths: Iterable[Path], benchmark: Benchmark) -> list[Entry]:
                 raise ConfigError(
                     f"{path} has no results of {benchmark.name}: pixelbrax eval RUN --suite {benchmark.name} makes them"
                 )
+        elif is_leaderboard(path):
+            published.append(Published.read(path, benchmark))
+            files = []
         else:
             files = [path]
         entries += [Entry.read(file) for file in files]
-    return entries
+    return entries, published
 
 
 def _check(benchmark: Benchmark, rules: str, entry: Entry, first: Entry) -> None:

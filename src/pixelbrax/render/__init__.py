@@ -12,6 +12,8 @@ from pixelbrax.render.renderer import OUTPUTS, SAMPLES, Frame, Output, render, r
 from pixelbrax.render.scatter import add_geoms, add_poses, copy_geoms
 from pixelbrax.render.scene import GeomPose, LightKind, Pattern, Scene, SkyMapping
 from pixelbrax.render.shade import unpack
+from pixelbrax.render.tendon.place import PlaceTendons, spatial_tendons
+from pixelbrax.render.tendon.read_tendons import tendon_segments
 
 __all__ = [
     "OUTPUTS",
@@ -25,6 +27,7 @@ __all__ = [
     "ModelCamera",
     "Output",
     "Pattern",
+    "PlaceTendons",
     "Scene",
     "SkyMapping",
     "Texture",
@@ -44,6 +47,8 @@ __all__ = [
     "render",
     "render_where",
     "repaint",
+    "spatial_tendons",
+    "tendon_segments",
     "texture_of",
     "unpack",
 ]

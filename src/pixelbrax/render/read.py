@@ -19,7 +19,8 @@ from pixelbrax.render.mesh.triangles import MESH_TYPES
 from pixelbrax.render.read_lights import read_lights
 from pixelbrax.render.read_textures import SurfacePattern, TextureReader
 from pixelbrax.render.scene import Scene, SkyMapping
-from pixelbrax.render.shapes import BOX, PLANE, SHAPES
+from pixelbrax.render.shapes import BOX, CAPSULE, PLANE, SHAPES
+from pixelbrax.render.tendon.read_tendons import tendon_segments
 
 # MuJoCo's viewer shows geom groups 0, 1 and 2 by default (mjvOption.geomgroup).
 VISIBLE_GROUPS = 3
@@ -38,7 +39,7 @@ class UnsupportedGeomError(ConfigError):
 
 
 class _Geoms(NamedTuple):
-    """All geoms, followed by the sites if requested."""
+    """All geoms, followed by the sites and by the segments of tendons if requested."""
 
     kind: np.ndarray
     size: np.ndarray
@@ -49,21 +50,36 @@ class _Geoms(NamedTuple):
     names: list[str]
 
     @classmethod
-    def of(cls, model: mujoco.MjModel, sites: bool) -> "_Geoms":
-        names = [f"geom {i} ({model.geom(i).name or 'unnamed'!r})" for i in range(model.ngeom)]
-        arrays = [model.geom_type, model.geom_size, model.geom_rgba, model.geom_matid, model.geom_group]
-        arrays.append(model.geom_dataid)
-        if not sites:
-            return cls(*arrays, names=names)
-        names += [f"site {i} ({model.site(i).name or 'unnamed'!r})" for i in range(model.nsite)]
-        others = [model.site_type, model.site_size, model.site_rgba, model.site_matid, model.site_group]
-        others.append(np.full(model.nsite, -1))
-        return cls(*(np.concatenate(pair) for pair in zip(arrays, others, strict=True)), names=names)
+    def of(cls, model: mujoco.MjModel, sites: bool, tendons: bool) -> "_Geoms":
+        found = [_own_geoms(model)] + ([_sites(model)] if sites else []) + ([_segments(model)] if tendons else [])
+        *arrays, names = zip(*found, strict=True)
+        return cls(*(np.concatenate(of_each) for of_each in arrays), names=[name for each in names for name in each])
 
 
-def read_scene(model: mujoco.MjModel, skip_unsupported: bool, sites: bool) -> Scene:
+def _own_geoms(model: mujoco.MjModel) -> _Geoms:
+    names = [f"geom {i} ({model.geom(i).name or 'unnamed'!r})" for i in range(model.ngeom)]
+    arrays = [model.geom_type, model.geom_size, model.geom_rgba, model.geom_matid, model.geom_group]
+    return _Geoms(*arrays, data=model.geom_dataid, names=names)
+
+
+def _sites(model: mujoco.MjModel) -> _Geoms:
+    names = [f"site {i} ({model.site(i).name or 'unnamed'!r})" for i in range(model.nsite)]
+    arrays = [model.site_type, model.site_size, model.site_rgba, model.site_matid, model.site_group]
+    return _Geoms(*arrays, data=np.full(model.nsite, -1), names=names)
+
+
+def _segments(model: mujoco.MjModel) -> _Geoms:
+    """Capsules without a length, which poses give them."""
+    of = np.array(tendon_segments(model), int)
+    size = np.stack([model.tendon_width[of], *np.zeros((2, len(of)))], axis=1)
+    names = [f"tendon {i} ({model.tendon(i).name or 'unnamed'!r})" for i in of]
+    arrays = [model.tendon_rgba[of], model.tendon_matid[of], model.tendon_group[of]]
+    return _Geoms(np.full(len(of), CAPSULE.geom_type), size, *arrays, data=np.full(len(of), -1), names=names)
+
+
+def read_scene(model: mujoco.MjModel, skip_unsupported: bool, sites: bool, tendons: bool) -> Scene:
     """See `Scene.from_mujoco`."""
-    geoms = _Geoms.of(model, sites)
+    geoms = _Geoms.of(model, sites, tendons)
     visible = _visible(model, geoms, skip_unsupported)
     textures, meshes = TextureReader(model), MeshReader(model)
     n = len(geoms.kind)

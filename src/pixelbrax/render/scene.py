@@ -213,7 +213,9 @@ class Scene:
     meshes: tuple[Mesh, ...]
 
     @classmethod
-    def from_mujoco(cls, model: mujoco.MjModel, *, skip_unsupported: bool = False, sites: bool = False) -> "Scene":
+    def from_mujoco(
+        cls, model: mujoco.MjModel, *, skip_unsupported: bool = False, sites: bool = False, tendons: bool = False
+    ) -> "Scene":
         """Reads a scene from a compiled MuJoCo model.
 
         Geoms of groups 3 to 5 and geoms with alpha 0 are left out, as in MuJoCo's default viewer. Lights are where the
@@ -225,13 +227,15 @@ class Scene:
             raising an error.
           sites: render the sites too, as MuJoCo's viewer does; they count as geoms, after those of the model. Poses
             must then contain them as well.
+          tendons: render the spatial tendons too, as MuJoCo's viewer does; their segments count as geoms, after all
+            others. `spatial_tendons` gives them lengths and poses.
 
         Raises:
           UnsupportedGeomError: a visible geom is not supported; the message names it.
         """
         from pixelbrax.render.read import read_scene
 
-        return read_scene(model, skip_unsupported, sites)
+        return read_scene(model, skip_unsupported, sites, tendons)
 
     def with_infinite_planes(self) -> "Scene":
         """The same scene with infinite planes, as the physics treats them.

@@ -50,6 +50,10 @@ MIN_SKY_DISTANCE = 1e-3
 # Largest component of a direction that is looked up in a cube texture.
 MIN_CUBE_COMPONENT = 1e-12
 
+# Tendons.
+# A string is at least this share longer than a straight one.
+MIN_SLACK = 1e-6
+
 # Soft silhouettes.
 # Within this share of the squared radius from the silhouette, normals are kept from turning edge-on, where their
 # derivatives grow without bound.

@@ -92,6 +92,9 @@ def record_replay(
     shared = np.repeat(rewards[: len(first)] / lasting, lasting)
     sums = np.add.reduceat(shared, np.arange(0, count, skip))
     scene = jax.jit(lambda key: viewer.render_inputs(env.reset(jax.random.split(key)[0]))[0])(key)
+    model = env.physics.mj_model
+    lasting_shape = range(model.ngeom + model.nsite)  # not the tendons, whose lengths change
+    scene = replace(scene, visible=tuple(i for i in scene.visible if i in lasting_shape))
     pose, camera = jax.tree.map(frames, (pose, camera))
     return Replay(jax.tree.map(np.asarray, scene), pose, camera, sums, env.physics.dt * skip, ending)
 

@@ -43,6 +43,8 @@ class EnvConfig:
     """Render shadows."""
     reflections: bool = False
     """Render the reflections in a floor whose material reflects."""
+    tendons: bool = False
+    """Render the model's spatial tendons."""
     samples: int = 1
     """Rays per pixel: 1, 4, 9 or 16."""
     distractors: tuple[str, ...] = ()

@@ -1,0 +1,78 @@
+"""Leaderboards that were made before, as files: their rows stand beside results of one's own."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dacite
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.generalization.benchmark import Benchmark
+
+Row = dict[str, Any]
+_OF_ROWS = ("method", "track", "privileged", "lacking", "seeds", "score", "plain", "kept", "axes", "curves")
+
+
+@dataclass(frozen=True)
+class Published:
+    """What `pixelbrax leaderboard` writes beside its picture.
+
+    Attributes:
+      benchmark: its name.
+      fingerprint: of the benchmark.
+      notes: what a reader must know beside the numbers.
+      rows: of `Leaderboard.rows`.
+    """
+
+    benchmark: str
+    fingerprint: str
+    notes: list[str]
+    rows: list[Row]
+
+    @classmethod
+    def read(cls, file: Path, benchmark: Benchmark) -> "Published":
+        """Reads a leaderboard.
+
+        Raises:
+          ConfigError: it cannot be read, or is of another benchmark.
+        """
+        try:
+            board = dacite.from_dict(cls, json.loads(file.read_text(encoding="utf-8")), dacite.Config(strict=True))
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError, dacite.DaciteError, TypeError) as e:
+            raise ConfigError(f"cannot read the leaderboard {file}: {e}") from e
+        if board.benchmark != benchmark.name:
+            raise ConfigError(f"the leaderboard {file} is of {board.benchmark}, not of {benchmark.name}: see --suite")
+        if board.fingerprint != benchmark.fingerprint:
+            raise ConfigError(f"the leaderboard {file} is of another version of {benchmark.name} and does not compare")
+        for row in board.rows:
+            if missing := [name for name in _OF_ROWS if name not in row]:
+                raise ConfigError(f"the leaderboard {file} has a row without {', '.join(missing)}")
+        return board
+
+
+def is_leaderboard(file: Path) -> bool:
+    """Whether a file is a leaderboard rather than one run's result; what cannot be read is neither."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError):
+        return False
+    return isinstance(data, dict) and "rows" in data
+
+
+def placed(rows: list[Row]) -> list[Row]:
+    """Rows ranked: complete ones first, by score; the others have no place.
+
+    Raises:
+      ConfigError: two are of one method and track.
+    """
+    names = [(row["method"], row["track"]) for row in rows]
+    if twice := [name for name in names if names.count(name) > 1]:
+        method, track = twice[0]
+        raise ConfigError(
+            f"there are two results of {method}, {track}, one of them in a leaderboard: name them apart by "
+            "eval --method"
+        )
+    ordered = sorted(rows, key=lambda row: (bool(row["lacking"]), -row["score"][0]))
+    places = ({"place": None if row["lacking"] else place} for place, row in enumerate(ordered, 1))
+    return [place | row | place for place, row in zip(places, ordered, strict=True)]

@@ -1,0 +1,1 @@
+"""Spatial tendons, as MuJoCo draws them."""
