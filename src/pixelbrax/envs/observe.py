@@ -340,7 +340,7 @@ class Observer:
         return self._world_of(model, scene)
 
     def _world_of(self, model: mujoco.MjModel, scene: Scene) -> _World:
-        tendons = spatial_tendons(model) if self._settings.tendons else None
+        tendons = spatial_tendons(self._model) if self._settings.tendons else None  # theirs are not randomized
         return _World(model, scene, _camera_fns(model, self._cameras), moving_lights(model), tendons)
 
     def _stack(self, frame: Array, previous: Array | None, first: Bool[Array, ""]) -> Array:
