@@ -12,7 +12,7 @@ from pixelbrax.distractors import Role, SceneContext
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import RecordedPhysics
-from pixelbrax.render import GeomPose, Scene, orbit, render, spatial_tendons, tendon_segments
+from pixelbrax.render import GeomPose, Scene, orbit, spatial_tendons, tendon_segments
 
 CREATURE = """
 <mujoco>
@@ -159,37 +159,30 @@ def test_tendons_are_where_mujoco_draws_them(model: mujoco.MjModel, sites: bool)
     assert all(1 in seen[name] and max(seen[name]) >= 10 for name in CURVED if "_" in name)
 
 
-def test_gradients_are_finite_differences(model: mujoco.MjModel) -> None:
-    place, scene, data = spatial_tendons(model), Scene.from_mujoco(model, tendons=True), posed(model, 3)
+def test_gradients_are_finite_and_those_of_finite_differences(model: mujoco.MjModel) -> None:
+    place, scene = spatial_tendons(model), Scene.from_mujoco(model, tendons=True)
     assert place is not None
     weights = jax.random.normal(jax.random.key(0), (2, len(tendon_segments(model)), 3))
 
-    @jax.jit
-    def moved(by: jax.Array) -> jax.Array:
-        pose = GeomPose.from_mujoco(data)
-        placed_scene, placed = place(scene, pose, jnp.asarray(data.site_xpos, jnp.float32) + by)
-        first = pose.xpos.shape[0]
-        return jnp.sum(weights[0] * placed.xpos[first:]) + jnp.sum(weights[1] * placed_scene.geom_size[first:])
-
-    start, h = jnp.zeros((model.nsite, 3)), 1e-3
-    gradient = jax.jit(jax.grad(moved))(start)
-    for key in jax.random.split(jax.random.key(1), 6):
-        along = jax.random.normal(key, start.shape)
-        difference = (moved(start + h * along) - moved(start - h * along)) / (2 * h)
-        np.testing.assert_allclose(jnp.sum(gradient * along), difference, rtol=0.02, atol=0.02)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_gradients_are_finite(model: mujoco.MjModel, seed: int) -> None:
-    place, scene, data = spatial_tendons(model), Scene.from_mujoco(model, tendons=True), posed(model, seed)
-    assert place is not None
-
     def total(sites: jax.Array, pose: GeomPose) -> jax.Array:
         placed_scene, placed = place(scene, pose, sites)
-        return jnp.sum(placed.xpos) + jnp.sum(placed.xmat) + jnp.sum(placed_scene.geom_size)
+        of_tendons = slice(pose.xpos.shape[0], None)
+        turned = jnp.sum(placed.xmat[of_tendons] * 1e-3)
+        moved = jnp.sum(weights[0] * placed.xpos[of_tendons])
+        return moved + jnp.sum(weights[1] * placed_scene.geom_size[of_tendons]) + turned
 
-    gradient = jax.jit(jax.grad(total, (0, 1)))(jnp.float32(data.site_xpos), GeomPose.from_mujoco(data))
-    assert all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
+    value, gradient = jax.jit(total), jax.jit(jax.grad(total, (0, 1)))
+    for seed in range(12):
+        data = posed(model, seed)
+        sites, pose = jnp.float32(data.site_xpos), GeomPose.from_mujoco(data)
+        by_sites, by_pose = gradient(sites, pose)
+        assert all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves((by_sites, by_pose)))
+        if seed != 3:  # others may be at an edge, where a tendon begins to touch or to hang
+            continue
+        for key in jax.random.split(jax.random.key(1), 6):
+            along, h = jax.random.normal(key, sites.shape), 1e-3
+            difference = (value(sites + h * along, pose) - value(sites - h * along, pose)) / (2 * h)
+            np.testing.assert_allclose(jnp.sum(by_sites * along), difference, rtol=0.02, atol=0.02)
 
 
 def test_a_batch_is_its_elements(model: mujoco.MjModel) -> None:
@@ -198,15 +191,17 @@ def test_a_batch_is_its_elements(model: mujoco.MjModel) -> None:
     every = [posed(model, seed) for seed in range(3)]
     poses = jax.tree.map(lambda *x: jnp.stack(x), *(GeomPose.from_mujoco(data) for data in every))
     sites = jnp.stack([jnp.float32(data.site_xpos) for data in every])
-    camera = orbit(jnp.array([0.0, 0.0, 1.2]), 3.0, 90.0, -10.0)
 
-    def image(pose: GeomPose, sites: jax.Array) -> jax.Array:
-        return render(*place(scene, pose, sites), camera, 32, 40, ("segmentation",)).segmentation
+    def ends(pose: GeomPose, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
+        placed_scene, placed = place(scene, pose, sites)
+        half = placed.xmat[:, :, 2] * placed_scene.geom_size[:, 1:2]  # what has no length has any direction
+        return placed.xpos - half, placed.xpos + half
 
-    batch = jax.jit(jax.vmap(image))(poses, sites)
-    alone = [jax.jit(image)(GeomPose.from_mujoco(data), sites[i]) for i, data in enumerate(every)]
-    np.testing.assert_array_equal(batch, np.stack(alone))
-    assert (np.asarray(batch) >= model.ngeom).sum() > 50  # tendons are seen
+    batch, one = jax.jit(jax.vmap(ends))(poses, sites), jax.jit(ends)
+    for i, data in enumerate(every):
+        alone = one(GeomPose.from_mujoco(data), sites[i])
+        for some, same in zip(jax.tree.leaves(batch), jax.tree.leaves(alone), strict=True):
+            np.testing.assert_allclose(some[i], same, atol=1e-5)
 
 
 def test_roles_are_of_what_holds_a_tendon() -> None:
@@ -232,14 +227,24 @@ def test_roles_are_of_what_holds_a_tendon() -> None:
     assert len(SceneContext.of(model, Scene.from_mujoco(model, sites=True), 8, 8).roles) == len(context.roles) - 2
 
 
-def test_an_environment_shows_them(model: mujoco.MjModel) -> None:
+def test_an_environment_shows_them() -> None:
+    model = mujoco.MjModel.from_xml_string("""
+        <mujoco>
+          <worldbody>
+            <light pos="0 -1 3"/><geom type="plane" size="5 5 1"/><site name="hook" pos="-0.5 0 1.5" size="0.02"/>
+            <body pos="0.4 0 1"><freejoint/><geom size="0.1"/><site name="ball" size="0.02"/></body>
+          </worldbody>
+          <tendon>
+            <spatial width="0.05"><site site="hook"/><site site="ball"/></spatial>
+          </tendon>
+        </mujoco>""")
     physics = RecordedPhysics.of_random_controls(model, 1, 0.05)
     camera = orbit(jnp.array([0.0, 0.0, 1.2]), 3.0, 90.0, -10.0)
     options: Any = {"image_size": 24, "frame_stack": 1, "outputs": ("pixels", "segmentation")}
     with_them, without = (PixelEnv(physics, camera, tendons=tendons, **options) for tendons in (True, False))
     seen, other = (env.reset(jax.random.key(0)).obs for env in (with_them, without))
     tendons = np.asarray(seen["segmentation"]) >= model.ngeom + model.nsite
-    assert tendons.sum() > 10
+    assert tendons.sum() > 8
     assert np.array_equal(seen["pixels"][~tendons], other["pixels"][~tendons])
     assert (seen["pixels"] != other["pixels"]).any()
 
