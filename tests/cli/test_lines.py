@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
+from pixelbrax.cli import render
 from pixelbrax.cli.main import main
-from pixelbrax.cli.parse import _first_sentence
+from pixelbrax.cli.parse import _first_sentence, parse
 from pixelbrax.training import RunDir, TrainConfig
 
 pytestmark = pytest.mark.usefixtures("probe_tasks")
@@ -114,3 +115,19 @@ def test_a_reader_who_leaves_ends_a_command_without_a_word():
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait() == 141
+
+
+@pytest.mark.parametrize(
+    ("words", "shadows", "samples"),
+    [
+        ([], None, None),
+        (["--shadows"], True, None),
+        (["--no-shadows", "--samples", "4"], False, 4),
+        (["--shadows", "--samples", "4"], True, 4),
+        (["--shadows", "False"], False, None),
+        (["--shadows", "True"], True, None),
+    ],
+)
+def test_flags_that_are_as_elsewhere_by_default_need_no_value(words, shadows, samples):
+    args = parse(render.Args, ["ant", *words], "render", "")
+    assert (args.task, args.shadows, args.samples) == ("ant", shadows, samples)

@@ -5,7 +5,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import tyro
 
@@ -34,7 +34,7 @@ def parse(kind: type[T], argv: list[str], command: str, description: str, defaul
         with contextlib.redirect_stderr(errors):
             return tyro.cli(
                 kind,
-                args=argv,
+                args=_spelled_out(kind, argv),
                 prog=f"pixelbrax {command}",
                 description=description,
                 config=(tyro.conf.OmitArgPrefixes, tyro.conf.AvoidSubcommands),
@@ -44,6 +44,19 @@ def parse(kind: type[T], argv: list[str], command: str, description: str, defaul
         if e.code in (0, None):
             raise
         raise ConfigError(f"{_first_sentence(errors.getvalue())} (see `pixelbrax {command} --help`)") from e
+
+
+def _spelled_out(kind: type, argv: Sequence[str]) -> list[str]:
+    """The arguments, with a value after flags that are on, off or as elsewhere: tyro wants one, people write none."""
+    names = {f"--{name.replace('_', '-')}" for name, hint in get_type_hints(kind).items() if hint == bool | None}
+    off = {f"--no-{name.removeprefix('--')}": name for name in names}
+    result: list[str] = []
+    for word, following in zip(argv, [*argv, ""][1:], strict=True):
+        if word in off:
+            result += [off[word], "False"]
+        else:
+            result += [word, "True"] if word in names and following not in ("True", "False", "None") else [word]
+    return result
 
 
 def _first_sentence(box: str) -> str:
