@@ -62,13 +62,17 @@ def named_cameras(camera: Any, image_size: Any = None) -> dict[str, CameraLike]:
     Raises:
       ConfigError: there is no camera, or a name or camera has the wrong type.
     """
-    names = tuple(image_size) if isinstance(image_size, Mapping) else ("camera",)
-    cameras: dict[str, Any] = dict(camera) if isinstance(camera, Mapping) else dict.fromkeys(names, camera)
+    by = "image_size" if isinstance(image_size, Mapping) and not isinstance(camera, Mapping) else "camera"
+    cameras: dict[str, Any]
+    if by == "image_size":
+        cameras = dict.fromkeys(image_size, camera)
+    else:
+        cameras = dict(camera) if isinstance(camera, Mapping) else {"camera": camera}
     if not cameras:
-        raise ConfigError("camera is empty: name at least one")
+        raise ConfigError(f"{by} is empty: name at least one camera")
     for name, one in cameras.items():
         if not isinstance(name, str) or not name:
-            raise ConfigError(f"camera has the name {name!r}: camera names must be non-empty strings")
+            raise ConfigError(f"{by} has the name {name!r}: names of cameras must be non-empty strings")
         if isinstance(one, bool) or not isinstance(one, (*typing.get_args(CameraLike), np.integer)):
             which = f"camera {name!r}" if isinstance(camera, Mapping) else "camera"
             raise ConfigError(

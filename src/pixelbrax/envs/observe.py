@@ -120,15 +120,15 @@ def _sizes(cameras: Collection[str], image_size: Any) -> dict[str, tuple[int, in
             f"image_size is of {', '.join(map(str, image_size)) or 'nothing'}, and the cameras are "
             f"{', '.join(cameras)}: it must be one size for all, or a dict of one for each camera"
         )
-    return {name: _height_and_width(image_size[name]) for name in cameras}
+    return {name: _height_and_width(image_size[name], f"image_size of {name}") for name in cameras}
 
 
-def _height_and_width(image_size: Any) -> tuple[int, int]:
+def _height_and_width(image_size: Any, setting: str = "image_size") -> tuple[int, int]:
     if isinstance(image_size, (int, float, np.number)):
         sides = (image_size, image_size)
     else:
-        sides = check_pair("image_size", image_size, "a whole number, or height and width")
-    height, width = (check_count("image_size", side, MIN_IMAGE_SIZE, MAX_IMAGE_SIZE) for side in sides)
+        sides = check_pair(setting, image_size, "a whole number, or height and width")
+    height, width = (check_count(setting, side, MIN_IMAGE_SIZE, MAX_IMAGE_SIZE) for side in sides)
     return height, width
 
 
