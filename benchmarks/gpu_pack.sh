@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Packs wheels into few small files for a bare GPU machine to which little can be carried at once.
+#
+# Usage: gpu_pack.sh WHEELS OUT
+#
+# WHEELS is a folder of wheels for that machine's Python. OUT gets site.tar.xz, all of them unpacked; and of Warp, whose
+# library alone is 300 MB, warp.a and warp.b, each below 64 MiB. Packing Warp takes minutes.
+#
+# There, each part carried by a call of its own to a folder that stays, such as /tmp/parts:
+#
+#   mkdir -p /tmp/site && tar xJf .whl/site.tar.xz -C /tmp/site && export PYTHONPATH=/tmp/site:src
+#   cat /tmp/parts/warp.a /tmp/parts/warp.b | tar xJ -C /tmp/site
+#
+# Leave no other folder with the name of a package, such as /tmp/warp, beside a script: Python would import that.
+set -euo pipefail
+wheels=${1:?the folder of wheels}
+out=${2:?the folder to write to}
+mkdir -p "$out"
+site=$(mktemp -d)
+trap 'rm -rf "$site"' EXIT
+
+for wheel in "$wheels"/*.whl; do
+  python3 -m zipfile -e "$wheel" "$site"
+done
+if [ -d "$site/warp" ]; then
+  tar cf - -C "$site" warp | xz -6 -T2 | split -b 62M -a 1 - "$out/warp."
+  rm -rf "$site/warp"
+fi
+tar cf - -C "$site" . | xz -6 -T2 > "$out/site.tar.xz"
+ls -sh "$out"
