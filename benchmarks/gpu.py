@@ -9,10 +9,10 @@ are in the archive, which is rewritten after every step. `--tiny` rehearses on a
 
 On a machine that is lent for fifteen minutes in all, half a minute's start included, two calls are enough for what is
 worth most. The second must follow within half a minute, or the machine and its cache of programs are gone: prepare
-both, and change nothing in between; `gpu_pack.sh` makes what they carry small.
-On an H100 with 16 processors all compiled within 160 seconds; `environment` took
-130, most of it tracing, and `train-video` wants 150. Known since then are agreement, images, environments, kernels and
-counters. Next, with the convolutions and the reproducible kernels that came after:
+both, and change nothing in between; `gpu_pack.sh` makes what they carry small. On an H100 with 16 processors all
+compiled within 160 seconds; `environment` took 130, most of it tracing, and `train-video` wants 150. Known since then
+are agreement, images, environments, kernels and counters. Next, with the convolutions and the reproducible kernels that
+came after:
 
   --budget-seconds 470 --only agreement train-split train-video
   --budget-seconds 330 --only peers kernels train-split-any-bits distractors

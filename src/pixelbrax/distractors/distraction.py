@@ -39,14 +39,17 @@ class Distraction:
         self._given = tuple(distractors)
         self.composed = Composed(self._given).prepare(context)
 
-    def seen_from(self, camera_offset: tuple[float, float, float], height: int, width: int) -> "Distraction":
-        """The same distractors for another camera and size of images; see `SceneContext.camera_offset`."""
-        context = replace(self.context, camera_offset=camera_offset, height=height, width=width)
-        if (height, width) != (self.context.height, self.context.width):
-            return Distraction(self._given, context)
+    def seen_from(self, camera_offset: tuple[float, float, float]) -> "Distraction":
+        """The same distractors for another camera; see `SceneContext.camera_offset`."""
         other = copy.copy(self)
-        other.context = context
+        other.context = replace(self.context, camera_offset=camera_offset)
         return other
+
+    def resized(self, height: int, width: int) -> "Distraction":
+        """The same distractors for images of another size."""
+        if (height, width) == (self.context.height, self.context.width):
+            return self
+        return Distraction(self._given, replace(self.context, height=height, width=width))
 
     def __bool__(self) -> bool:
         return bool(self.composed.distractors)

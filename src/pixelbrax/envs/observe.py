@@ -226,11 +226,13 @@ class Observer:
         self._cameras = cameras
         self._settings = settings
         self._distraction = distraction
-        self._plain = self._world_of(model, scene)
+        tendons = spatial_tendons(model) if settings.tendons else None
+        self._plain = _World(model, scene, _camera_fns(model, cameras), moving_lights(model), tendons)
         places = camera_places(model, self._plain.cameras) if distraction else {}
         self._distances = {name: place.distance for name, place in places.items()}
         sizes = dict(settings.shapes)
-        self._seen_by = {name: distraction.seen_from(place.offset, *sizes[name]) for name, place in places.items()}
+        resized = {size: distraction.resized(*size) for size in set(sizes.values())}
+        self._seen_by = {name: resized[sizes[name]].seen_from(place.offset) for name, place in places.items()}
         wanted = set(settings.outputs)
         self._outputs: tuple[Output, ...] = (
             *(["packed"] if "pixels" in wanted else []),
@@ -337,10 +339,7 @@ class Observer:
             return self._plain
         model = randomized_model(self._model, model_params)
         scene = randomize_scene(self._scene, self._model, model_params)
-        return self._world_of(model, scene)
-
-    def _world_of(self, model: mujoco.MjModel, scene: Scene) -> _World:
-        tendons = spatial_tendons(self._model) if self._settings.tendons else None  # theirs are not randomized
+        tendons = self._plain.place_tendons  # their own parameters are not randomized
         return _World(model, scene, _camera_fns(model, self._cameras), moving_lights(model), tendons)
 
     def _stack(self, frame: Array, previous: Array | None, first: Bool[Array, ""]) -> Array:
