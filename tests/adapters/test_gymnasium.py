@@ -15,6 +15,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 import pixelbrax
 from pixelbrax.adapters.gymnasium import PixelBraxEnv, PixelBraxVectorEnv, check_vector_env
 from pixelbrax.adapters.gymnasium_ids import TASKS
+from pixelbrax.distractors import Objects
 from pixelbrax.errors import ConfigError
 from tests.probe import probe_env
 
@@ -145,6 +146,15 @@ def test_all_images_are_observed():
     assert isinstance(envs.single_observation_space, gymnasium.spaces.Dict)
     assert set(envs.single_observation_space) == set(outputs)
     check_vector_env(envs)
+
+
+def test_what_distractors_add_is_in_the_space_of_a_segmentation():
+    crowd = Objects(count=4, clear=0.0, smallest=0.2, largest=0.4)
+    env = _env("same_step", outputs=("segmentation",), distractors=(crowd,))
+    envs = PixelBraxVectorEnv(env, 2)
+    seen, _ = envs.reset(seed=0)
+    assert seen.max() >= len(env.scene.geom_type)
+    assert envs.observation_space.contains(seen)
 
 
 def test_without_images_the_state_is_observed():

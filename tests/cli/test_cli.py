@@ -12,6 +12,7 @@ import pytest
 import pixelbrax
 from pixelbrax.algorithms import PPGConfig
 from pixelbrax.cli.main import main
+from pixelbrax.cli.render import Args, _policy
 from pixelbrax.experiments import file_name
 from pixelbrax.generalization import SUITES, Pair, PairSuite
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig, TrainingRun, runs_in
@@ -100,6 +101,9 @@ def _leaves(run):
         ("train --algorithm dcpg --critic separate --dynamics-coef 1", "dynamics_coef is for one network"),
         ("sweep", "--vary says what differs"),
         ("sweep --vary image_size=32,64", "'image_size' cannot vary within a program"),
+        ("sweep --algorithm sac --vary reward_scale=0.1,1", "reward_scale would change nothing: normalize_reward"),
+        ("sweep --vary shift_coef=0.1,1", "shift_coef would change nothing: random_shift is 0"),
+        ("train --task probe/sides --critic-updates 5 --num-steps 4096", "and there are 5 updates: the policy would"),
         ("sweep --vary discount=0.9,high", "'high' is not a number"),
         ("sweep --vary discount=0.9,1.9", "discount is 1.9: it must be at most 1"),
         ("sweep --vary clip=0.1,0.1", "--vary clip=0.1,0.1: 0.1 and 0.1 are the same value"),
@@ -276,6 +280,14 @@ def test_render_shows_what_distracts(finished, tmp_path):
     run = ["render", "--run", str(finished.path), "--seeds", "1", "--steps", "2", "--every", "1", "--size", "16"]
     assert main([*run, "--out", str(tmp_path / "seen.png"), "--distractors", "kage/hue@test"]) == 0
     assert read_image(tmp_path / "seen.png").shape == (8, 18, 3)  # of the size that the run's policy sees
+
+
+def test_render_shows_a_run_without_its_weaker_distractors(tmp_path, monkeypatch):
+    environment = EnvConfig(task="probe/sides", image_size=8, distractors=("kage/noise",), distractor_strength=0.5)
+    run = RunDir.create(tmp_path / "run", TrainConfig(environment))
+    monkeypatch.setattr(TrainingRun, "restore_policy", lambda *_: (((), ()), 0))
+    *_, viewer, _, distracted = _policy(Args(run=run.path, distractors=(), shadows=True))
+    assert (viewer.images.shadows, distracted) == (True, False)
 
 
 def test_plot_draws_seeds_as_one_curve(tmp_path, capsys, monkeypatch):

@@ -399,3 +399,8 @@ def test_each_severity_is_farther_from_the_plain_image():
             seen = jax.vmap(env.with_distractors(f"severity/{axis}-{level}").reset)(_KEYS[:16]).obs["pixels"]
             apart.append(np.abs(np.asarray(seen).astype(float) - plain).mean())
         np.testing.assert_allclose(np.array(apart) / apart[-1], (0.2, 0.6, 1.0), atol=0.12)
+
+
+def test_a_floor_video_alone_sees_where_the_floor_is():
+    env = probe_env(image_size=8, distractors=[FloorVideo(sky=1.0, floor=1.0, rest=1.0)])
+    assert env.reset(jax.random.key(0)).obs["pixels"].shape == (8, 8, 9)

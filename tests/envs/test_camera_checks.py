@@ -21,7 +21,7 @@ _GOOD = {"more": "", "camera": 'pos="0 -3 1" xyaxes="1 0 0 0 .3 1"', "shape": "s
 
 def _found(which: Any = "side", **mistake):
     model = mujoco.MjModel.from_xml_string(_MODEL.format(**_GOOD | mistake))
-    return camera_suspicions(model, {"camera": which}, (64, 64), model.qpos0)
+    return camera_suspicions(model, {"camera": which}, {"camera": (64, 64)}, model.qpos0)
 
 
 def test_cameras_that_show_the_body_are_passed_in_silence():
@@ -76,6 +76,20 @@ def test_make_warns_of_a_camera_where_the_images_are_used():
         make(model, reward_fn=_still, camera="side")
     assert found[0].filename == __file__
     make(model, reward_fn=_still, outputs=())
+
+
+def test_each_camera_is_checked_at_its_own_size():
+    """A wide image shows the ball, a square one does not."""
+    camera = 'pos="-4 -3 1" xyaxes="1 0 0 0 .3 1" fovy="50"'
+    model = mujoco.MjModel.from_xml_string(_MODEL.format(**_GOOD | {"camera": camera}))
+    shapes = {"square": (64, 64), "wide": (64, 256)}
+    (line,) = camera_suspicions(model, dict.fromkeys(shapes, "side"), shapes, model.qpos0)
+    assert "looks away" in line
+    assert not camera_suspicions(model, {"wide": "side"}, shapes, model.qpos0)
+    xml = _MODEL.format(**_GOOD | {"camera": camera, "eye": ""}).replace("</worldbody>", _DRIVEN)
+    with pytest.warns(UserWarning, match="looks away") as found:
+        make(mujoco.MjModel.from_xml_string(xml), reward_fn=_still, camera="side", image_size=shapes)
+    assert len(found) == 1
 
 
 _DRIVEN = """<body name="rod" pos="1 0 1"><joint name="j" axis="0 1 0"/><geom size=".05" fromto="0 0 0 .3 0 0"

@@ -24,6 +24,13 @@ def traced(monkeypatch):
     return calls
 
 
+def test_substeps_compile_once():
+    env = probe_env(outputs=(), action_repeat=2)
+    state = env.reset(KEY)
+    env.substeps(state, ACTION)
+    assert compilations(lambda: env.substeps(state, ACTION))[0] == 0
+
+
 def test_eager_calls_compile_once(traced):
     env = probe_env(image_size=8)
     state = env.reset(KEY)

@@ -1,5 +1,7 @@
 """One finished run, for all tests of experiments."""
 
+from typing import Any
+
 import pytest
 
 import pixelbrax
@@ -14,5 +16,6 @@ def env():
 
 @pytest.fixture(scope="session")
 def finished(env, tmp_path_factory):
-    """A run that was trained in an environment made in Python."""
-    return pixelbrax.train(env, runs=tmp_path_factory.mktemp("runs"), name="first", **SETTINGS)
+    """A run that was trained in an environment made in Python, with video and report."""
+    settings: Any = SETTINGS | {"report": True, "video": True}
+    return pixelbrax.train(env, runs=tmp_path_factory.mktemp("runs"), name="first", **settings)

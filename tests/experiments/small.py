@@ -10,4 +10,6 @@ SETTINGS = {
     "log_interval": 2,
     "eval_episodes": 2,
     "quiet": True,
+    "report": False,
+    "video": False,
 }

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pixelbrax.algorithms import PPOConfig
+from pixelbrax.algorithms import DistillConfig, PPOConfig
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import Comparison
@@ -93,3 +93,30 @@ def test_what_cannot_be_compared_is_told(tmp_path):
     run.write_evaluation("trained", {"steps": 1, "mean_return": 1.0, "standard_error": 0.0, "iqm": 1.0})
     with pytest.raises(ConfigError, match="did not keep every episode's return"):
         Comparison.of([run])
+
+
+def test_another_engine_is_another_setting(tmp_path):
+    """But on each task's first one they are alike, whichever that is."""
+    environments = [EnvConfig(task, backend=backend) for task, backend in _ENGINES]
+    runs = [_run(tmp_path, _SLOW, [1.0], environment=each.resolved(), seed=k) for k, each in enumerate(environments)]
+    found = Comparison.of(runs).results
+    assert list(found) == ["PPO, backend ", "PPO, backend generalized"]
+    assert [list(tasks) for tasks in found.values()] == [["halfcheetah", "reacher"], ["halfcheetah"]]
+
+
+_ENGINES = (("halfcheetah", "spring"), ("reacher", None), ("halfcheetah", "generalized"))
+
+
+def test_students_of_teachers_that_differ_in_seed_are_one_setting(tmp_path):
+    (tmp_path / "teachers").mkdir()
+    (tmp_path / "students").mkdir()
+    by_rate: dict[float, list[RunDir]] = {}
+    for rate in (1e-4, 1e-3):
+        for seed in range(2):
+            teacher = _run(tmp_path / "teachers", TrainConfig(agent=PPOConfig(learning_rate=rate)), [1.0], seed=seed)
+            config = TrainConfig(agent=DistillConfig(teacher=str(teacher.path), teacher_updates=3))
+            by_rate.setdefault(rate, []).append(_run(tmp_path / "students", config, [1.0, 2.0], seed=seed))
+    slow, fast = by_rate.values()
+    (result,) = Comparison.of(slow).results.values()
+    assert len(result["halfcheetah"].scores) == 2
+    assert len(Comparison.of([*slow, *fast]).results) == 2

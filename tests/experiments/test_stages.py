@@ -6,6 +6,7 @@ import re
 import shutil
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -205,7 +206,7 @@ def test_a_gate_counts_in_a_row():
 def whole(tmp_path_factory, probe_tasks):
     """A curriculum whose last gate stays closed."""
     folder = tmp_path_factory.mktemp("whole")
-    return pixelbrax.train_curriculum(_file(folder), runs=folder / "runs", quiet=True)
+    return pixelbrax.train_curriculum(_file(folder), runs=folder / "runs", quiet=True, video=False)
 
 
 def test_the_folder_tells_the_story(whole):
@@ -264,12 +265,15 @@ _EVERYWHERE += [_Dies("3-never-again-1", updates=4)]
 
 @pytest.mark.parametrize("deaths", [[_WITHIN_A_COUNT], pytest.param(_EVERYWHERE, marks=pytest.mark.full)])
 def test_killed_at_any_moment_it_comes_to_the_same_bits(whole, tmp_path, deaths):
+    brief: Any = {"quiet": True, "report": False, "video": False}
     with pytest.raises(RuntimeError, match="killed"):
-        pixelbrax.train_curriculum(_file(tmp_path), runs=tmp_path, name="killed", hooks=deaths[:1], quiet=True)
+        pixelbrax.train_curriculum(_file(tmp_path), runs=tmp_path, name="killed", hooks=deaths[:1], **brief)
     for death in deaths[1:]:
         with pytest.raises(RuntimeError, match="killed"):
-            pixelbrax.train_curriculum(resume=tmp_path / "killed", hooks=[death], quiet=True)
-    killed = pixelbrax.train_curriculum(resume=tmp_path / "killed", quiet=True)
+            pixelbrax.train_curriculum(resume=tmp_path / "killed", hooks=[death], **brief)
+    killed = pixelbrax.train_curriculum(resume=tmp_path / "killed", **brief)
+    assert not list(killed.path.rglob("*.html"))
+    assert not list(killed.path.rglob("*.mp4"))
     assert killed.ended == whole.ended
     assert killed.across == whole.across
     for one, other in zip(whole.runs, killed.runs, strict=True):
@@ -306,12 +310,13 @@ def test_stopped_before_anything_was_begun_nothing_is_left(tmp_path, monkeypatch
 def test_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     _file(tmp_path)
-    assert main(["curriculum", "plan.toml", "--stage", "never", "--seed", "5", "--quiet"]) == 3
+    brief = ["--quiet", "--no-video"]
+    assert main(["curriculum", "plan.toml", "--stage", "never", "--seed", "5", *brief]) == 3
     assert "the gate stayed closed" in capsys.readouterr().out
     run = pixelbrax.CurriculumRun(tmp_path / "runs" / "plan")
     assert [each.name for each in run.ended] == ["never", "never"]
     assert run.runs[0].settings.seed == 5
-    assert main(["curriculum", "runs/plan", "--resume", "--quiet"]) == 3  # nothing is left to do
+    assert main(["curriculum", "runs/plan", "--resume", *brief]) == 3  # nothing is left to do
     assert main(["curriculum", "plan.toml", "--resume"]) == 2  # it was started with --stage
     assert "is not what runs/plan was started from" in capsys.readouterr().err
     assert main(["curriculum", "runs/plan", "--quiet"]) == 2

@@ -90,6 +90,9 @@ def test_an_interrupted_teacher_is_kept(tmp_path, capsys):
         ({}, {"processes": Processes("localhost:1", 2)}, "by one process: train the teacher by itself"),
         ({}, {"env": probe_env(pays_side=True, outputs=())}, "the student's was made in Python"),
         ({"num_devices": 3}, {}, "num_devices"),
+        ({"eval_metrics": ("nonsense",)}, {}, "nonsense"),
+        ({"eval_distractors": ("kage/hue",)}, {}, "distractors change images"),
+        ({"start_from": "/nowhere"}, {}, "/nowhere is not a run"),
     ],
 )
 def test_mistakes_are_told_before_the_teacher_is_trained(change, launch, message, tmp_path):

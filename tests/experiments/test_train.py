@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import pixelbrax
+from pixelbrax.algorithms import PPOConfig
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
-from pixelbrax.experiments import api, config_of
+from pixelbrax.experiments import api, config_of, launch
 from pixelbrax.learning import CurriculumConfig
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.training import EnvConfig, TrainConfig, load_preset
@@ -50,8 +51,11 @@ def test_a_run_tells_what_was_trained(finished):
 def test_a_task_by_name_is_the_same_as_by_the_command_line(tmp_path, probe_tasks):
     settings = {"obs": "state", "episode_length": 10, **SETTINGS}
     run = pixelbrax.train("probe/sides", runs=tmp_path, name="python", **settings)
-    flags = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items() if name != "quiet"]
-    assert main(["train", "--task=probe/sides", *flags, "--quiet", f"--runs={tmp_path}", "--name=shell"]) == 0
+    assert not list(run.path.glob("*.html"))
+    assert not list(run.path.glob("*.mp4"))
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items() if not isinstance(value, bool)]
+    flags += ["--quiet", "--no-report", "--no-video"]
+    assert main(["train", "--task=probe/sides", *flags, f"--runs={tmp_path}", "--name=shell"]) == 0
     other = pixelbrax.open_run(tmp_path / "shell")
     assert run.settings == other.settings
     _same(_metrics(run), _metrics(other))
@@ -77,7 +81,7 @@ def test_resume_continues_to_the_bit(finished, env, tmp_path):
     assert signal.getsignal(signal.SIGINT) is before
     assert not stopped.finished
     assert stopped.updates == 2
-    resumed = pixelbrax.train(env, resume=stopped, quiet=True)
+    resumed = pixelbrax.train(env, resume=stopped, quiet=True, report=False, video=False)
     _same(_metrics(resumed), _metrics(finished))
 
 
@@ -177,3 +181,24 @@ def test_settings_of_a_preset_are_kept_and_those_given_win():
     assert config.agent == dataclasses.replace(preset.agent, num_envs=8)
     assert (config.seed, config.num_steps) == (4, preset.num_steps)
     assert api._described(None, {"num_levels": 8})[0].curriculum == CurriculumConfig(num_levels=8)
+
+
+def test_a_name_that_was_taken_meanwhile_is_left_alone(env, tmp_path, monkeypatch):
+    """Building an environment takes seconds, in which another process may begin a run."""
+    trainer = launch._trainer
+
+    def slow(*args):
+        (tmp_path / "mine").mkdir()
+        return trainer(*args)
+
+    class Reached(Exception):
+        pass
+
+    def begin(trainer, path, runs):
+        raise Reached(path.name)
+
+    monkeypatch.setattr(launch, "_trainer", slow)
+    monkeypatch.setattr(launch, "_begin", begin)
+    config = TrainConfig(config_of(env), agent=PPOConfig(num_envs=4, unroll_length=4, num_minibatches=2))
+    with pytest.raises(Reached, match="mine-2"):
+        launch.start({"": config}, tmp_path, "mine", launch.Launch(quiet=True, env=env))

@@ -21,6 +21,7 @@ from pixelbrax.generalization import (
     MethodResult,
     TaskRules,
     evaluate_runs,
+    evaluation,
     get_benchmark,
     read_results,
     result_file,
@@ -117,6 +118,19 @@ def test_every_test_is_run_in_the_same_episodes(runs, evaluated):
         alone = training_run.evaluator(TINY.episodes, TINY.test(axis, severity))
         found = alone(variables, jax.random.key(TINY.seed)).returns
         np.testing.assert_allclose(entry.returns[axis][str(severity)], found, rtol=1e-6)
+
+
+def test_policies_of_other_variables_are_evaluated_by_themselves(runs, tmp_path, monkeypatch):
+    """Such as those that were trained with normalize_reward, which has statistics of its own."""
+    copies = [RunDir.open(shutil.copytree(runs[0].path, tmp_path / name)) for name in "abc"]
+    for run in copies:
+        result_file(TINY, run).unlink(missing_ok=True)
+    variables = iter(({"a": np.zeros(2)}, {"a": np.zeros(3)}, {"a": np.zeros(2)}))
+    monkeypatch.setattr(TrainingRun, "restore_policy", lambda *_: (next(variables), 0))
+    together: list[int] = []
+    monkeypatch.setattr(evaluation, "_evaluate", lambda *args: together.append(len(args[2])))
+    list(evaluate_runs(TINY, copies, progress=QUIET))
+    assert together == [2, 1]
 
 
 def test_an_evaluation_that_was_interrupted_goes_on(runs, evaluated, tmp_path, monkeypatch):
@@ -258,6 +272,15 @@ def test_rows_of_a_leaderboard_stand_beside_other_results(tmp_path):
         file.write_text(json.dumps(json.loads(together.as_json()) | {key: value}))
         with pytest.raises(ConfigError, match=message):
             read_results([file], PAPER)
+
+
+@pytest.mark.usefixtures("on_paper")
+def test_each_seed_may_have_a_teacher_of_its_own():
+    def taught(seed, teacher):
+        return _entry(seed=seed, settings={"agent": {"teacher": teacher, "teacher_updates": seed}, "network": {}})
+
+    (result,) = Leaderboard.of(PAPER, [taught(0, "runs/a-teacher"), taught(1, "runs/b-teacher")]).results
+    assert result.seeds == {"a": 2}
 
 
 @pytest.mark.usefixtures("on_paper")

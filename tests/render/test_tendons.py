@@ -12,7 +12,8 @@ from pixelbrax.distractors import Role, SceneContext
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import RecordedPhysics
-from pixelbrax.render import GeomPose, Scene, orbit, spatial_tendons, tendon_segments
+from pixelbrax.render import GeomPose, Scene, look_at, orbit, render, spatial_tendons, tendon_segments
+from pixelbrax.render.tolerances import NO_RADIUS
 
 CREATURE = """
 <mujoco>
@@ -110,13 +111,13 @@ def drawn(model: mujoco.MjModel, data: mujoco.MjData) -> dict[int, list]:
 
 
 def ours(model: mujoco.MjModel, scene: Scene, pose: GeomPose) -> dict[int, list]:
-    """The same of our scene, without capsules that have no length."""
+    """The same of our scene, without capsules that are not needed."""
     tendons = tendon_segments(model)
     first, found = len(scene.geom_type) - len(tendons), {}
     size, rgb = np.asarray(scene.geom_size), np.asarray(scene.geom_rgb)
     xpos, xmat = np.asarray(pose.xpos), np.asarray(pose.xmat)
     for row, tendon in enumerate(tendons, first):
-        if row in scene.visible and size[row, 1] > 1e-6:
+        if row in scene.visible and size[row, 0] > NO_RADIUS:
             half = xmat[row, :, 2] * size[row, 1]
             capsule = xpos[row] - half, xpos[row] + half, size[row, 0], rgb[row]
             found.setdefault(tendon, []).append(capsule)
@@ -147,6 +148,7 @@ def test_tendons_are_where_mujoco_draws_them(model: mujoco.MjModel, sites: bool)
         for tendon, capsules in theirs.items():
             name = model.tendon(tendon).name
             seen.setdefault(name, set()).add(len(capsules))
+            assert (len(capsules) == 1) == (len(mine[tendon]) == 1), (seed, name)
             near = max(distance(point, capsules) for start, end, *_ in mine[tendon] for point in (start, end))
             assert near < TOLERANCE, (seed, name)
             far = max(distance(point, mine[tendon]) for start, *_ in capsules for point in (start,))
@@ -183,6 +185,47 @@ def test_gradients_are_finite_and_those_of_finite_differences(model: mujoco.MjMo
             along, h = jax.random.normal(key, sites.shape), 1e-3
             difference = (value(sites + h * along, pose) - value(sites - h * along, pose)) / (2 * h)
             np.testing.assert_allclose(jnp.sum(by_sites * along), difference, rtol=0.02, atol=0.02)
+
+
+_UNTOUCHED = """
+<mujoco>
+  <worldbody>
+    <light pos="0 -1 3"/>
+    <geom name="far" pos="0 0 9" size="0.1"/>
+    <site name="a" pos="-0.6 0 0"/>
+    <body pos="0.5 0 0.1"><joint type="slide"/><geom size="0.01" rgba="1 1 1 0"/><site name="b"/></body>
+  </worldbody>
+  <tendon>
+    <spatial width="0.08" rgba="1 0.1 0 {alpha}" {string}><site site="a"/>{between}<site site="b"/></spatial>
+  </tendon>
+</mujoco>
+"""
+_TAUT = 'limited="true" range="0 0.9"'
+
+
+@pytest.mark.parametrize(("alpha", "soft"), [(1.0, 1.5), (0.4, None)])
+def test_what_is_straight_looks_alike_however_many_capsules_it_may_need(alpha: float, soft: float | None) -> None:
+    def seen(between: str = "", string: str = "") -> tuple[jax.Array, jax.Array]:
+        text = _UNTOUCHED.format(alpha=alpha, between=between, string=string)
+        model = mujoco.MjModel.from_xml_string(text)
+        place, scene = spatial_tendons(model), Scene.from_mujoco(model, tendons=True)
+        data = mujoco.MjData(model)
+        mujoco.mj_forward(model, data)
+        camera, pose = look_at(jnp.array([0.0, -2.0, 0.3]), jnp.zeros(3), 45.0), GeomPose.from_mujoco(data)
+        assert place is not None
+
+        def image(sites: jax.Array) -> jax.Array:
+            return render(*place(scene, pose, sites), camera, 12, 12, ("color",), soft=soft).color
+
+        sites = jnp.float32(data.site_xpos)
+        by_height = jax.jit(jax.grad(lambda sites: image(sites)[3:].sum()))(sites)[:, 2]
+        return jax.jit(image)(sites), by_height
+
+    plain, by_height = seen()
+    assert plain[..., 0].max() > 0.3
+    for other in (seen('<geom geom="far"/>'), seen(string=_TAUT)):
+        np.testing.assert_allclose(other[0], plain, atol=2e-3)
+        np.testing.assert_allclose(other[1], by_height, rtol=1e-2, atol=1e-3)
 
 
 def test_a_batch_is_its_elements(model: mujoco.MjModel) -> None:

@@ -64,6 +64,22 @@ def test_it_begins_with_the_whole_learner_at_the_first_learning_rate(before):
         Trainer([_config(algorithm="apg", start_from=str(run.path), start_part="learner")]).init()
 
 
+def test_open_episodes_are_not_taken_over(tmp_path):
+    """Nor is their number: the unit of rewards is."""
+    agent: Any = replace(CONFIGS["ppo"], normalize_reward=True)
+    first = replace(_config(), agent=agent)
+    run, trainer = RunDir.create(tmp_path / "run", first), Trainer([first])
+    state = trainer.init()
+    known = state.statistics["reward"] | {"returns": state.statistics["reward"]["returns"] + 3.0}
+    known["spread"] = jax.tree.map(lambda x: x + 2.0, known["spread"])
+    trainer.training_runs[0].save(run, replace(state, statistics=state.statistics | {"reward": known}))
+    more = replace(agent, num_envs=2 * agent.num_envs)
+    begun = Trainer([replace(resolved(replace(first, start_from=str(run.path), start_part="learner")), agent=more)])
+    reward = begun.init().statistics["reward"]
+    assert _equal(reward["spread"], known["spread"])
+    np.testing.assert_array_equal(reward["returns"], np.zeros(more.num_envs))
+
+
 @pytest.mark.full
 def test_the_critic_learns_alone_at_first(before, tmp_path):
     run, _ = before

@@ -154,3 +154,22 @@ def test_a_run_is_of_the_algorithm_whose_table_it_has(tmp_path):
     other = config.with_algorithm("ppo")
     assert other.algorithm == "ppo"
     assert other.agent.discount == 0.5
+
+
+def test_a_resumed_run_that_lost_its_best_policies_keeps_another(tmp_path):
+    """Killed after two of them and before a checkpoint; the second time it does not learn as much."""
+    config = TrainConfig(agent=CONFIGS["ppo"], network=_SIZES, eval_episodes=1, eval_interval=5)
+    run, training_run = RunDir.create(tmp_path / "run", config), TrainingRun(config, env=_env())
+    state = jax.jit(training_run.agent.init)(jax.random.key(0))
+
+    def evaluate(name, updates, mean):
+        training_run._evaluator = lambda *_: Evaluation(np.array([mean]), np.ones(1))  # pyright: ignore[reportAttributeAccessIssue]
+        training_run.evaluate(run, name, replace(state, num_updates=np.int32(updates)))
+
+    for updates, mean in ((0, 5.0), (5, 6.0), (10, 7.0)):
+        evaluate(f"update {updates}", updates, mean)
+    run.roll_back(0)
+    for updates, mean in ((5, 4.0), (10, 4.5), (15, 4.2)):
+        evaluate(f"update {updates}", updates, mean)
+    assert training_run.restore_best(run)[1] == 10
+    training_run.evaluate_best(run)

@@ -66,10 +66,15 @@ class ObsView:
 
 
 def _bounds(env: PixelEnv, name: str, spec: jax.ShapeDtypeStruct) -> Bounds:
-    low, high = {
-        "pixels": (0, 255),
-        "depth": (0.0, np.inf),
-        "segmentation": (-1, len(env.scene.geom_type) - 1),
-        "mask": (0, 1),
-    }.get(name.split("/")[0], (-np.inf, np.inf))
+    kind = name.split("/")[0]
+    known = {"pixels": (0, 255), "depth": (0.0, np.inf), "mask": (0, 1)}
+    low, high = (-1, _largest_id(env)) if kind == "segmentation" else known.get(kind, (-np.inf, np.inf))
     return Bounds(low, high, spec.shape, np.dtype(spec.dtype))
+
+
+def _largest_id(env: PixelEnv) -> int:
+    """The largest number in a segmentation, of what distractors add to the scene too."""
+    scene = env.scene
+    if env.distractors.furnishes:
+        scene, *_ = jax.eval_shape(lambda key: env.render_inputs(env.reset(key)), jax.random.key(0))
+    return len(scene.geom_type) - 1

@@ -78,6 +78,11 @@ class PPO(Agent):
         Raises:
           ConfigError: the agent would misread the environment.
         """
+        if config.critic_updates and config.critic_updates >= total_updates:
+            raise ConfigError(
+                f"critic_updates is {config.critic_updates:,}, and there are {total_updates:,} updates: the policy "
+                "would never learn"
+            )
         self.network = ActorCritic.for_env(env, network)
         check_env(env, self.network.obs_keys, config.random_shift)
         self.env = env

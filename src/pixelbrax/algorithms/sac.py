@@ -98,6 +98,12 @@ class SACConfig(ReplayConfig, RewardConfig):
     SWEEPABLE: ClassVar[tuple[str, ...]] = (*RewardConfig.SWEEPABLE, "tau", "initial_temperature", "target_std")
 
     @property
+    @override
+    def idle(self) -> dict[str, str]:
+        """A reward's scale where rewards are normalized."""
+        return {"reward_scale": "normalize_reward chooses the unit of rewards"} if self.normalize_reward else {}
+
+    @property
     def random_rows(self) -> int:
         """Steps of each environment before learning starts."""
         return -(-self.random_steps // self.num_envs)

@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -47,6 +47,10 @@ class Args:
     """Folder that holds all runs."""
     quiet: bool = False
     """Print only results and errors."""
+    report: bool = True
+    """Write report.html of every stage and of all."""
+    video: bool = True
+    """Record videos of every stage's policy at its end, and what it looks at for the report."""
 
 
 def main(argv: list[str]) -> int:
@@ -56,9 +60,10 @@ def main(argv: list[str]) -> int:
     enable_compilation_cache()
     remedy = lambda path: f"pixelbrax curriculum {path} --resume"  # noqa: E731
     command = shlex.join(["pixelbrax", "curriculum", *argv])
-    launch = Launch(command, "curriculum", args.quiet, remedy=remedy)
+    at_end: Any = {"report": args.report, "video": args.video}
+    launch = Launch(command, "curriculum", args.quiet, remedy=remedy, **at_end)
     if args.resume:
-        if args != Args(args.file, resume=True, runs=args.runs, quiet=args.quiet):
+        if args != Args(args.file, resume=True, runs=args.runs, quiet=args.quiet, **at_end):
             raise ConfigError("--resume goes on with the folder's own settings: leave out the other flags")
         path, finished = resume_curriculum(last_folder(args.file, args.runs), launch)
     else:

@@ -138,7 +138,8 @@ def _policy(args: Args) -> tuple[PixelEnv, PixelEnv, Actor, bool]:
     restore = training_run.restore_best if args.best else training_run.restore_policy
     actor = policy_actor(training_run.policy, restore(run)[0])
     env = training_run.env_under(args.distractors)
-    viewer = replace(config.environment, distractors=(), **seen).build() if seen else env
+    plain = {"distractors": (), "distractor_strength": 1.0}
+    viewer = replace(config.environment, **plain, **seen).build() if seen else env
     return env, viewer, actor, bool(looks)
 
 

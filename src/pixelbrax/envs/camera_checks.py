@@ -33,14 +33,14 @@ class _View(NamedTuple):
 
 
 def camera_suspicions(
-    model: mujoco.MjModel, cameras: Mapping[str, CameraLike], shape: tuple[int, int], start: np.ndarray
+    model: mujoco.MjModel, cameras: Mapping[str, CameraLike], shapes: Mapping[str, tuple[int, int]], start: np.ndarray
 ) -> list[str]:
     """What looks wrong about cameras, one line each; empty if nothing does.
 
     Args:
       model: which passed `check_model`.
       cameras: by name; those that frame their bodies by themselves are not checked.
-      shape: height and width of images in pixels.
+      shapes: height and width in pixels of each camera's images.
       start: (nq,) positions in which episodes begin, meters and radians.
     """
     data = mujoco.MjData(model)
@@ -51,7 +51,7 @@ def camera_suspicions(
     found = []
     for name, camera in cameras.items():
         view = _view(model, data, camera)
-        if view is not None and (line := _suspicion(model, data, view, shape)):
+        if view is not None and (line := _suspicion(model, data, view, shapes[name])):
             found.append(f"{_called(model, name, camera, len(cameras))} {line}")
     return found
 

@@ -217,9 +217,9 @@ def _warn_of_cameras(env: PixelEnv, camera: Any, start: np.ndarray | None) -> No
     """Warns of cameras of someone's own model that show nothing; `start` is None if the first pose is not known."""
     if (camera is None and not env.physics.mj_model.ncam) or not env.images.outputs or start is None:
         return
-    for line in camera_suspicions(
-        env.physics.mj_model, named_cameras(0 if camera is None else camera), env.images.shape, start
-    ):
+    shapes = dict(env.images.shapes)
+    cameras = named_cameras(0 if camera is None else camera, shapes)
+    for line in dict.fromkeys(camera_suspicions(env.physics.mj_model, cameras, shapes, start)):
         warn_caller(line)
 
 

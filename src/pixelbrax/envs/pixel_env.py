@@ -388,12 +388,12 @@ class PixelEnv(CompilesOnce):
             info={"steps": jnp.zeros((), jnp.int32), "key": next_key, "model": model_params},
         )
 
+    @compiled_once("keep_frames")
     def _frames(self, state: State, action: Float[Array, " action_size"], keep_frames: bool = False) -> Any:
         """Steps the physics for up to `action_repeat` frames.
 
         Returns:
-          The physics at the end, the sum of rewards, the number of frames and whether the simulation diverged; and the
-          physics after each frame along a first axis, or None.
+          The physics at the end, sum of rewards, number of frames, whether it diverged; each frame's physics or None.
         """
         sound = jnp.all(jnp.isfinite(action))
         action = jnp.clip(jnp.where(jnp.isfinite(action), action, 0.0), -1.0, 1.0)

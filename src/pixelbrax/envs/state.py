@@ -28,7 +28,8 @@ class State:
         "pixels": (height, width, channels * frame_stack) uint8, the newest frame last; (channels * frame_stack, height,
           width) with `channels_first`.
         "depth": (height, width) float32, meters, of the newest frame.
-        "segmentation": (height, width) int32, ids of the newest frame: of geoms, then of sites, then of tendons.
+        "segmentation": (height, width) int32, ids of the newest frame: of geoms, then of sites, of tendons
+          and of what distractors add; -1 shows the sky.
         "mask": (height, width) bool, the pixels of the newest frame that show the body.
         "state": (obs_size,) float32, the engine's own observation vector; always there.
       reward: () float32, of the step that led here.

@@ -37,11 +37,11 @@ from pixelbrax.xla import in_float32
 
 _PROCESSES = ("coordinator", "num_processes", "process_id", "join_timeout")
 _MAKE = ("backend", "camera", "physics", *MakeSettings.__annotations__)
-_LAUNCH = ("runs", "quiet", "num_seeds", "config", *_PROCESSES)
+_LAUNCH = ("runs", "quiet", "report", "video", "num_seeds", "config", *_PROCESSES)
 # Settings of an environment that `make` knows in another form.
 _NOT_OF_MAKE = ("obs", "randomization", "physics_settings", "distractor_strength")
 _NESTED = ("environment", "network", "agent", "curriculum")
-_WITH_RESUME = ("quiet", *_PROCESSES)
+_WITH_RESUME = ("quiet", "report", "video", *_PROCESSES)
 
 
 @overload
@@ -93,11 +93,11 @@ def train(
       seed: seed of every random number; by default the preset's, or 0.
       name: the run's folder below `runs`; by default the preset's or task's name, numbered if it is taken.
       resume: a run to resume bit-exactly from its last checkpoint with its own settings; of the other arguments only
-        `env` (for a run in an environment made in Python), `hooks`, `quiet` and those of several processes may
-        accompany it.
+        `env` (for a run in an environment made in Python), `hooks`, `quiet`, `report`, `video` and those of several
+        processes may accompany it.
       **settings: every setting of the command line under its name there (`num_steps`, `num_envs`, `learning_rate`,
-        `image_size`, `runs`, `num_seeds`, ...), and every setting of `pixelbrax.make` (`camera`, `randomization_fn`,
-        ...).
+        `image_size`, `runs`, `num_seeds`, `video`, ...), and every setting of `pixelbrax.make` (`camera`,
+        `randomization_fn`, ...).
 
     Returns:
       The run; with `num_seeds` above 1 the group of runs.
@@ -154,7 +154,8 @@ def _launch(given: Mapping[str, Any], hooks: Sequence[Hook], env: PixelEnv | Non
     processes = Processes(**{name: given[name] for name in _PROCESSES if name in given}, quiet=quiet)
     first = "" if env is None else "env, "
     remedy = lambda path: f"pixelbrax.train({first}resume={str(path)!r})"  # noqa: E731
-    return Launch(command, "train", quiet, checked_hooks(hooks), env, processes, remedy)
+    at_end = {name: bool(given.get(name, True)) for name in ("report", "video")}
+    return Launch(command, "train", quiet, checked_hooks(hooks), env, processes, remedy, **at_end)
 
 
 def checked_hooks(hooks: Any) -> tuple[Hook, ...]:

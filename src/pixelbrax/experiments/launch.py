@@ -114,8 +114,9 @@ def start(
         return teacher, False
     configs = _resolved(configs)
     with interruptible(), joined(launch.processes, lambda: settings_of(configs), launch.name):
-        path = unused_path(runs, name) if numbered else runs / name
         trainer = _trainer(list(configs.values()), launch)
+        # That took its time: another run may have taken a name meanwhile.
+        path = unused_path(runs, name) if numbered else runs / name
         with own_folder(path) as path, contextlib.ExitStack() as until_the_end:
             with _new_runs(path, configs, launch.command) as folders, removed_if_lost(path):
                 note = partial(trainer.progress.say, always=True)

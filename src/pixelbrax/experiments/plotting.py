@@ -7,6 +7,7 @@ from typing import Any
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.report import write_curve, write_curves
+from pixelbrax.tasks import get_task, task_names
 from pixelbrax.training import RunDir, TrainConfig, runs_in
 
 # Settings that do not change what is learned.
@@ -75,18 +76,51 @@ def plot_runs(path: Path, runs: Sequence[RunDir]) -> None:
 def grouped(runs: Sequence[RunDir], over_tasks: bool = False) -> dict[str, list[RunDir]]:
     """Runs that differ only in seed and in what does not change what is learned, by what sets them apart from others.
 
+    Teachers of students are compared in the same way, so that each seed may have its own.
+
     Args:
       runs: with their settings.
-      over_tasks: runs that differ in their task are together, too.
+      over_tasks: runs that differ in their task are together, too, on each task's first engine or all on the same.
     """
-    defaults = {field.name: field.default for field in fields(TrainConfig) if field.name in _NEUTRAL}
-    groups: dict[TrainConfig, list[RunDir]] = {}
+    groups: dict[Any, list[RunDir]] = {}
+    named: dict[Any, TrainConfig] = {}
     for run in runs:
-        config: Any = replace(run.load_config(), **defaults)
-        if over_tasks:
-            config = replace(config, environment=replace(config.environment, task="", backend=""))
-        groups.setdefault(config, []).append(run)
-    return dict(zip(_names(list(groups)), groups.values(), strict=True))
+        config = _without_neutral(run.load_config(), over_tasks)
+        kind = _untaught(config), _teacher_of(config, over_tasks)
+        named.setdefault(kind, config)
+        groups.setdefault(kind, []).append(run)
+    return dict(zip(_names(list(named.values())), groups.values(), strict=True))
+
+
+def _without_neutral(config: TrainConfig, over_tasks: bool) -> TrainConfig:
+    """The settings that runs of one group have in common."""
+    defaults: Any = {field.name: field.default for field in fields(TrainConfig) if field.name in _NEUTRAL}
+    config = replace(config, **defaults)
+    if not over_tasks:
+        return config
+    task, backend = config.environment.task, config.environment.resolved().backend
+    first = get_task(task).backends[0] if task in task_names() else backend
+    backend = "" if backend == first else backend
+    return replace(config, environment=replace(config.environment, task="", backend=backend))
+
+
+def _untaught(config: TrainConfig) -> TrainConfig:
+    """The settings without the teacher's run."""
+    agent: Any = config.agent
+    if not getattr(agent, "teacher", ""):
+        return config
+    return replace(config, agent=replace(agent, teacher="", teacher_updates=0))
+
+
+def _teacher_of(config: TrainConfig, over_tasks: bool) -> Any:
+    """A teacher's settings; where its run is gone, the name of its folder. None without a teacher."""
+    name = getattr(config.agent, "teacher", "")
+    if not name:
+        return None
+    try:
+        return _without_neutral(RunDir.open(Path(name)).load_config(), over_tasks)
+    except ConfigError:
+        return name
 
 
 def _names(configs: Sequence[TrainConfig]) -> list[str]:

@@ -6,8 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from pixelbrax.algorithms import algorithm_of
+from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
-from pixelbrax.training import TrainConfig, build, check_teacher, is_of_any_task, load_preset, preset_names
+from pixelbrax.training import (
+    TrainConfig,
+    TrainingRun,
+    build,
+    check_teacher,
+    is_of_any_task,
+    load_preset,
+    preset_names,
+    resolved,
+    takeover,
+)
 
 _STUDENTS = ("seed", "num_devices", "loggers", "checkpoint_interval", "eval_episodes", "initial_eval")
 
@@ -26,7 +37,8 @@ def teacher_to_train(configs: Iterable[TrainConfig], processes: int, env: Any = 
     Raises:
       ConfigError: a student's settings cannot be used, or the preset cannot teach it.
     """
-    student = next(iter(configs))
+    students = list(configs)
+    student = students[0]
     agent: Any = student.agent
     name = agent.teacher if algorithm_of(agent).has_teacher else ""
     if name not in preset_names() or Path(name).exists():
@@ -43,10 +55,19 @@ def teacher_to_train(configs: Iterable[TrainConfig], processes: int, env: Any = 
     teacher = replace(preset, **{key: getattr(student, key) for key in _STUDENTS})
     task = student.environment.task if is_of_any_task(name) else preset.environment.task
     teacher = replace(teacher, environment=replace(preset.environment, task=task).resolved())
-    student_env, _ = build(student)
-    check_teacher(student, student_env, teacher, name)
+    check_teacher(student, _checked(student, len(students)), teacher, name)
     build(teacher)
     return teacher
+
+
+def _checked(student: TrainConfig, count: int) -> PixelEnv:
+    """The student's environment; what is wrong with its settings is told before its teacher is trained."""
+    agent: Any = student.agent
+    alone = resolved(replace(student, agent=replace(agent, teacher="")))
+    training_run = TrainingRun(student)
+    training_run.prepare(count, teacher=False)
+    takeover(alone, training_run.agent)
+    return training_run.env
 
 
 def taught_by(config: TrainConfig, run: Path) -> TrainConfig:

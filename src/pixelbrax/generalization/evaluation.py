@@ -13,7 +13,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.generalization.benchmark import Benchmark
 from pixelbrax.generalization.content import clips_digest, code_digest, model_digest
 from pixelbrax.generalization.entry import PLAIN, Entry, privileged
-from pixelbrax.training import Evaluator, Progress, RunDir, TrainConfig, TrainingRun, provenance
+from pixelbrax.training import Evaluator, Progress, RunDir, TrainConfig, TrainingRun, kind_of, provenance
 
 MUST_MATCH = ("rules", "model", "clips")
 """Fingerprints without which results do not compare."""
@@ -82,9 +82,13 @@ def evaluate_runs(
             k: _Candidate(result_file(benchmark, runs[k]), entries[k]) for k in group if entries[k].missing(benchmark)
         }
         if todo:
+            kinds: dict[Any, list[int]] = {}
             for k, candidate in todo.items():
                 candidate.variables, _ = TrainingRun(configs[k], progress).restore_policy(runs[k])
-            _evaluate(benchmark, TrainingRun(configs[group[0]], progress), list(todo.values()), progress)
+                kinds.setdefault(kind_of(candidate.variables), []).append(k)
+            for first, *others in kinds.values():
+                these = [todo[k] for k in (first, *others)]
+                _evaluate(benchmark, TrainingRun(configs[first], progress), these, progress)
         yield from ((runs[k], todo[k].entry if k in todo else entries[k]) for k in group)
 
 

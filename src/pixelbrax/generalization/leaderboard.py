@@ -140,13 +140,20 @@ def _check_seeds(entries: Sequence[Entry]) -> None:
 
 
 _NEUTRAL = ("seed", "checkpoint_interval", "loggers", "initial_eval", "num_devices", "log_interval")
-_EVALUATION = ("eval_episodes", "eval_distractors", "eval_interval")
+_EVALUATION = ("eval_episodes", "eval_distractors", "eval_metrics", "eval_interval")
+_TEACHER = ("teacher", "teacher_updates")  # each seed may have its own
 
 
 def _apart(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     """Settings that differ and change what is learned."""
+    one, other = ({**settings, "agent": _untaught(settings)} for settings in (one, other))
     names = [name for name in {**one, **other} if name not in (*_NEUTRAL, *_EVALUATION)]
     return [name for name in names if one.get(name) != other.get(name)]
+
+
+def _untaught(settings: dict[str, Any]) -> dict[str, Any]:
+    """The algorithm's settings without its teacher's run."""
+    return {name: value for name, value in settings["agent"].items() if name not in _TEACHER}
 
 
 def _notes(results: Sequence[MethodResult], entries: Sequence[Entry]) -> list[str]:
@@ -158,7 +165,7 @@ def _notes(results: Sequence[MethodResult], entries: Sequence[Entry]) -> list[st
 
 
 def _method_settings(entry: Entry) -> Any:
-    return entry.settings["agent"], entry.settings["network"]
+    return _untaught(entry.settings), entry.settings["network"]
 
 
 def _listed(center: Center | None) -> list[float] | None:

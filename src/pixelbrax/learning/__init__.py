@@ -36,6 +36,7 @@ from pixelbrax.learning.reward_units import (
     reward_statistics,
     reward_unit,
     scaled_rewards,
+    without_open_episodes,
 )
 from pixelbrax.learning.sharding import take_samples
 from pixelbrax.learning.soft_frames import SoftFrames
@@ -106,4 +107,5 @@ __all__ = [
     "valid_mean",
     "value_error",
     "with_first_learning_rate",
+    "without_open_episodes",
 ]

@@ -31,6 +31,11 @@ class AgentConfig:
         """Steps of all environments together between two updates."""
         return self.num_envs * self.unroll_length
 
+    @property
+    def idle(self) -> dict[str, str]:
+        """Settings that change nothing beside the others, and why: they are not swept."""
+        return {}
+
     def must_divide(self) -> dict[str, int]:
         """Counts that the number of devices must divide when one agent trains on several, by name for messages."""
         return {"num_envs": self.num_envs}
@@ -133,6 +138,13 @@ class OnPolicyConfig(RewardConfig):
     """With random_shift, weight of the change of policy and value under shifted images (DrAC, Raileanu et al. 2020)."""
 
     SWEEPABLE: ClassVar[tuple[str, ...]] = (*RewardConfig.SWEEPABLE, "gae_lambda", "clip", "entropy_coef", "shift_coef")
+
+    @property
+    @override
+    def idle(self) -> dict[str, str]:
+        """Without its own unit a reward's scale, and without shifts their weight."""
+        rewards = {"reward_scale": "normalize_reward chooses the unit of rewards"} if self.normalize_reward else {}
+        return super().idle | rewards | ({} if self.random_shift else {"shift_coef": "random_shift is 0"})
 
     @override
     def must_divide(self) -> dict[str, int]:

@@ -49,6 +49,13 @@ def reward_statistics(config: OnPolicyConfig) -> dict[str, Any]:
     return {_REWARD: {"spread": empty_statistics(1), "returns": jnp.zeros(config.num_envs)}}
 
 
+def without_open_episodes(statistics: dict[str, Any], fresh: dict[str, Any]) -> dict[str, Any]:
+    """An agent's statistics for other environments: what those of `fresh` have earned stands instead."""
+    if not {_REWARD} <= statistics.keys() & fresh.keys():
+        return statistics
+    return statistics | {_REWARD: statistics[_REWARD] | {"returns": fresh[_REWARD]["returns"]}}
+
+
 def scaled_rewards(
     config: OnPolicyConfig, statistics: dict[str, Any], rollout: Rollout
 ) -> tuple[Float[Array, "time env"], dict[str, Any]]:

@@ -51,6 +51,8 @@ MIN_SKY_DISTANCE = 1e-3
 MIN_CUBE_COMPONENT = 1e-12
 
 # Tendons.
+# The radius of a capsule that is not there. Not 0, of which surfaces have no normals.
+NO_RADIUS = 1e-7
 # A string is at least this share longer than a straight one.
 MIN_SLACK = 1e-6
 

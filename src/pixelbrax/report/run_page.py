@@ -52,7 +52,10 @@ def _diverged(facts: RunFacts) -> str:
     count, all_of = (sum(row.get(name, 0.0) for row in facts.rows) for name in ("diverged", "episodes"))
     if count <= _MOST_DIVERGED * all_of:
         return ""
-    return f"Physics, reward or action became NaN or infinite in {count:,.0f} of {all_of:,.0f} episodes of training."
+    return (
+        f"Physics, reward or action became NaN or infinite in {count:,.0f} episodes of training; {all_of:,.0f} whole "
+        "ones have ended."
+    )
 
 
 def headline(facts: RunFacts) -> list[tuple[Any, str, str]]:

@@ -17,7 +17,15 @@ from pixelbrax.training.config import (
     read_toml_file,
 )
 from pixelbrax.training.env_config import TABLES, EnvConfig, camera_of
-from pixelbrax.training.evaluation import EVALUATION, MAX_EPISODES, Evaluation, Evaluator, Policy, check_metrics
+from pixelbrax.training.evaluation import (
+    EVALUATION,
+    MAX_EPISODES,
+    Evaluation,
+    Evaluator,
+    Policy,
+    check_metrics,
+    kind_of,
+)
 from pixelbrax.training.files import as_json, replace_text, writing
 from pixelbrax.training.hooks import Hook, register_hook
 from pixelbrax.training.lock import locked
@@ -50,7 +58,7 @@ from pixelbrax.training.run_dir import (
 )
 from pixelbrax.training.signals import interruptible, last_stop, stop_requests
 from pixelbrax.training.software import provenance
-from pixelbrax.training.starting_policy import check_start
+from pixelbrax.training.starting_policy import check_start, takeover
 from pixelbrax.training.statistics import (
     Center,
     interval,
@@ -108,6 +116,7 @@ __all__ = [
     "iqm",
     "is_of_any_task",
     "joined",
+    "kind_of",
     "last_stop",
     "load_config",
     "load_preset",
@@ -136,6 +145,7 @@ __all__ = [
     "share_above",
     "stop_others",
     "stop_requests",
+    "takeover",
     "to_go_on",
     "unused_path",
     "words_of",

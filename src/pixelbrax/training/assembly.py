@@ -11,7 +11,7 @@ from jaxtyping import PyTree
 from pixelbrax.algorithms import algorithm_of
 from pixelbrax.envs import PixelEnv, check_fits_device, check_networks, without_images
 from pixelbrax.errors import ConfigError, check_count, listed
-from pixelbrax.learning import Agent, AgentState, CurriculumAgent, CurriculumEnv, Teacher
+from pixelbrax.learning import Agent, AgentState, CurriculumAgent, CurriculumConfig, CurriculumEnv, Teacher
 from pixelbrax.networks import ActionDistribution, Observation
 from pixelbrax.training.checkpoint import all_checkpoints, load_checkpoint, load_last
 from pixelbrax.training.config import MOST_COUNTED, TrainConfig, preset_names
@@ -154,10 +154,13 @@ class RunTeacher(Teacher):
         run = RunDir.open(Path(agent.teacher))
         config = run.load_config()
         check_teacher(self._config, self._env, config, str(run.path))
-        self._agent = make_agent(config, without_images(self._env))
         check_checkpoint(run, agent.teacher_updates)
-        state = kept_state(self._agent, run, agent.teacher_updates or None)
+        env = without_images(self._env)
+        # A checkpoint has the states of its own environments; one that was given from Python cannot be built again.
+        trained = make_agent(config, env if config.environment.facts else config.environment.build())
+        state = kept_state(trained, run, agent.teacher_updates or None)
         self._variables = jax.tree.map(np.asarray, state.variables)
+        self._agent = make_agent(replace(config, curriculum=CurriculumConfig()), env)
         return self._variables
 
     def policy(self, variables: PyTree, observation: Observation) -> ActionDistribution:

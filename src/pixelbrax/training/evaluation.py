@@ -210,6 +210,12 @@ def _evaluation(episodes: Any) -> Evaluation:
     return Evaluation(returns, lengths, diverged=diverged, metrics=metrics)
 
 
+def kind_of(variables: PyTree) -> Any:
+    """What variables of policies have in common that one program can evaluate: structure, shapes and dtypes."""
+    shapes = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(variables))
+    return jax.tree.structure(variables), shapes
+
+
 def check_metrics(env: PixelEnv, names: Sequence[str]) -> tuple[str, ...]:
     """The names.
 

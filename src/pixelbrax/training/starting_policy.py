@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.learning import Agent, AgentState, with_first_learning_rate
+from pixelbrax.learning import Agent, AgentState, with_first_learning_rate, without_open_episodes
 from pixelbrax.networks import actor_params
 from pixelbrax.training.assembly import check_checkpoint, kept_state, make_agent
 from pixelbrax.training.config import TrainConfig
@@ -22,7 +22,7 @@ _STATE, _ENCODER, _LEARNER = "state", "encoder", "learner"
 _WITH_ENCODER = ("network", "policy", "target")
 
 
-def starting_policy(config: TrainConfig, agent: Agent) -> Callable[[AgentState], AgentState]:
+def takeover(config: TrainConfig, agent: Agent) -> Callable[[AgentState], AgentState]:
     """What gives an agent's fresh state what it takes over from `config.start_from`; all else stays fresh.
 
     Task, engine, distractors and action repeat may be others than that run's; of an encoder, the algorithm too.
@@ -79,6 +79,7 @@ def check_start(config: TrainConfig, agent: Agent, theirs: TrainConfig, other: A
         apart = [f"{name}={there} and not {here}" for name, there, here in settings if there != here]
         reason = ", ".join(apart) or "another number of actions, or of what is observed"
         raise ConfigError(f"{what}: its {config.start_part} is another network than this run's: it has {reason}")
+    given = replace(given, statistics=without_open_episodes(given.statistics, fresh.statistics))
     for name in ("statistics", "opt_state") if config.start_part == _LEARNER else ():
         if _shapes(getattr(given, name)) != _shapes(getattr(fresh, name)):
             raise ConfigError(f"{what}: its {name} are of another kind than this run's: start_part=policy leaves them")
@@ -99,7 +100,10 @@ def _take_learner(config: TrainConfig, kept: AgentState, algorithm: str) -> Call
     del config, algorithm
     params, statistics, opt_state = jax.tree.map(np.asarray, (kept.params, kept.statistics, kept.opt_state))
     return lambda state: replace(
-        state, params=params, statistics=statistics, opt_state=with_first_learning_rate(opt_state, state.opt_state)
+        state,
+        params=params,
+        statistics=without_open_episodes(statistics, state.statistics),
+        opt_state=with_first_learning_rate(opt_state, state.opt_state),
     )
 
 

@@ -31,7 +31,7 @@ from pixelbrax.training.lock import locked
 from pixelbrax.training.progress import Progress, progress_line
 from pixelbrax.training.run_dir import RunDir
 from pixelbrax.training.signals import stop_requests
-from pixelbrax.training.starting_policy import starting_policy
+from pixelbrax.training.starting_policy import takeover
 from pixelbrax.training.training_run import TRAINING_STREAM, TrainingRun
 from pixelbrax.xla import compiler_options
 
@@ -99,7 +99,7 @@ class Trainer:
         """The state of all agents before the first update, on a leading axis if there are several."""
         keys = [jax.random.fold_in(jax.random.key(t.config.seed), TRAINING_STREAM) for t in self.training_runs]
         alone = len(keys) == 1
-        begin = starting_policy(self.config, self.training_runs[0].agent)
+        begin = takeover(self.config, self.training_runs[0].agent)
         init = self._of_each(lambda agent, key: begin(agent.init(key)), 0, _AXES)
         with self.progress.busy("compiling the first reset"), self._layout.context:
             start = jax.jit(init, out_shardings=self._layout.state, compiler_options=compiler_options(runs_once=True))

@@ -13,7 +13,7 @@ from pixelbrax.envs import PixelEnv, without_images
 from pixelbrax.learning import AgentState
 from pixelbrax.networks import ActionDistribution, Observation
 from pixelbrax.training.assembly import build, check_memory, kept_state
-from pixelbrax.training.checkpoint import load_checkpoint, load_last, load_notes, save_checkpoint
+from pixelbrax.training.checkpoint import all_checkpoints, load_checkpoint, load_last, load_notes, save_checkpoint
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.evaluation import Evaluation, Evaluator
 from pixelbrax.training.progress import Progress
@@ -54,11 +54,12 @@ class TrainingRun:
         self._teacher: tuple[Evaluator, PyTree] | None = None
         self._teachers_results: dict[int, Evaluation] = {}  # by seed
 
-    def prepare(self, num_agents: int = 1) -> None:
+    def prepare(self, num_agents: int = 1, teacher: bool = True) -> None:
         """Prepares what only training needs: memory, evaluation under `eval_distractors`, and the teacher.
 
         Args:
           num_agents: agents that share the devices' memory.
+          teacher: load it; otherwise that is left out.
 
         Raises:
           ConfigError: there is too little memory, the distractors cannot be used, or the teacher cannot be loaded.
@@ -66,10 +67,10 @@ class TrainingRun:
         check_memory(self.config, self.agent, num_agents)
         if self.config.eval_distractors:
             self._held_out = self.evaluator(self.config.eval_episodes, self.config.eval_distractors)
-        if (teacher := self.agent.teacher) is not None:
+        if teacher and self.agent.teacher is not None:
             env, count = without_images(self.env), self.config.eval_episodes
-            evaluator = Evaluator(env, teacher.policy, count, True, self.progress, self._side_by_side)
-            self._teacher = evaluator, teacher.load()
+            evaluator = Evaluator(env, self.agent.teacher.policy, count, True, self.progress, self._side_by_side)
+            self._teacher = evaluator, self.agent.teacher.load()
 
     def sibling(self, config: TrainConfig) -> "TrainingRun":
         """Another run of the same environment and architecture, which shares what is compiled."""
@@ -144,11 +145,14 @@ class TrainingRun:
         key = jax.random.fold_in(jax.random.key(self.config.seed), EVALUATION_STREAM)
         result = self._evaluator(state.variables, key)
         updates = int(state.num_updates)
+        steps = self.config.agent.steps_per_update
+        # A resumed run may have lost the policies of evaluations that it keeps.
+        kept = {updates * steps for updates in all_checkpoints(run.best_dir)}
         others = (other for known, other in run.read_evaluations().items() if known not in (name, BEST))
-        if all(result.mean > other["mean_return"] for other in others):
+        if all(result.mean > other["mean_return"] for other in others if other["steps"] in kept):
             save_checkpoint(run.best_dir, updates, _best_of(state))
         self.progress.say(f"{name} policy, deterministic: {result}")
-        found: dict[str, Any] = {"steps": updates * self.config.agent.steps_per_update, **result.as_dict()}
+        found: dict[str, Any] = {"steps": updates * steps, **result.as_dict()}
         found |= result.per_episode()
         if self._held_out:
             held_out = self._held_out(state.variables, key)

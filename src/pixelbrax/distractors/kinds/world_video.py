@@ -83,6 +83,11 @@ class FloorVideo(_WorldVideo):
     floor: float = data_field(1.0, most=1.0, strength=True)
     size: float = data_field(1.0, 1e-3, 1e3)
 
+    @property
+    @override
+    def needs_segmentation(self) -> bool:
+        return True  # which shows where the floor is
+
     @override
     def prepare(self, context: SceneContext) -> "FloorVideo":
         coarsest = 2 ** (_FLOOR_LEVELS - 1)

@@ -11,7 +11,7 @@ from pixelbrax.experiments.policies import Policy, PolicyNetwork, check_fits
 from pixelbrax.experiments.stages.folder import CurriculumDir
 from pixelbrax.experiments.stages.plan import Curriculum
 from pixelbrax.report import write_matrix
-from pixelbrax.training import Evaluator, Progress, TrainingRun, as_json, replace_text
+from pixelbrax.training import Evaluator, Progress, TrainingRun, as_json, kind_of, replace_text
 
 _STREAM = 4  # of random numbers, from the curriculum's seed; a run's own are 0 to 3
 
@@ -61,8 +61,7 @@ def evaluate_across(
 def _kind(training_run: TrainingRun, variables: PyTree) -> Any:
     """What policies have in common that one program can evaluate."""
     config = training_run.config
-    shapes = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(variables))
-    return config.algorithm, config.network, jax.tree.structure(variables), shapes
+    return config.algorithm, config.network, kind_of(variables)
 
 
 def _fits(training_run: TrainingRun, variables: PyTree, where: TrainingRun) -> bool:

@@ -102,6 +102,8 @@ def train_curriculum(
     resume: str | Path | CurriculumRun | None = None,
     hooks: Sequence[Hook] = (),
     quiet: bool = False,
+    report: bool = True,
+    video: bool = True,
 ) -> CurriculumRun:
     """Trains through the stages of a curriculum, as `pixelbrax curriculum` does.
 
@@ -114,10 +116,12 @@ def train_curriculum(
       runs: folder that holds the new one.
       stage: number, from 1, or name of the stage to begin with; earlier ones are left out.
       start_from: run with which the first stage begins, as its `carry` says.
-      resume: a curriculum's folder that goes on, to the bit, with its own settings; only `hooks` and `quiet` may
-        accompany it.
+      resume: a curriculum's folder that goes on, to the bit, with its own settings; only `hooks`, `quiet`, `report` and
+        `video` may accompany it.
       hooks: objects that are called during the training of every stage.
       quiet: print results and errors only.
+      report: write report.html of every stage and of all.
+      video: record videos of every stage's policy at its end, and what it looks at for the report.
 
     Returns:
       The curriculum's runs.
@@ -127,7 +131,8 @@ def train_curriculum(
       TrainingError: training broke down: parameters are no longer finite.
     """
     remedy = lambda path: f"pixelbrax.train_curriculum(resume={str(path)!r})"  # noqa: E731
-    launch = Launch("pixelbrax.train_curriculum(...)", "curriculum", quiet, checked_hooks(hooks), remedy=remedy)
+    call, hooks = "pixelbrax.train_curriculum(...)", checked_hooks(hooks)
+    launch = Launch(call, "curriculum", quiet, hooks, remedy=remedy, report=report, video=video)
     if resume is not None:
         if any(x is not None for x in (curriculum, seed, name, stage, start_from)):
             raise ConfigError("resume goes on with the folder's own settings: leave out the others")

@@ -12,11 +12,12 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.render.read import DEFAULT_RGBA
 from pixelbrax.render.scatter import add_poses
 from pixelbrax.render.scene import GeomPose, Scene
+from pixelbrax.render.tendon.paths import Path, straight_path
 from pixelbrax.render.tendon.read_tendons import ARC_SEGMENTS, Leg, Tendon, read_tendons
-from pixelbrax.render.tendon.string import hanging_points
+from pixelbrax.render.tendon.string import hanging_path
 from pixelbrax.render.tendon.vectors import length_of
 from pixelbrax.render.tendon.wrap import touch
-from pixelbrax.render.tolerances import MIN_LENGTH
+from pixelbrax.render.tolerances import MIN_LENGTH, NO_RADIUS
 
 PlaceTendons = Callable[[Scene, GeomPose, Float[Array, "nsite 3"]], tuple[Scene, GeomPose]]
 
@@ -25,14 +26,14 @@ def spatial_tendons(model: mujoco.MjModel) -> PlaceTendons | None:
     """How the spatial tendons of a model are placed; None if it has none.
 
     As in MuJoCo they run straight between sites and around geoms that they wrap; a slack string hangs as a catenary; a
-    tendon at its limit turns to the color of constraints if it has none of its own. Where MuJoCo draws one capsule,
-    several may lie in a line here, so that their number never changes.
+    tendon at its limit turns to the color of constraints if it has none of its own. The number of capsules never
+    changes: those that a taut string, or a tendon that passes its geom by, does not need have no radius to speak of.
 
     Source: MuJoCo's documentation of `tendon/spatial`, and what `mjv_updateScene` makes of it.
 
     Returns:
       A function of a scene that was read with `tendons=True`, of its poses without the tendons', and of the world
-      positions of all sites, (nsite, 3) meters; it returns the scene with the tendons' lengths, and all poses.
+      positions of all sites, (nsite, 3) meters; it returns the scene with the tendons' sizes, and all poses.
     """
     tendons = read_tendons(model)
     if not tendons:
@@ -51,10 +52,11 @@ def spatial_tendons(model: mujoco.MjModel) -> PlaceTendons | None:
             )
         site_xpos = jnp.asarray(site_xpos, jnp.float32)
         paths = {tendon.number: _path(tendon, scene, pose, site_xpos) for tendon in tendons}
-        ends = [_segments(tendon, paths[tendon.number][0], up) for tendon in tendons]
-        start, end = (jnp.concatenate(each) for each in zip(*ends, strict=True))
+        segments = [_segments(tendon, paths[tendon.number][0], up) for tendon in tendons]
+        start, end, needed = (jnp.concatenate(each) for each in zip(*segments, strict=True))
         length = length_of(end - start)
-        size = scene.geom_size.at[first:, 1].set(0.5 * length)
+        radius = jnp.where(needed, scene.geom_size[first:, 0], NO_RADIUS)
+        size = scene.geom_size.at[first:, :2].set(jnp.stack([radius, 0.5 * length], axis=-1))
         shares = {tendon.number: _limit_share(model, tendon, paths[tendon.number][1]) for tendon in blushing}
         scene = replace(scene, geom_size=size, geom_rgb=_blushed(model, scene, tendons, shares))
         return scene, add_poses(pose, 0.5 * (start + end), _turned_to(end - start, length))
@@ -62,20 +64,20 @@ def spatial_tendons(model: mujoco.MjModel) -> PlaceTendons | None:
     return place
 
 
-def _path(tendon: Tendon, scene: Scene, pose: GeomPose, site_xpos: Array) -> tuple[list[list[Array]], Array]:
-    """The points of each leg, and the tendon's length."""
-    points, total = [], jnp.float32(0.0)
+def _path(tendon: Tendon, scene: Scene, pose: GeomPose, site_xpos: Array) -> tuple[list[Path], Array]:
+    """The paths of the legs, and the tendon's length."""
+    paths, total = [], jnp.float32(0.0)
     for leg in tendon.legs:
-        of_leg, length = _leg(leg, scene, pose, site_xpos)
-        points.append(of_leg)
+        path, length = _leg(leg, scene, pose, site_xpos)
+        paths.append(path)
         total += length / leg.divisor
-    return points, total
+    return paths, total
 
 
-def _leg(leg: Leg, scene: Scene, pose: GeomPose, site_xpos: Array) -> tuple[list[Array], Array]:
+def _leg(leg: Leg, scene: Scene, pose: GeomPose, site_xpos: Array) -> tuple[Path, Array]:
     start, end = site_xpos[leg.start], site_xpos[leg.end]
     if leg.around is None:
-        return [start, end], length_of(end - start)
+        return straight_path(start, end, 1), length_of(end - start)
     geom, side = leg.around.geom, leg.around.side
     touched = touch(
         start,
@@ -88,17 +90,20 @@ def _leg(leg: Leg, scene: Scene, pose: GeomPose, site_xpos: Array) -> tuple[list
         inside=leg.around.inside,
         count=ARC_SEGMENTS,
     )
-    straight = length_of(touched.points[0] - start) + length_of(end - touched.points[-1])
-    return [start, *touched.points, end], straight + touched.arc
+    free = length_of(touched.points[0] - start) + length_of(end - touched.points[-1])
+    bent = Path(jnp.stack([start, *touched.points, end]), jnp.ones(ARC_SEGMENTS + 2, bool))
+    by = straight_path(start, end, ARC_SEGMENTS + 2)
+    path = Path(*(jnp.where(touched.touches, *both) for both in zip(bent, by, strict=True)))
+    return path, jnp.where(touched.touches, free + touched.arc, length_of(end - start))
 
 
-def _segments(tendon: Tendon, legs: list[list[Array]], up: np.ndarray) -> tuple[Array, Array]:
-    """The ends of the capsules, (segment, 3) each."""
+def _segments(tendon: Tendon, legs: list[Path], up: np.ndarray) -> tuple[Array, Array, Array]:
+    """The ends of the capsules, (segment, 3) each, and which of them are needed."""
     if tendon.string is not None:
-        (start, end), count = legs[0], tendon.segments
-        points = hanging_points(start, end, up, tendon.string, count)
-        return points[:-1], points[1:]
-    return jnp.stack([p for leg in legs for p in leg[:-1]]), jnp.stack([p for leg in legs for p in leg[1:]])
+        start, end = legs[0].points
+        legs = [hanging_path(start, end, up, tendon.string, tendon.segments)]
+    start, end = (jnp.concatenate([leg.points[ends] for leg in legs]) for ends in (slice(-1), slice(1, None)))
+    return start, end, jnp.concatenate([leg.needed for leg in legs])
 
 
 def _blushes(model: mujoco.MjModel, tendon: Tendon) -> bool:

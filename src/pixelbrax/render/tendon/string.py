@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from pixelbrax.render.tendon.paths import Path, straight_path
 from pixelbrax.render.tendon.vectors import dot, length_of, root
 from pixelbrax.render.tolerances import MIN_SLACK
 
@@ -13,12 +14,10 @@ _NEWTON_STEPS = 8
 _SMALL = 0.5  # below it, the logarithm of sinh(x) / x by its series
 
 
-def hanging_points(
-    start: Float[Array, "3"], end: Float[Array, "3"], up: np.ndarray, length: float, count: int
-) -> Float[Array, "points 3"]:
-    """Points along a string from one end to the other, count + 1 of them, at equal horizontal distances.
+def hanging_path(start: Float[Array, "3"], end: Float[Array, "3"], up: np.ndarray, length: float, count: int) -> Path:
+    """The path of a string, whose points are at equal horizontal distances.
 
-    Of a taut string they lie on the line between its ends; of one whose ends are nearly above each other, on two lines.
+    A taut string is one capsule; one whose ends are nearly above each other two, with a bead between.
 
     With the horizontal distance h and x = h / 2a, where a is the catenary's parameter, a string of length l whose ends
     differ in height by v has sinh(x) / x = sqrt(l**2 - v**2) / h.
@@ -42,11 +41,13 @@ def hanging_points(
     drop = 0.5 * (chord - v)
     bead = start - drop * up + h * drop / chord * across
     beaded = jnp.concatenate([start[None], jnp.broadcast_to(bead, (max(count - 1, 0), 3)), end[None]])
+    at_an_end = np.isin(np.arange(count), (0, count - 1))
 
-    straight = start + share[:, None] * apart
-    slack = jnp.where(length > _BEAD * h, beaded, hanging)
-    points = jnp.where(dot(apart, apart) > length**2, straight, slack)
-    return points.at[0].set(start).at[-1].set(end)
+    is_beaded, is_taut = length > _BEAD * h, dot(apart, apart) > length**2
+    slack = jnp.where(is_beaded, beaded, hanging).at[0].set(start).at[-1].set(end)
+    straight = straight_path(start, end, count)
+    points = jnp.where(is_taut, straight.points, slack)
+    return Path(points, jnp.where(is_taut, straight.needed, ~is_beaded | at_an_end))
 
 
 def _inverse_sinhc(k: Array) -> Array:

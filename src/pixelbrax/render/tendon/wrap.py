@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from pixelbrax.render.tendon.vectors import cross2, dot, length_of, root, unit
 from pixelbrax.render.tolerances import MIN_LENGTH
@@ -24,12 +24,14 @@ class Touch(NamedTuple):
     """The part of a tendon that lies on a geom.
 
     Attributes:
-      points: (points, 3) meters, along it; all are the middle between the sites of a tendon that passes the geom by.
+      points: (points, 3) meters, along it.
       arc: () meters, its length.
+      touches: (), whether it is there: where the tendon passes the geom by, the others say nothing.
     """
 
     points: Float[Array, "points 3"]
     arc: Float[Array, ""]
+    touches: Bool[Array, ""]
 
 
 def touch(
@@ -76,7 +78,7 @@ def touch(
         points += jnp.array([0.0, 0.0, 1.0]) * (p[2] + rise * (before + arc * share))
         arc *= jnp.sqrt(1 + rise * rise)
     placed = center + dot(mat, points[:, None])
-    return Touch(jnp.where(touches, placed, 0.5 * (start + end)), jnp.where(touches, arc, 0.0))
+    return Touch(placed, arc, touches)
 
 
 def _outer(p: Point2, q: Point2, radius: Array, side: Point2 | None) -> tuple[Point2, Point2, Array, Array]:

@@ -1,0 +1,44 @@
+"""Teachers that were trained in other circumstances than their students."""
+
+from typing import Any
+
+import jax
+import pytest
+
+from pixelbrax.algorithms import DistillConfig, PPOConfig
+from pixelbrax.learning import CurriculumConfig
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, TrainingRun
+
+_SIZES: Any = {"num_envs": 4, "unroll_length": 8}
+
+
+def _environment(randomization, **settings):
+    return EnvConfig(
+        task="inverted_pendulum", backend="spring", action_repeat=2, randomization=randomization, **settings
+    )
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("randomization", "curriculum", "of_student"),
+    [
+        ((), CurriculumConfig(), ("mass=0.2",)),
+        (("mass=0.2",), CurriculumConfig(), ()),
+        (("mass=0.2",), CurriculumConfig(difficulty_measure="return", threshold_up=600.0), ("gravity=0.2",)),
+    ],
+)
+def test_its_model_and_curriculum_may_be_others(randomization, curriculum, of_student, tmp_path):
+    agent = PPOConfig(num_minibatches=2, **_SIZES)
+    config = TrainConfig(_environment(randomization, obs="state"), agent=agent, curriculum=curriculum, num_steps=320)
+    training_run, run = TrainingRun(config), RunDir.create(tmp_path / "teacher", config)
+    state = jax.jit(training_run.agent.init)(jax.random.key(0))
+    training_run.save(run, state)
+    agent = DistillConfig(teacher=str(run.path), replay_size=1024, minibatch_size=8, **_SIZES)
+    student = TrainingRun(TrainConfig(_environment(of_student, image_size=16), agent=agent, num_steps=320))
+    teacher = student.agent.teacher
+    assert teacher is not None
+    variables = teacher.load()
+    for kept, loaded in zip(jax.tree.leaves(state.params), jax.tree.leaves(variables[0]), strict=True):
+        assert (kept == loaded).all()
+    observation = jax.vmap(student.env.reset)(jax.random.split(jax.random.key(0), 2)).obs
+    assert teacher.policy(variables, observation).mode().shape == (2, 1)
