@@ -283,7 +283,9 @@ def test_render_shows_what_distracts(finished, tmp_path):
 
 
 def test_render_shows_a_run_without_its_weaker_distractors(tmp_path, monkeypatch):
-    environment = EnvConfig(task="probe/sides", image_size=8, distractors=("kage/noise",), distractor_strength=0.5)
+    environment = EnvConfig(
+        task="probe/sides", image_size=8, distractors=("kage/gaussian-noise",), distractor_strength=0.5
+    )
     run = RunDir.create(tmp_path / "run", TrainConfig(environment))
     monkeypatch.setattr(TrainingRun, "restore_policy", lambda *_: (((), ()), 0))
     *_, viewer, _, distracted = _policy(Args(run=run.path, distractors=(), shadows=True))

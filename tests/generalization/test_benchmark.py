@@ -261,6 +261,11 @@ def test_rows_of_a_leaderboard_stand_beside_other_results(tmp_path):
     together = Leaderboard.of(PAPER, [*of("good", 0.9), *of("ours", 0.5), *of("bad", 0.1)])
     assert board.rows() == together.rows()
     assert "some rows are of leaderboards made before" in board.notes[-1]
+    others = [replace(entry, fingerprints=entry.fingerprints | {"clips": "other"}) for entry in of("ours", 0.5)]
+    with pytest.raises(ConfigError, match="another version of the clips and does not compare with the other results"):
+        Leaderboard.of(PAPER, others, published)
+    silent = replace(published[0], fingerprints={})
+    assert "does not say of which models" in Leaderboard.of(PAPER, others, [silent]).notes[-1]
     with pytest.raises(ConfigError, match="two results of good, plain, one of them in a leaderboard"):
         Leaderboard.of(PAPER, of("good", 0.5), published).rows()
     for key, value, message in (
@@ -268,6 +273,7 @@ def test_rows_of_a_leaderboard_stand_beside_other_results(tmp_path):
         ("fingerprint", "0", "is of another version of tiny and does not compare"),
         ("rows", [{"method": "x"}], "has a row without track, "),
         ("rows", "none", "cannot read the leaderboard"),
+        ("rows", [together.rows()[0] | {"score": None}], "is damaged: the score of good is None"),
     ):
         file.write_text(json.dumps(json.loads(together.as_json()) | {key: value}))
         with pytest.raises(ConfigError, match=message):

@@ -10,7 +10,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.generalization.benchmark import Benchmark
 from pixelbrax.generalization.entry import Entry
 from pixelbrax.generalization.evaluation import MUST_MATCH
-from pixelbrax.generalization.published import Published, is_leaderboard, placed
+from pixelbrax.generalization.published import Published, fingerprints_of, is_leaderboard, placed
 from pixelbrax.generalization.scores import MethodResult, ranked
 from pixelbrax.training import Center
 
@@ -24,12 +24,14 @@ class Leaderboard:
       results: complete ones, best first, then the others.
       published: leaderboards that were made before.
       notes: what a reader must know beside the numbers.
+      fingerprints: see `Published`.
     """
 
     benchmark: Benchmark
     results: tuple[MethodResult, ...]
     published: tuple[Published, ...]
     notes: tuple[str, ...]
+    fingerprints: dict[str, str]
 
     @classmethod
     def of(cls, benchmark: Benchmark, entries: Sequence[Entry], published: Sequence[Published] = ()) -> "Leaderboard":
@@ -50,9 +52,12 @@ class Leaderboard:
             _check_seeds(group)
         results = ranked([MethodResult(benchmark, tuple(group)) for group in groups.values()])
         notes = list(dict.fromkeys(_notes(results, entries) + [note for board in published for note in board.notes]))
-        if entries and published:
+        if len(published) + bool(entries) > 1:
             notes.append("some rows are of leaderboards made before, perhaps with another version of the code")
-        return cls(benchmark, tuple(results), tuple(published), tuple(notes))
+        if any(not board.fingerprints for board in published):
+            notes.append("a leaderboard made before does not say of which models and clips its rows are")
+        prints = fingerprints_of(entries, published)
+        return cls(benchmark, tuple(results), tuple(published), tuple(dict.fromkeys(notes)), prints)
 
     def rows(self) -> list[dict[str, Any]]:
         """One for each method and track, ranked, as JSON has it; `None` where no task shows an axis.
@@ -82,7 +87,8 @@ class Leaderboard:
 
     def as_json(self) -> str:
         """The file that `Published.read` reads."""
-        board = Published(self.benchmark.name, self.benchmark.fingerprint, list(self.notes), self.rows())
+        name, fingerprint = self.benchmark.name, self.benchmark.fingerprint
+        board = Published(name, fingerprint, list(self.notes), self.rows(), self.fingerprints)
         return json.dumps(asdict(board), indent=2) + "\n"
 
 
@@ -95,7 +101,7 @@ def read_results(paths: Iterable[Path], benchmark: Benchmark) -> tuple[list[Entr
     entries, published = [], []
     for path in paths:
         if path.is_dir():
-            files = sorted(path.rglob(f"{benchmark.name}.json"))
+            files = [file for file in sorted(path.rglob(f"{benchmark.name}.json")) if not is_leaderboard(file)]
             if not files:
                 raise ConfigError(
                     f"{path} has no results of {benchmark.name}: pixelbrax eval RUN --suite {benchmark.name} makes them"

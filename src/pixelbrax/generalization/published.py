@@ -1,7 +1,8 @@
 """Leaderboards that were made before, as files: their rows stand beside results of one's own."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import dacite
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.generalization.benchmark import Benchmark
+from pixelbrax.generalization.entry import Entry
 
 Row = dict[str, Any]
 _OF_ROWS = ("method", "track", "privileged", "lacking", "seeds", "score", "plain", "kept", "axes", "curves")
+_MODEL = "model of "
 
 
 @dataclass(frozen=True)
@@ -23,19 +26,21 @@ class Published:
       fingerprint: of the benchmark.
       notes: what a reader must know beside the numbers.
       rows: of `Leaderboard.rows`.
+      fingerprints: of the clips, and of each task's model after "model of "; empty of older leaderboards.
     """
 
     benchmark: str
     fingerprint: str
     notes: list[str]
     rows: list[Row]
+    fingerprints: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, file: Path, benchmark: Benchmark) -> "Published":
         """Reads a leaderboard.
 
         Raises:
-          ConfigError: it cannot be read, or is of another benchmark.
+          ConfigError: it cannot be read, is of another benchmark, or damaged.
         """
         try:
             board = dacite.from_dict(cls, json.loads(file.read_text(encoding="utf-8")), dacite.Config(strict=True))
@@ -48,7 +53,28 @@ class Published:
         for row in board.rows:
             if missing := [name for name in _OF_ROWS if name not in row]:
                 raise ConfigError(f"the leaderboard {file} has a row without {', '.join(missing)}")
+            if not (isinstance(row["score"], list) and isinstance(row["score"][0], int | float)):
+                raise ConfigError(f"the leaderboard {file} is damaged: the score of {row['method']} is {row['score']}")
         return board
+
+
+def fingerprints_of(entries: Sequence[Entry], boards: Sequence[Published]) -> dict[str, str]:
+    """What leaderboards say about the models and clips of these results.
+
+    Raises:
+      ConfigError: those of a leaderboard are others, so that it does not compare.
+    """
+    known: dict[str, str] = {}
+    for entry in entries:
+        own = {"clips": entry.fingerprints.get("clips"), _MODEL + entry.task: entry.fingerprints.get("model")}
+        known |= {name: digest for name, digest in own.items() if digest is not None}
+    for board in boards:
+        for name, digest in board.fingerprints.items():
+            if known.setdefault(name, digest) != digest:
+                raise ConfigError(
+                    f"a leaderboard is of another version of the {name} and does not compare with the other results"
+                )
+    return known
 
 
 def is_leaderboard(file: Path) -> bool:
