@@ -12,7 +12,15 @@ from brax.envs.wrappers.training import DomainRandomizationVmapWrapper
 import pixelbrax
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics.brax import brax_envs
-from pixelbrax.render import GeomPose, ModelCamera, Scene, randomize_scene, randomized_model, render
+from pixelbrax.render import (
+    GeomPose,
+    ModelCamera,
+    Scene,
+    moving_lights,
+    randomize_scene,
+    randomized_model,
+    render,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:Brax System")
 
@@ -190,6 +198,41 @@ def test_whatever_a_picture_shows_may_vary():
         assert (expected != _picture(Scene.from_mujoco(model, sites=True), model, bodies)).any(), name
         difference = np.asarray(draw(same | arrays, bodies)).astype(int) - expected
         assert (np.abs(difference) > 1).mean() < 0.002, name
+
+
+def test_cameras_and_lights_of_all_modes_vary():
+    """As in MuJoCo after `mj_setConst`; the body that carries them is turned in the reference pose."""
+    modes = ("fixed", "track", "trackcom", "targetbody", "targetbodycom")
+    moving = [f'<{kind} mode="{mode}" target="b" pos=".4 .1 .2" ' for kind in ("camera", "light") for mode in modes]
+    moving = [text + ("/>" if "camera" in text else 'dir=".1 .2 -1"/>') for text in moving]
+    model = mujoco.MjModel.from_xml_string(
+        f"""<mujoco><worldbody><body name="b" pos="1 0 1"><freejoint/><geom size=".1"/></body>
+        <body pos="0 0 1" euler="20 50 70"><freejoint/><geom size=".1"/>{"".join(moving)}
+        <body pos=".3 0 0"><joint/><geom size=".1"/></body></body></worldbody></mujoco>"""
+    )
+    rng = np.random.default_rng(0)
+    names = ("cam_pos", "cam_quat", "light_pos", "light_dir")
+    other, arrays = copy.copy(model), {}
+    for name in names:
+        own = getattr(other, name)
+        own += rng.uniform(-0.3, 0.3, own.shape)
+        if not name.endswith("pos"):
+            own /= np.linalg.norm(own, axis=-1, keepdims=True)
+        arrays[name] = jnp.asarray(own, jnp.float32)
+    data = mujoco.MjData(other)
+    mujoco.mj_setConst(other, data)
+    data.qpos[:] = rng.normal(size=other.nq)
+    mujoco.mj_normalizeQuat(other, data.qpos)
+    mujoco.mj_forward(other, data)
+    bodies = jnp.asarray(data.xpos, jnp.float32), jnp.asarray(data.xmat, jnp.float32).reshape(-1, 3, 3)
+    ours = randomized_model(model, arrays)
+    for i in range(model.ncam):
+        camera = ModelCamera.from_mujoco(ours, i).at(*bodies)
+        np.testing.assert_allclose(camera.pos, data.cam_xpos[i], atol=1e-5)
+        np.testing.assert_allclose(camera.mat, data.cam_xmat[i].reshape(3, 3), atol=1e-5)
+    pos, direction = moving_lights(ours)(*bodies)  # pyright: ignore[reportOptionalCall]
+    np.testing.assert_allclose(pos, data.light_xpos, atol=1e-5)
+    np.testing.assert_allclose(direction, data.light_xdir, atol=1e-5)
 
 
 def _picture(scene, model, bodies):

@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 from jaxtyping import Array
 
+from pixelbrax.render.camera import rotation_matrices
 from pixelbrax.render.read import DEFAULT_RGBA
 from pixelbrax.render.read_lights import active_lights
 from pixelbrax.render.scene import Scene
@@ -32,7 +33,10 @@ class _RandomizedModel:
     def __init__(self, model: mujoco.MjModel, arrays: Mapping[str, Array]):
         self._model = model
         # An engine may not know the last bodies and geoms, which are only rendered.
-        self._arrays = {name: _whole(array, getattr(model, name)) for name, array in arrays.items()}
+        whole = {name: _whole(array, getattr(model, name)) for name, array in arrays.items()}
+        if (direction := whole.get("light_dir")) is not None:
+            whole["light_dir"] = direction / jnp.linalg.norm(direction, axis=-1, keepdims=True)
+        self._arrays = _offsets(model, whole) | whole
 
     def __getattr__(self, name: str) -> Any:
         arrays = self.__dict__["_arrays"]
@@ -41,6 +45,25 @@ class _RandomizedModel:
 
 def _whole(array: Array, own: np.ndarray) -> Array:
     return jnp.concatenate([array.reshape(-1, *own.shape[1:]), jnp.asarray(own[len(array) :], array.dtype)])
+
+
+def _offsets(model: mujoco.MjModel, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """What modes track and trackcom read of cameras and lights whose poses are sampled, as `mj_setConst` has it."""
+    if not arrays.keys() & {"cam_pos", "cam_quat", "light_pos", "light_dir"}:
+        return {}
+    data, found = mujoco.MjData(model), {}
+    mujoco.mj_kinematics(model, data)
+    turned = {kind: data.xmat[getattr(model, f"{kind}_bodyid")].reshape(-1, 3, 3) for kind in ("cam", "light")}
+    for kind, body in turned.items():
+        if (name := f"{kind}_pos") in arrays:
+            moved = jnp.sum(body * (arrays[name] - getattr(model, name))[:, None], axis=-1)
+            found |= {f"{name}{frame}": getattr(model, f"{name}{frame}") + moved for frame in ("0", "com0")}
+    if "light_dir" in arrays:
+        found["light_dir0"] = jnp.sum(turned["light"] * arrays["light_dir"][:, None], axis=-1)
+    if "cam_quat" in arrays:
+        own = rotation_matrices(jnp.asarray(arrays["cam_quat"]))
+        found["cam_mat0"] = jnp.sum(turned["cam"][..., None] * own[:, None], axis=-2).reshape(-1, 9)
+    return found
 
 
 def randomize_scene(scene: Scene, model: mujoco.MjModel, arrays: Mapping[str, Array]) -> Scene:
@@ -78,7 +101,4 @@ def randomize_scene(scene: Scene, model: mujoco.MjModel, arrays: Mapping[str, Ar
     for name in _LIGHT:
         if f"light_{name}" in arrays and len(lights):
             changes[f"light_{name}"] = jnp.asarray(getattr(randomized, f"light_{name}"), jnp.float32)[lights]
-    if "light_dir" in changes:
-        direction = changes["light_dir"]
-        changes["light_dir"] = direction / jnp.linalg.norm(direction, axis=-1, keepdims=True)
     return replace(scene, **changes)
