@@ -18,6 +18,7 @@ TINY = """
 train --task probe/sides --episode-length 10 --obs state --critic state --num-envs 4 --unroll-length 4
 --num-minibatches 2 --num-epochs 1 --features 8 --num-steps 96 --log-interval 2 --eval-episodes 2
 """.split()  # 6 updates
+_BRIEF = ("--no-video", "--no-report")
 TIMES = {"seconds", "wall_seconds", "steps_per_second"}
 
 
@@ -86,7 +87,7 @@ def test_what_is_evaluated_is_not_evaluated_again(first, capsys, monkeypatch):
     assert "To resume: pixelbrax train --resume" in capsys.readouterr().out
     stopped = RunDir.open(runs / "stopped")
     before = stopped.read_evaluations()["untrained"]
-    assert main(["train", "--resume", str(stopped.path)]) == 0
+    assert main(["train", "--resume", str(stopped.path), *_BRIEF]) == 0
     assert "untrained policy" not in capsys.readouterr().out
     assert stopped.read_evaluations()["untrained"] == before
     assert _rows(stopped) == _rows(first)
@@ -99,6 +100,7 @@ def test_ctrl_c_keeps_what_was_learnt_and_resume_gives_the_same_bits(first):
         "-c",
         "import tests.probe_tasks, pixelbrax.__main__",
         *TINY,
+        *_BRIEF,
         "--runs",
         str(runs),
         "--name",
@@ -114,7 +116,7 @@ def test_ctrl_c_keeps_what_was_learnt_and_resume_gives_the_same_bits(first):
     stopped = RunDir.open(runs / "interrupted")
     if process.returncode == 130:  # a fast machine may have finished before the signal came
         assert f"pixelbrax train --resume {stopped.path}" in output
-        assert main(["train", "--resume", str(stopped.path)]) == 0
+        assert main(["train", "--resume", str(stopped.path), *_BRIEF]) == 0
     assert _rows(stopped) == _rows(first)
     for a, b in zip(_leaves(stopped), _leaves(first), strict=True):
         np.testing.assert_array_equal(a, b)

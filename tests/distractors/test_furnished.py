@@ -121,7 +121,7 @@ def test_parameters_of_what_is_added_are_checked():
 
 
 def test_a_picture_is_on_the_body_and_nowhere_else():
-    env = pixelbrax.make("halfcheetah", image_size=48, frame_stack=1, outputs=("pixels", "mask"))
+    env = probe_env(image_size=48, frame_stack=1, outputs=("pixels", "mask"))
     looks = env.with_distractors("new/body-texture")
     several = keys(4)
     plain, seen = (jax.jit(jax.vmap(e.reset))(several).obs for e in (env, looks))

@@ -110,11 +110,12 @@ def test_advantages_equal_returns_summed_by_hand_over_recorded_episodes():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda **settings: probe_env(distractors=["dcs/hard", "kage/gaussian-noise"], **settings),
+        lambda **settings: probe_env(distractors=["dcs/camera-hard", "kage/gaussian-noise"], **settings),
+        pytest.param(lambda **settings: probe_env(distractors="dcs/hard", **settings), marks=FULL),
         pytest.param(lambda **settings: probe_env(distractors="new/everything", **settings), marks=FULL),
         pytest.param(lambda **settings: pixelbrax.make("inverted_pendulum", "spring", **settings), marks=FULL),
     ],
-    ids=["probe", "probe under everything", "inverted_pendulum"],
+    ids=["probe", "probe under videos", "probe under everything", "inverted_pendulum"],
 )
 def test_a_recorded_trajectory_replays_to_the_bit_and_batches_change_nothing(make):
     env = make(image_size=16, frame_stack=2, episode_length=6)

@@ -51,7 +51,7 @@ def runs(probe_tasks, tmp_path_factory):
     settings = "--num-envs 4 --unroll-length 4 --num-minibatches 2 --num-epochs 1 --features 8 --patch-features 4"
     settings += " --conv-features 4 --num-steps 96 --log-interval 2 --eval-episodes 2 --image-size 8"
     train = ["train", "--task", "probe/sides", *settings.split(), "--episode-length", "20", "--num-seeds", "2"]
-    assert main([*train, "--runs", str(root), "--name", "both", "--quiet"]) == 0
+    assert main([*train, "--runs", str(root), "--name", "both", "--quiet", "--no-video", "--no-report"]) == 0
     return [RunDir.open(path) for path in sorted((root / "both").iterdir()) if path.is_dir()]
 
 
