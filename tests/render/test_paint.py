@@ -181,6 +181,28 @@ def test_more_geoms_look_as_those_of_a_model_and_need_no_new_program():
     assert len(traced) == 1
 
 
+def test_what_has_no_size_is_in_no_soft_image_either():
+    """Nor has it a derivative."""
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><light pos="0 -1 3"/><geom size="0.3"/></worldbody></mujoco>'
+    )
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    camera, kinds = look_at(jnp.array([0.0, -2.0, 0.3]), jnp.zeros(3), 45.0), ["capsule", "box"]
+
+    def seen(x, size):
+        more = add_geoms(scene, kinds, jnp.full((2, 3), size), jnp.ones((2, 3)))
+        places = jnp.stack([x, jnp.float32(-0.5), jnp.float32(0.1)])
+        color = render(more, add_poses(pose, jnp.stack([places] * 2)), camera, 8, 8, ("color",), soft=1.5).color
+        return color.sum(), color
+
+    by_place_and_size, color = jax.jit(jax.grad(seen, (0, 1), has_aux=True))(jnp.float32(0.1), jnp.float32(0.0))
+    alone = render(scene, pose, camera, 8, 8, ("color",), soft=1.5).color
+    np.testing.assert_allclose(color, alone, atol=1e-5)
+    assert by_place_and_size == (0.0, 0.0)
+
+
 @pytest.mark.full
 def test_copied_geoms_look_as_those_of_a_model():
     """Colors, a texture, transparency, emission, a mesh: the same as a model with each geom twice."""

@@ -13,7 +13,7 @@ from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import RecordedPhysics
 from pixelbrax.render import GeomPose, Scene, look_at, orbit, render, spatial_tendons, tendon_segments
-from pixelbrax.render.tolerances import NO_RADIUS
+from pixelbrax.render.tolerances import NO_SIZE
 
 CREATURE = """
 <mujoco>
@@ -117,7 +117,7 @@ def ours(model: mujoco.MjModel, scene: Scene, pose: GeomPose) -> dict[int, list]
     size, rgb = np.asarray(scene.geom_size), np.asarray(scene.geom_rgb)
     xpos, xmat = np.asarray(pose.xpos), np.asarray(pose.xmat)
     for row, tendon in enumerate(tendons, first):
-        if row in scene.visible and size[row, 0] > NO_RADIUS:
+        if row in scene.visible and size[row, 0] > NO_SIZE:
             half = xmat[row, :, 2] * size[row, 1]
             capsule = xpos[row] - half, xpos[row] + half, size[row, 0], rgb[row]
             found.setdefault(tendon, []).append(capsule)

@@ -27,15 +27,16 @@ from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from pixelbrax.render.rays import Pixels, Rays, Scalar, Vector
 from pixelbrax.render.shade import shade
-from pixelbrax.render.shapes import SHAPES, Geom
+from pixelbrax.render.shapes import PLANE, SHAPES, Geom
 from pixelbrax.render.shot import CameraGeoms, OneOf, Shot
 from pixelbrax.render.sky import sky_color
 from pixelbrax.render.surface import surface_at
-from pixelbrax.render.tolerances import MIN_SOFT
+from pixelbrax.render.tolerances import MIN_SOFT, NO_SIZE
 from pixelbrax.render.transparent import blended_twice
 from pixelbrax.xla import take_rows
 
@@ -50,9 +51,10 @@ def soft_color(shot: Shot, rays: Rays, softness: float) -> Vector:
     """
     if not shot.scene.visible:
         return sky_color(shot, rays)
-    found = [_layers(shot, rays, softness, *group) for group in shot.alike(shot.opaque).items()]
+    there, shot = _there(shot)
+    found = [_layers(shot, there, rays, softness, *group) for group in shot.alike(shot.opaque).items()]
     unshadowed = replace(shot, shadows=False)
-    found += [_layers(unshadowed, rays, softness, *group) for group in shot.alike(shot.transparent).items()]
+    found += [_layers(unshadowed, there, rays, softness, *group) for group in shot.alike(shot.transparent).items()]
     coverage, depth, colors = (jnp.concatenate(parts) for parts in zip(*found, strict=True))
     colors = jnp.concatenate([colors, jnp.stack(sky_color(shot, rays))[None]])
     weights = _weights(coverage, depth, rays.spacing * softness)
@@ -60,14 +62,28 @@ def soft_color(shot: Shot, rays: Rays, softness: float) -> Vector:
     return red, green, blue
 
 
+def _there(shot: Shot) -> tuple[Float[Array, " visible"], Shot]:
+    """1 for each geom that has a size, else 0, and the same where all have: surfaces of size 0 have no normals."""
+    size = shot.geoms.size
+    planes = np.array([shot.scene.geom_type[i] == PLANE.geom_type for i in shot.scene.visible])
+    there = jnp.where(planes | (size.max(axis=-1) > NO_SIZE), 1.0, 0.0)
+    size = jnp.where(planes[:, None], size, jnp.maximum(size, NO_SIZE))
+    return there, replace(shot, geoms=shot.geoms._replace(size=size))
+
+
 def _layers(
-    shot: Shot, rays: Rays, softness: float, kind: tuple[int, bool], members: Sequence[int]
+    shot: Shot,
+    there: Float[Array, " visible"],
+    rays: Rays,
+    softness: float,
+    kind: tuple[int, bool],
+    members: Sequence[int],
 ) -> tuple[GeomsPixels, GeomsPixels, Float[Array, "geom 3 pixel"]]:
     """Geoms of one kind: how far each covers each pixel, 0 to 1; its depth there, meters, 1 behind; its color."""
     geom_type, bounded = kind
-    opacity = jnp.ones(len(members))
+    opacity = take_rows(there, members)
     if members[0] in shot.transparent:  # then all are
-        opacity = blended_twice(take_rows(shot.scene.visible_rows(shot.scene.geom_alpha), members))
+        opacity *= blended_twice(take_rows(shot.scene.visible_rows(shot.scene.geom_alpha), members))
 
     def layer(row: tuple[Array, CameraGeoms, Scalar]) -> tuple[Pixels, Pixels, Float[Array, "3 pixel"]]:
         silhouette = SHAPES[geom_type].silhouette(rays, Geom(*row[1], bounded))

@@ -51,10 +51,12 @@ MIN_SKY_DISTANCE = 1e-3
 MIN_CUBE_COMPONENT = 1e-12
 
 # Tendons.
-# The radius of a capsule that is not there. Not 0, of which surfaces have no normals.
-NO_RADIUS = 1e-7
 # A string is at least this share longer than a straight one.
 MIN_SLACK = 1e-6
+
+# Geoms that are not there.
+# Their size. Not 0, of which surfaces have no normals.
+NO_SIZE = 1e-7
 
 # Soft silhouettes.
 # Within this share of the squared radius from the silhouette, normals are kept from turning edge-on, where their

@@ -25,7 +25,6 @@ from pixelbrax.render.tolerances import (
     MIN_SQUARED_ACROSS,
     MIN_SQUARED_SINE,
     MIN_TEXTURED_SIZE,
-    NO_RADIUS,
     SOFT_RIM,
 )
 
@@ -67,9 +66,7 @@ def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> Pixel
 
 
 def _silhouette(rays: Rays, geom: Geom) -> Silhouette:
-    """One that is not there is nowhere in front."""
-    exists, half_length = geom.size[0] > NO_RADIUS, geom.size[1]
-    radius = jnp.where(exists, geom.size[0], 1.0)
+    radius, half_length = geom.size[0], geom.size[1]
     height, distance, (p, q, axis) = basis_around(geom.center, geom.mat)
     along = [slope_function(p), slope_function(q), slope_function(axis)]
     squared_radius = radius * radius
@@ -99,8 +96,7 @@ def _silhouette(rays: Rays, geom: Geom) -> Silhouette:
     missed = across + (cap * dy) ** 2 + (cap * dx - distance * dz) ** 2
     half_chord = jnp.sqrt(jnp.maximum(squared_radius * norm - missed, SOFT_RIM * squared_radius * norm))
     on_cap = (distance * dx + cap * dz + sign * half_chord) / norm
-    depth = jnp.where(jnp.abs(reached) <= half_length, on_side, on_cap)
-    return Silhouette([margin], jnp.where(exists, depth, -1.0))
+    return Silhouette([margin], jnp.where(jnp.abs(reached) <= half_length, on_side, on_cap))
 
 
 def _half_sizes(size: Any) -> tuple[Any, Any, Any]:

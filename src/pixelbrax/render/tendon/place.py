@@ -17,7 +17,7 @@ from pixelbrax.render.tendon.read_tendons import ARC_SEGMENTS, Leg, Tendon, read
 from pixelbrax.render.tendon.string import hanging_path
 from pixelbrax.render.tendon.vectors import length_of
 from pixelbrax.render.tendon.wrap import touch
-from pixelbrax.render.tolerances import MIN_LENGTH, NO_RADIUS
+from pixelbrax.render.tolerances import MIN_LENGTH, NO_SIZE
 
 PlaceTendons = Callable[[Scene, GeomPose, Float[Array, "nsite 3"]], tuple[Scene, GeomPose]]
 
@@ -55,7 +55,7 @@ def spatial_tendons(model: mujoco.MjModel) -> PlaceTendons | None:
         segments = [_segments(tendon, paths[tendon.number][0], up) for tendon in tendons]
         start, end, needed = (jnp.concatenate(each) for each in zip(*segments, strict=True))
         length = length_of(end - start)
-        radius = jnp.where(needed, scene.geom_size[first:, 0], NO_RADIUS)
+        radius = jnp.where(needed, scene.geom_size[first:, 0], NO_SIZE)
         size = scene.geom_size.at[first:, :2].set(jnp.stack([radius, 0.5 * length], axis=-1))
         shares = {tendon.number: _limit_share(model, tendon, paths[tendon.number][1]) for tendon in blushing}
         scene = replace(scene, geom_size=size, geom_rgb=_blushed(model, scene, tendons, shares))
