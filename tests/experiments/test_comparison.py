@@ -100,7 +100,7 @@ def test_another_engine_is_another_setting(tmp_path):
     environments = [EnvConfig(task, backend=backend) for task, backend in _ENGINES]
     runs = [_run(tmp_path, _SLOW, [1.0], environment=each.resolved(), seed=k) for k, each in enumerate(environments)]
     found = Comparison.of(runs).results
-    assert list(found) == ["PPO, backend ", "PPO, backend generalized"]
+    assert list(found) == ["PPO, backend default", "PPO, backend generalized"]
     assert [list(tasks) for tasks in found.values()] == [["halfcheetah", "reacher"], ["halfcheetah"]]
 
 

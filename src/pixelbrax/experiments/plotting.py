@@ -100,7 +100,7 @@ def _without_neutral(config: TrainConfig, over_tasks: bool) -> TrainConfig:
         return config
     task, backend = config.environment.task, config.environment.resolved().backend
     first = get_task(task).backends[0] if task in task_names() else backend
-    backend = "" if backend == first else backend
+    backend = "default" if backend == first else backend
     return replace(config, environment=replace(config.environment, task="", backend=backend))
 
 
