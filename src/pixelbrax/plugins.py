@@ -19,7 +19,7 @@ from pixelbrax.errors import ConfigError
 
 GROUP = "pixelbrax.plugins"
 _imported: dict[str, None] = {}  # modules loaded by their names, in order
-_discovered: dict[str, bool] = {}  # entry points by their names, and whether they could be loaded
+_discovered: dict[tuple[str, str], bool] = {}  # names and values of entry points, and whether they could be loaded
 _searched: list[str] | None = None  # `sys.path` at the last search
 
 
@@ -38,7 +38,7 @@ def load_plugins(*modules: str) -> list[str]:
     for name in modules:
         _import(name)
     _discover()
-    return [*_imported, *(name for name, loaded in _discovered.items() if loaded)]
+    return [*_imported, *(name for (name, _), loaded in _discovered.items() if loaded)]
 
 
 def load_installed_plugins() -> None:
@@ -71,9 +71,9 @@ def _discover() -> None:
     global _searched
     _searched = list(sys.path)
     for entry in metadata.entry_points(group=GROUP):
-        if entry.name in _discovered:
+        if (known := (entry.name, entry.value)) in _discovered:  # several packages may call theirs alike
             continue
-        _discovered[entry.name] = False
+        _discovered[known] = False
         try:
             loaded = entry.load()
             if callable(loaded):
@@ -82,7 +82,7 @@ def _discover() -> None:
             package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist else ""
             warnings.warn(f"plugin {entry.name!r}{package} ({entry.value}) is skipped: {_reason(e)}", stacklevel=2)
             continue
-        _discovered[entry.name] = True
+        _discovered[known] = True
 
 
 def _reason(error: Exception) -> str:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,17 @@ def test_a_broken_plugin_is_named_and_skipped(tmp_path):
     assert "ant" in result.stdout
     expected = "plugin 'mine' of broken 1.2 (nowhere.tasks) is skipped: ModuleNotFoundError: No module named 'nowhere'"
     assert result.stderr.count(expected) == 1
+
+
+def test_plugins_of_one_name_are_both_found(monkeypatch):
+    """Names are those of one package's entry points."""
+    entries = [metadata.EntryPoint("tasks", value, plugins.GROUP) for value in ("json:dumps", "json:loads")] * 2
+    called: list[str] = []
+    monkeypatch.setattr(metadata.EntryPoint, "load", lambda self: lambda: called.append(self.value))
+    monkeypatch.setattr(plugins.metadata, "entry_points", lambda group: entries)
+    monkeypatch.setattr(plugins, "_discovered", {})
+    plugins._discover()
+    assert called == ["json:dumps", "json:loads"]
 
 
 @pytest.fixture

@@ -36,6 +36,11 @@ def test_they_are_the_episodes_of_an_evaluation(pixels, trajectories):
     np.testing.assert_array_equal(trajectories.lengths, result.lengths)
 
 
+def test_the_last_observation_is_the_episodes_own_whatever_the_autoreset(pixels, trajectories):
+    env = probe_env(terminates_at=6, image_size=8, autoreset="same_step")
+    _assert_equal(pixelbrax.rollout("random", env, 5, num_envs=2, seed=3), trajectories)
+
+
 def test_a_trained_policys_rollout_is_its_evaluation(finished, env):
     policy = finished.policy()
     for deterministic in (True, False):
@@ -93,11 +98,17 @@ def test_an_interrupted_dataset_is_completed(pixels, trajectories, tmp_path):
     where: dict[str, Any] = {"num_envs": 2, "seed": 3, "path": tmp_path}
     dataset = pixelbrax.rollout("random", pixels, 5, **where)
     kept = dataset.shards[0].stat().st_mtime_ns
+    for damaged in (b"", dataset.shards[1].read_bytes()[:100]):
+        dataset.shards[1].write_bytes(damaged)
+        with pytest.raises(ConfigError, match=r"shard-00001\.npz is damaged"):
+            dataset.load()
     dataset.shards[1].unlink()
+    (tmp_path / "README.md").unlink()
     with pytest.raises(ConfigError, match="is not complete"):
         dataset.load()
     _assert_equal(pixelbrax.rollout("random", pixels, 5, **where).load(), trajectories)
     assert dataset.shards[0].stat().st_mtime_ns == kept
+    assert (tmp_path / "README.md").exists()
 
 
 def test_other_folders_are_left_alone(pixels, tmp_path):

@@ -104,6 +104,17 @@ def test_stages_add_to_what_is_shared(tmp_path):
     assert all(stage.config.eval_metrics == ("x",) for stage in plan.stages)  # of all gates, in all stages
 
 
+def test_what_the_file_begins_with_is_of_its_first_stage(tmp_path):
+    begin = 'start_from = "runs/walkrun"\nstart_part = "learner"\nstart_updates = 7\n'
+    plan = load_curriculum(_file(tmp_path, begin + _SHARED + _STAGES))
+    later = plan.beginning("learn", None).stages[0].config
+    assert (later.start_from, later.start_updates) == ("", 0)
+    mine = plan.beginning("learn", "runs/mine").stages[0].config
+    assert (mine.start_from, mine.start_part, mine.start_updates) == ("runs/mine", "policy", 0)
+    first = plan.beginning(1, None).stages[0].config
+    assert (first.start_from, first.start_part, first.start_updates) == ("runs/walkrun", "learner", 7)
+
+
 def test_tables_of_weights_are_merged_name_by_name(tmp_path):
     text = _SHARED.replace("[network]", "reward_weights = { frame = 2.0, side = 1.0 }\n[network]")
     text += '[[stage]]\nname = "only"\n[stage.environment.reward_weights]\nframe = 3.0\n'

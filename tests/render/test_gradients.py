@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from pixelbrax.render import Camera, GeomPose, Scene, look_at, render
+from pixelbrax.render import Camera, GeomPose, Scene, look_at, paint, render
 
 SIZE = 32
 _PRIMITIVES = """
@@ -179,3 +179,48 @@ def test_soft_images_become_sharp():
     errors = [np.abs(rendered(soft) - sharp).mean() for soft in (2.0, 0.2, 0.02)]
     assert errors[0] > 3 * errors[1] > 9 * errors[2]
     assert errors[2] < 1e-3
+
+
+def _finite_with_respect_to_poses(body: str, camera: Camera, size: int, **settings) -> None:
+    model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    if settings.pop("painted", False):
+        scene = paint(scene, [1], jnp.linspace(0, 1, 48).reshape(4, 4, 3))
+
+    def total(pose, camera):
+        return render(scene, pose, camera, size, size, ("color",), **settings).color.sum()
+
+    found = jax.jit(jax.grad(total, (0, 1)))(pose, camera)
+    assert all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(found))
+
+
+def test_gradients_are_finite_where_a_ray_is_vertical():
+    """The middle one of an odd number, of a camera that looks straight down."""
+    camera = look_at(jnp.array([0.0, 0.0, 2.0]), jnp.zeros(3), 45.0)
+    _finite_with_respect_to_poses('<geom type="plane" size="0 0 1"/><geom pos="1 0 0" size=".3"/>', camera, 5)
+
+
+def test_gradients_are_finite_beside_a_ball_with_a_picture():
+    camera = look_at(jnp.array([0.0, -2.0, 0.6]), jnp.array([0.0, 0.0, 0.3]), 45.0)
+    ball = '<geom type="plane" size="0 0 1"/><geom size=".3" pos="0 0 .3"/>'
+    _finite_with_respect_to_poses(ball, camera, 6, painted=True)
+
+
+@pytest.mark.full
+def test_many_geoms_have_gradients():
+    """A gather, instead of a chain of selects."""
+    rng = np.random.default_rng(0)
+    spheres = "".join(f'<geom size=".05" pos="{x} {y} {z}"/>' for x, y, z in rng.uniform(-1, 1, (140, 3)))
+    _finite_with_respect_to_poses(spheres, look_at(jnp.array([0.0, -4.0, 0.0]), jnp.zeros(3), 40.0), 4)
+
+
+def test_softness_is_in_pixels_however_many_rays_each_has():
+    model = mujoco.MjModel.from_xml_string('<mujoco><worldbody><geom size=".3"/></worldbody></mujoco>')
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    camera = look_at(jnp.array([0.0, -2.0, 0.0]), jnp.zeros(3), 45.0)
+    one, four = (render(scene, pose, camera, 16, 16, ("color",), soft=3.0, samples=n).color for n in (1, 4))
+    np.testing.assert_allclose(four, one, atol=0.02)

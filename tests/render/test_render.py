@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import pixelbrax
 from pixelbrax.render import Camera, GeomPose, Scene, UnsupportedGeomError, look_at, render, render_where, renderer
+from pixelbrax.render.analysis import analyze
 from tests.compilations import compilations
 from tests.render import oracle
 
@@ -407,3 +408,11 @@ def test_only_the_needed_images_of_a_batch_are_rendered():
     np.testing.assert_array_equal(frames.depth, jnp.where(needed[:, None, None], all_frames.depth, 0))
     single = jax.jit(rendered)(scene, needed[1], jax.tree.map(lambda x: x[1], cameras))
     assert not single.packed.any()
+
+
+def test_what_is_known_of_a_scene_is_known_while_it_is_traced():
+    """A scene is a constant of the programs that render it."""
+    scene = Scene.from_mujoco(_load(_THREE)[0])
+    within = []
+    jax.jit(lambda: within.append(analyze(scene)))()
+    assert within == [analyze(scene)]

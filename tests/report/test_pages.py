@@ -178,6 +178,15 @@ def test_several_runs_are_compared(tmp_path, finished):
     assert "eval_distractors" in page.text, "settings that differ"
 
 
+def test_a_damaged_run_of_several_is_named_and_odd_names_are_linked(tmp_path):
+    good, bad = (_run(tmp_path / name, TrainConfig(num_steps=20_480), rows=[(5, 1.0)]) for name in ("lr#1 50%", "bad"))
+    bad.metrics_file.write_text(bad.metrics_file.read_text() + "broken\n\n")
+    good.report_file.write_text("")
+    page = _checked(page_of_runs({"x": [RunFacts.of(good), RunFacts.of(bad)]}, [], {}, [], tmp_path / "out.html"))
+    assert page.links == ["lr%231%2050%25/report.html"]
+    assert "is damaged" in page.text
+
+
 def _numbers(text, name):
     return [float(x) for x in re.findall(rf'{name}="(-?[\d.]+)"', text)]
 

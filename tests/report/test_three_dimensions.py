@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from pixelbrax.distractors import Objects
 from pixelbrax.render import GeomPose, Scene, look_at, orbit, render
 from pixelbrax.report import record_replay, write_replay
 from pixelbrax.report.replay import Replay, replay_data
@@ -41,6 +42,12 @@ def test_a_replay_has_the_motion_of_the_episode():
     shorter = record_replay(env, lambda state, key: jnp.zeros(1), jax.random.key(0), seconds=0.4)
     assert len(shorter.rewards) == 4
     assert shorter.ending == ""
+
+
+def test_what_distractors_add_is_in_a_replay():
+    env = probe_env(terminates_at=2, distractors=(Objects(count=3),))
+    replay = record_replay(env, lambda state, key: jnp.zeros(1), jax.random.key(0))
+    assert len(replay_data(replay)["geoms"]) == len(replay.scene.visible) == 2 + 3
 
 
 def test_rotations_survive_as_quaternions_without_jumps():

@@ -41,3 +41,24 @@ def test_files_are_not_overwritten(tmp_path):
     assert unused_file(tmp_path, "ant").name == "ant-1.mp4"
     (tmp_path / "ant-1.mp4").touch()
     assert unused_file(tmp_path, "ant").name == "ant-2.mp4"
+
+
+@pytest.mark.filterwarnings("ignore:os.fork")
+def test_two_recordings_of_one_name_are_two_files(tmp_path):
+    recorders = [Recorder(unused_file(tmp_path, "ant"), 0.1) for _ in range(2)]
+    for recorder in recorders:
+        recorder.add(np.zeros((16, 16, 3), np.uint8))
+    assert ["ant-1.mp4" in recorders[0].close(), "ant-2.mp4" in recorders[1].close()] == [True, True]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ant-1.mp4", "ant-2.mp4"]
+    Recorder(unused_file(tmp_path, "ant"), 0.1).close()
+    assert not (tmp_path / "ant-3.mp4").exists()
+
+
+def test_what_cannot_be_written_is_told(tmp_path, monkeypatch):
+    def full(*args):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("pixelbrax.viewer.recorder.write_video", full)
+    recorder = Recorder(unused_file(tmp_path, "ant"), 0.1)
+    recorder.add(np.zeros((16, 16, 3), np.uint8))
+    assert recorder.close() == "no video: No space left on device"

@@ -81,7 +81,7 @@ def _of_task(name: str, backend: str | None, camera: Any, own: dict[str, Any], c
         chosen["distractors"] = resolve(chosen["distractors"], task.name)
     env = PixelEnv(task.load_physics(backend, **own), task.camera if camera is None else camera, **chosen)
     if weights is not None:
-        env.set_default_params(EnvParams(reward_weights=weights))
+        env._set_default_params(EnvParams(reward_weights=weights))
     if task.is_own:
         from pixelbrax.physics import reference_start
 
@@ -256,7 +256,7 @@ def with_default_params(env: PixelEnv, params: EnvParams) -> PixelEnv:
       ConfigError: a parameter is unknown, or has a wrong shape or a value that is not allowed.
     """
     other = copy.copy(env)
-    other.set_default_params(params)
+    other._set_default_params(params)
     return other
 
 

@@ -151,7 +151,7 @@ class PixelEnv(CompilesOnce):
         other._set_distractors(distractors)
         return other
 
-    def set_default_params(self, params: EnvParams) -> None:
+    def _set_default_params(self, params: EnvParams) -> None:
         """Replaces `default_params`; `with_default_params` does it to a copy."""
         self._params = self._params.with_default(params)
         self._own_params = replace(self.default_params, distractors=None)

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -114,10 +116,10 @@ def rollout(
             if not file.exists():
                 trajectories = part.collect()
                 _write(file, trajectories)
-                if index == 0:
-                    replace_text(dataset.path / _README, _readme(facts, trajectories))
                 done = min((index + 1) * side_by_side, episodes)
                 say(f"{done:,} of {episodes:,} episodes, mean return {trajectories.returns.mean():,.1f}")
+            if not (dataset.path / _README).exists():
+                replace_text(dataset.path / _README, _readme(facts, _read(file)))
     return dataset
 
 
@@ -180,7 +182,7 @@ def _opened(path: Path, facts: Mapping[str, Any]) -> Dataset:
     """The dataset with these facts: a new one, or one that was interrupted."""
     if path.exists() and not path.is_dir():
         raise ConfigError(f"{path} exists and is not a folder: choose another path")
-    if path.is_dir() and any(file.name != ".lock" for file in path.iterdir()):
+    if path.is_dir() and any(file.name not in (".lock", f"{_FACTS}.tmp") for file in path.iterdir()):
         dataset = Dataset(path)
         for name, value in facts.items():
             if dataset.facts.get(name) != value:
@@ -213,7 +215,7 @@ def _read(file: Path) -> Trajectories:
         with np.load(file) as arrays:
             observations = {n.removeprefix(_OBSERVATION): arrays[n] for n in arrays if n.startswith(_OBSERVATION)}
             return Trajectories(observations=observations, **{name: arrays[name] for name in _fields()})
-    except (OSError, ValueError, KeyError) as e:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as e:
         raise ConfigError(f"{file} is damaged ({e}): remove it, and repeat the call that wrote the dataset") from e
 
 

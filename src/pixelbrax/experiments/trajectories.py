@@ -10,10 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from pixelbrax.envs import PixelEnv, State
+from pixelbrax.envs import PixelEnv, State, with_autoreset
 from pixelbrax.errors import check_count
 from pixelbrax.experiments.acting import RANDOM, distribution
-from pixelbrax.physics import select_state
 from pixelbrax.training import MAX_EPISODES
 
 _SEGMENT_BYTES = 2**28  # of observations that a program returns at once
@@ -151,7 +150,7 @@ class _Collector:
 
     def __init__(self, env: PixelEnv, acts: Any, deterministic: bool, limit: int, num_envs: int):
         self.num_envs = num_envs
-        self._env, self._acts = env, acts
+        self._env, self._acts = with_autoreset(env, "disabled"), acts  # an episode that is over stays as it is
         self._deterministic, self._limit = deterministic, limit
         one = jax.eval_shape(env.reset, jax.random.key(0))
         size = sum(int(np.prod(x.shape)) * x.dtype.itemsize for x in jax.tree.leaves(self._seen_shape(one)))
@@ -207,7 +206,6 @@ class _Collector:
                 raw_action = jax.vmap(lambda one, key: one.sample(key))(policy, act_keys)
             action, valid = policy.action(raw_action), ~state.done
             following = jax.vmap(self._env.step)(state, action)
-            following = jax.vmap(select_state)(state.done, state, following)  # an episode that is over stays as it is
             record = {
                 "action": jnp.where(valid[:, None], jnp.clip(action, -1.0, 1.0), 0.0),
                 "reward": jnp.where(valid, following.reward, 0.0),

@@ -55,13 +55,13 @@ def analyze(scene: Scene) -> SceneFacts:
         emission=_labels(scene.geom_emission, visible),
         specular=_labels(scene.geom_specular, visible),
         shininess=_labels(scene.geom_shininess, visible),
-        radius=_labels(scene.geom_size[:, 0], visible),
+        radius=_labels(scene.geom_size, visible, 0),
         bounded=tuple(
             scene.geom_type[i] == PLANE.geom_type and _maybe_nonzero(scene.geom_size, (i, slice(2)))
             for i in scene.visible
         ),
         patterned=any(scene.geom_pattern[i] != Pattern.PLAIN for i in scene.visible)
-        or _maybe_nonzero(scene.pattern_rgb - 1.0, visible),
+        or _maybe_nonzero(scene.pattern_rgb, visible, less=1.0),
         emits=_maybe_nonzero(scene.geom_emission, visible),
         highlights=tuple(
             reflects and maybe
@@ -87,14 +87,15 @@ def _value(leaf: Array) -> np.ndarray | None:
     return None if isinstance(leaf, jax.core.Tracer) else np.asarray(leaf)
 
 
-def _maybe_nonzero(leaf: Array, index: Any = slice(None)) -> bool:
+def _maybe_nonzero(leaf: Array, index: Any = slice(None), less: float = 0.0) -> bool:
     value = _value(leaf)
-    return value is None or bool(np.any(value[index]))
+    return value is None or bool(np.any(value[index] - less))
 
 
-def _labels(leaf: Array, visible: np.ndarray) -> Labels:
+def _labels(leaf: Array, visible: np.ndarray, column: Any = ...) -> Labels:
+    """Of the values, or of one of their columns; what is computed of a leaf would be traced where that is not."""
     value = _value(leaf)
     if value is None:
         return tuple(range(len(visible)))
     first: dict[bytes, int] = {}
-    return tuple(first.setdefault(value[i].tobytes(), n) for n, i in enumerate(visible))
+    return tuple(first.setdefault(value[i, column].tobytes(), n) for n, i in enumerate(visible))

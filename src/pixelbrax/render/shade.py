@@ -10,6 +10,7 @@ from pixelbrax.render.pattern import pattern_color
 from pixelbrax.render.rays import Pixels, Vector, choose, mixed
 from pixelbrax.render.shot import Hit, Shot, is_one_of, is_sky
 from pixelbrax.render.sky import sky_color
+from pixelbrax.render.tolerances import MIN_LENGTH
 from pixelbrax.xla import computed_once
 
 
@@ -64,7 +65,7 @@ def _behind_haze(shot: Shot, hit: Hit, color: Vector, sky: Vector) -> Vector:
     n, air, rays = shot.scene.visible.index(shot.scene.haze_plane), shot.scene.air, hit.rays
     normal = shot.geoms.mat[n, :, 2]
     down, height = -rays.dot(normal), -jnp.sum(shot.geoms.center[n] * normal)
-    share, ended = haze_share(air, height, down, jnp.sqrt(jnp.maximum(rays.squared_norm - down * down, 0.0)))
+    share, ended = haze_share(air, height, down, jnp.sqrt(jnp.maximum(rays.squared_norm - down * down, MIN_LENGTH**2)))
     hazy = mixed(choose(ended, sky, color), air.fog_rgb if shot.fog else air.haze_rgb, share)
     return choose(is_one_of(hit.geom_index, [n]), hazy, color)
 

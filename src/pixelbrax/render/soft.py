@@ -52,6 +52,7 @@ def soft_color(shot: Shot, rays: Rays, softness: float) -> Vector:
     if not shot.scene.visible:
         return sky_color(shot, rays)
     there, shot = _there(shot)
+    softness *= rays.shape[0] ** 0.5  # `rays.spacing` is that of samples
     found = [_layers(shot, there, rays, softness, *group) for group in shot.alike(shot.opaque).items()]
     unshadowed = replace(shot, shadows=False)
     found += [_layers(unshadowed, there, rays, softness, *group) for group in shot.alike(shot.transparent).items()]

@@ -32,6 +32,9 @@ MIN_LOG = -80.0
 # Powers of ten that stay normal float32 numbers.
 MIN_LOG10 = -36.0
 
+# The sky: 1 less the sine of the elevation, of which the root has a derivative.
+MIN_FROM_ZENITH = 1e-12
+
 # Textures.
 # Sizes of geoms and lengths on surfaces that texture coordinates are divided by.
 MIN_TEXTURED_SIZE = 1e-6

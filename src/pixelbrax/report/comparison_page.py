@@ -1,6 +1,5 @@
 """The report of several runs: their curves over each other, what they reach, and the settings that set them apart."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from pixelbrax.report.chart import Series, chart
 from pixelbrax.report.curves import FEW, common_points
 from pixelbrax.report.facts import RunFacts, amount, interval_of, settings_of, shown
 from pixelbrax.report.markup import Markup, tag
-from pixelbrax.report.page import film, more, page, section, table
+from pixelbrax.report.page import film, link_to, more, page, section, table
 from pixelbrax.report.spent import duration
 from pixelbrax.training import over_runs
 
@@ -39,7 +38,8 @@ def page_of_runs(
     runs = [run for several in groups.values() for run in several]
     tasks = list(dict.fromkeys(run.config.environment.task for run in runs))
     title = f"{len(runs)} runs of {len(groups)} settings" if len(groups) > 1 else f"{len(runs)} runs"
-    told = [tag("p", note, class_="alarm") for note in notes]
+    problems = [problem for run in runs for problem in run.problems]
+    told = [tag("p", note, class_="alarm") for note in (*notes, *problems)]
     head = tag("header", tag("h1", title), tag("p", ", ".join(tasks)), told)
     colors = {name: k for k, name in enumerate(groups)}
     body = tag(
@@ -56,7 +56,7 @@ def page_of_runs(
 def _curves(task: str, groups: Groups, colors: Mapping[str, int]) -> Markup:
     """Returns on one task against actions and against minutes."""
     there = {name: [run for run in runs if run.config.environment.task == task] for name, runs in groups.items()}
-    there = {name: [run for run in runs if run.run.has_returns] for name, runs in there.items()}
+    there = {name: [run for run in runs if run.has_returns] for name, runs in there.items()}
     there = {name: runs for name, runs in there.items() if runs}
     note = (
         "Sampled actions, in episodes of training: the mean of less than ten runs, the interquartile mean of more, "
@@ -137,7 +137,7 @@ def _runs(groups: Groups, out: Path) -> Markup:
 def _row(run: RunFacts, setting: str, out: Path) -> list[Any]:
     state, kind = run.state
     file = run.run.report_file
-    link = os.path.relpath(file.absolute(), out.absolute().parent).replace(os.sep, "/")
+    link = link_to(file, out)
     name = tag("a", run.name, href=link) if file.is_file() else run.name
     result, wall = "-", run.rows[-1].get("wall_seconds", run.rows[-1]["seconds"]) if run.rows else 0.0
     if last := run.last:

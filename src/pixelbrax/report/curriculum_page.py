@@ -1,6 +1,5 @@
 """The report of a curriculum: its stages one after another."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from pixelbrax.report.axes import short
 from pixelbrax.report.facts import RunFacts, amount, interval_of
 from pixelbrax.report.markup import Markup, data_url, tag
-from pixelbrax.report.page import film, page, section, table
+from pixelbrax.report.page import film, link_to, page, section, table
 
 
 def page_of_curriculum(
@@ -46,7 +45,7 @@ def _stages(stages: Sequence[tuple[str, RunFacts, Mapping[str, Any]]], out: Path
     rows = []
     for name, facts, entry in stages:
         file = facts.run.report_file
-        link = os.path.relpath(file.absolute(), out.absolute().parent).replace(os.sep, "/")
+        link = link_to(file, out)
         result = "-"
         if last := facts.last:
             result = "{} ({} to {})".format(*map(amount, (last["mean_return"], *interval_of(last))))

@@ -1,5 +1,6 @@
 """What a run's folder tells: settings, results, provenance, and how far it came."""
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -63,6 +64,11 @@ class RunFacts:
     def name(self) -> str:
         """Its folder's name."""
         return self.run.path.resolve().name
+
+    @property
+    def has_returns(self) -> bool:
+        """Whether an episode has ended yet."""
+        return any(math.isfinite(row["return"]) for row in self.rows)
 
     @property
     def what(self) -> str:

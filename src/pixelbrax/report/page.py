@@ -1,9 +1,11 @@
 """A page of HTML in one file, which loads nothing from elsewhere."""
 
+import os
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from pixelbrax.report.markup import Markup, data_url, markup, tag
 
@@ -34,6 +36,11 @@ def page(title: str, *body: Any, script: str = "", style: str = "page.css") -> s
     )
     end = tag("script", Markup(script)) if script else None
     return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{markup(body, end)}</body></html>\n'
+
+
+def link_to(file: Path, page: Path) -> str:
+    """The address of a file in a page's links."""
+    return quote(os.path.relpath(file.absolute(), page.absolute().parent).replace(os.sep, "/"))
 
 
 def resource(name: str) -> str:

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from pixelbrax.envs import PixelEnv, State, with_autoreset
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import PhysicsState
-from pixelbrax.render import Camera, GeomPose, Pattern, Scene
+from pixelbrax.render import Camera, GeomPose, Pattern, Scene, tendon_segments
 from pixelbrax.report.markup import Markup, tag
 from pixelbrax.report.page import page, resource
 from pixelbrax.report.video import MAX_FPS, Actor, end_of, ending_of, num_steps_of, rollout
@@ -93,8 +93,9 @@ def record_replay(
     sums = np.add.reduceat(shared, np.arange(0, count, skip))
     scene = jax.jit(lambda key: viewer.render_inputs(env.reset(jax.random.split(key)[0]))[0])(key)
     model = env.physics.mj_model
-    lasting_shape = range(model.ngeom + model.nsite)  # not the tendons, whose lengths change
-    scene = replace(scene, visible=tuple(i for i in scene.visible if i in lasting_shape))
+    tendons = len(tendon_segments(model)) if viewer.images.tendons else 0  # left out: their lengths change
+    changing = range(model.ngeom + model.nsite, model.ngeom + model.nsite + tendons)
+    scene = replace(scene, visible=tuple(i for i in scene.visible if i not in changing))
     pose, camera = jax.tree.map(frames, (pose, camera))
     return Replay(jax.tree.map(np.asarray, scene), pose, camera, sums, env.physics.dt * skip, ending)
 

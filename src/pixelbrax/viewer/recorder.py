@@ -1,5 +1,6 @@
 """Recordings: an MP4 file that is encoded while its frames are made."""
 
+import contextlib
 import itertools
 import os
 import queue
@@ -19,13 +20,13 @@ _MAX_FPS = 50.0
 
 
 class Recorder:
-    """Writes one video, which plays in simulated time; the file appears when it is complete."""
+    """Writes one video, which plays in simulated time; the file is empty, or not there, until it is complete."""
 
     def __init__(self, path: Path, dt: float):
         """Starts the encoder.
 
         Args:
-          path: the file, which must not exist.
+          path: the file, as `unused_file` has it.
           dt: simulated seconds of a frame.
 
         Raises:
@@ -65,6 +66,8 @@ class Recorder:
         self._put(None)
         self._thread.join()
         if self._problem or not self.frames:
+            if self.path.is_file() and not self.path.stat().st_size:
+                self.path.unlink()
             return self._problem or "nothing was recorded: no step was simulated"
         return f"wrote {self.path.absolute()} ({self.frames / self._fps:.1f} s)"
 
@@ -81,7 +84,10 @@ class Recorder:
     def _encode(self) -> None:
         frames = self._taken()
         if (first := next(frames, None)) is not None:
-            self._problem = write_video(self.path, itertools.chain([first], frames), self._fps)
+            try:
+                self._problem = write_video(self.path, itertools.chain([first], frames), self._fps)
+            except OSError as e:
+                self._problem = f"no video: {e}"
 
     def _taken(self) -> Iterator[np.ndarray]:
         while (frame := self._queue.get()) is not None:
@@ -89,8 +95,11 @@ class Recorder:
 
 
 def unused_file(folder: Path, name: str) -> Path:
-    """The first of NAME-1.mp4, NAME-2.mp4, ... that does not exist."""
-    number = 1
-    while (path := folder / f"{name}-{number}.mp4").exists():
-        number += 1
-    return path
+    """The first of NAME-1.mp4, NAME-2.mp4, ... that does not exist, made empty so that nobody else takes it."""
+    for number in itertools.count(1):
+        path = folder / f"{name}-{number}.mp4"
+        with contextlib.suppress(FileExistsError):
+            with contextlib.suppress(PermissionError):  # a recorder says so
+                path.open("x").close()
+            return path
+    raise AssertionError("numbers do not end")

@@ -128,12 +128,25 @@ def select_row(
     return result
 
 
-@jax.custom_batching.custom_vmap
+@jax.custom_jvp
 def _gather(values: Array, index: Int32[Array, "*pixels"]) -> Array:
+    return _gather_of_batches(values, index)
+
+
+@_gather.defjvp
+def _gather_derivative(primals: tuple[Array, Array], tangents: tuple[Array, Any]) -> tuple[Array, Array]:
+    """A custom batching rule cannot be transposed."""
+    return _gather(*primals), _plain_gather(tangents[0], primals[1])
+
+
+def _plain_gather(values: Array, index: Int32[Array, "*pixels"]) -> Array:
     return values.at[index.astype(jnp.uint32)].get(mode="promise_in_bounds")
 
 
-@_gather.def_vmap
+_gather_of_batches = jax.custom_batching.custom_vmap(_plain_gather)
+
+
+@_gather_of_batches.def_vmap
 def _gather_batched(size: int, in_batched: list[bool], values: Array, index: Array) -> tuple[Array, bool]:
     """The gather of a batch as one gather from a long array.
 
@@ -145,4 +158,4 @@ def _gather_batched(size: int, in_batched: list[bool], values: Array, index: Arr
     if in_batched[0]:
         first = values.shape[1] * jnp.arange(size, dtype=index.dtype)
         index = index + jnp.expand_dims(first, range(1, index.ndim))
-    return _gather(values.reshape(-1), index), True
+    return _gather_of_batches(values.reshape(-1), index), True

@@ -163,3 +163,14 @@ def test_an_episode_that_began_at_another_difficulty_does_not_count():
     np.testing.assert_array_equal(states.info[TRACK].count, [2, 1])
     states = env.with_targets(states, jnp.array([0.0, 0.1]), jnp.zeros(2, jnp.int32))
     np.testing.assert_array_equal(states.info[TRACK].count, 0, err_msg="they are counted anew")
+
+
+def test_numbered_distractors_do_not_go_together():
+    """A level's number is the key of each preset alone; two with the same numbers would be one."""
+    numbered = tuple(Levels((GaussianNoise(),), first=first, count=50) for first in (0, 100))
+    env = CurriculumEnv(probe_env(distractors=numbered), CurriculumConfig(num_levels=50))
+    targeted = jax.vmap(lambda level: env.targeted(env.default_params, jnp.float32(1), level))(jnp.arange(50))
+    one, other = (np.asarray(own["first"]) for own in targeted.distractors)
+    np.testing.assert_array_equal(one, np.arange(50))
+    assert sorted(other.tolist()) == list(range(100, 150))
+    assert (other - 100 == one).mean() < 0.2

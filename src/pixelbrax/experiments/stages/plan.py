@@ -78,6 +78,8 @@ class Curriculum:
         tables, first = dict(self.tables), self.stages[index]
         tables["stage"] = [dict(tables["stage"][index]), *tables["stage"][index + 1 :]]
         tables["stage"][0].pop("carry", None)
+        if index or start_from is not None:  # what the file begins with is another stage's
+            tables = {name: value for name, value in tables.items() if name not in _BEGIN}
         if start_from is not None:
             if first.carry == "nothing":
                 raise ConfigError(f'stage {first.name} has carry = "nothing": it cannot start from a run')

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int32
 from typing_extensions import override
 
@@ -74,6 +75,7 @@ class CurriculumEnv(PixelEnv):
         self._plain, self._curriculum = env, config
         self._scales = _checked_scales(env, config.difficulty_scales) if config.gates else ()
         self._numbered = _numbered(env, config.num_levels) if config.replays else ()
+        self._num_levels = config.num_levels
         if config.gates:
             _check_measure(env, config.difficulty_measure)
 
@@ -90,12 +92,19 @@ class CurriculumEnv(PixelEnv):
             params = replace(params, randomization=ranges)
         if self._numbered:
             distractors = tuple(
-                own | {"first": default.distractors[k]["first"] + level, "count": jnp.ones((), jnp.int32)}
+                own | {"first": default.distractors[k]["first"] + self._own(k, level), "count": jnp.ones((), jnp.int32)}
                 if k in self._numbered
                 else own
                 for k, own in enumerate(distractors)
             )
         return replace(params, distractors=distractors)
+
+    def _own(self, distractor: int, level: Int32[Array, ""]) -> Int32[Array, ""]:
+        """A distractor's level in a level of all: each has an order of its own, as a level's number is its only key."""
+        place = self._numbered.index(distractor)
+        if not place:
+            return level
+        return jnp.asarray(np.random.default_rng(place).permutation(self._num_levels), jnp.int32)[level]
 
     def with_targets(
         self, states: State, difficulty: Float[Array, " env"], level: Int32[Array, " env"], **track: Any

@@ -182,7 +182,8 @@ def angle_around(x: Pixels, y: Pixels) -> Pixels:
 
 def elevation(z: Pixels) -> Pixels:
     """Angle above the equator of a unit sphere in half turns, -1/2..1/2."""
-    return jnp.arcsin(jnp.clip(z, -1.0, 1.0)) / np.pi
+    inside = jnp.abs(z) < 1.0  # beyond, at pixels of other geoms too, the arcsine has no derivative
+    return jnp.where(inside, jnp.arcsin(jnp.where(inside, z, 0.0)), jnp.sign(z) * (np.pi / 2)) / np.pi
 
 
 def latitude_radius(z: Pixels) -> Pixels:
