@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +13,14 @@ import pytest
 import pixelbrax
 from pixelbrax.algorithms import PPOConfig
 from pixelbrax.cli.main import main
+from pixelbrax.envs import with_default_params
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import api, config_of, launch
 from pixelbrax.learning import CurriculumConfig
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.training import EnvConfig, TrainConfig, load_preset
 from tests.experiments.small import SETTINGS
-from tests.probe import probe_env
+from tests.probe import CAMERA, probe_env
 
 TIMES = {"seconds", "wall_seconds", "steps_per_second"}
 
@@ -69,6 +71,15 @@ def test_an_environment_of_make_is_the_task_it_was_made_of(probe_tasks):
     plain = env.with_distractors(())
     assert config_of(plain).facts, "what was changed since is told by facts"
     assert config_of(pixelbrax.make("probe/sides", sky=((0, 0, 0), (0, 0, 1)))).facts, "so is what is no setting"
+
+
+def test_another_view_or_parameter_is_another_environment():
+    settings: Any = {"image_size": 8, "distractors": "kage/gaussian-noise"}
+    plain, again = probe_env(**settings), probe_env(**settings)
+    farther = probe_env(**settings, camera=dataclasses.replace(CAMERA, offset=(0.0, -9.0)))
+    weaker = with_default_params(plain, plain.scaled_params(0.5))
+    assert config_of(plain) == config_of(again)
+    assert config_of(plain) not in [config_of(env) for env in (farther, weaker)]
 
 
 def test_resume_continues_to_the_bit(finished, env, tmp_path):

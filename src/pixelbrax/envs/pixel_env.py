@@ -129,7 +129,7 @@ class PixelEnv(CompilesOnce):
         self._episode_length = check_count("episode_length", episode_length, most=MAX_EPISODE_LENGTH)
         self.autoreset: Autoreset = check_choice("autoreset", autoreset, AUTORESETS)  # pyright: ignore
         cameras = named_cameras(default_camera(physics.mj_model) if camera is None else camera, image_size)
-        self._cameras, self.cameras = cameras, tuple(cameras)
+        self.views, self.cameras = cameras, tuple(cameras)
         self.images = ImageSettings.checked(
             cameras, image_size, frame_stack, grayscale, channels_first, outputs, shadows, reflections, tendons, samples
         )
@@ -168,7 +168,7 @@ class PixelEnv(CompilesOnce):
         weights, scalable = self.physics.reward_weights, self._randomizer.scalable
         params = ParamsOf(self._episode_length, weights, scalable, self.distractors)
         self._params = params.with_default(self._own_params)
-        self._observer = Observer(self._randomizer, model, self.scene, self._cameras, self.images, distraction)
+        self._observer = Observer(self._randomizer, model, self.scene, self.views, self.images, distraction)
         self.video_bytes = self._observer.video_bytes
         check_videos(self.video_bytes)
 

@@ -6,12 +6,14 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import jax
 import mujoco
 import numpy as np
 
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import qualified_name
+from pixelbrax.tasks import CameraSpec
 from pixelbrax.training import EnvConfig, clips_of, words_of
 
 # Arrays that determine a model's motion and appearance; arrays that a newer MuJoCo adds do not change the checksum.
@@ -119,6 +121,8 @@ def _facts(env: PixelEnv) -> dict[str, str]:
     facts["observation"] = f"{' and '.join(sizes)} {channels}" if images.outputs else "states"
     facts["outputs"] = ", ".join(images.outputs) or "none"
     facts["cameras"] = ", ".join(env.cameras)
+    if posed := {name: view for name, view in env.views.items() if not isinstance(view, str | int | np.integer)}:
+        facts["views"] = f"sha256 {_checksum(posed)}"
     facts["action_size"] = str(env.action_size)
     facts["state_size"] = str(env.observation_spec["state"].shape[0])
     facts["seconds per action"] = f"{env.dt:.6g}"
@@ -130,7 +134,19 @@ def _facts(env: PixelEnv) -> dict[str, str]:
         facts["randomization_fn"] = qualified_name(env.randomization_fn)
     if members := env.distractors.distractors:
         facts["distractors"] = f"{', '.join(_names(members))}, sha256 {_distractor_checksum(members)}"
+    params = env.default_params
+    if (changed := _checksum(params.distractors)) != _checksum(env.distractors.params):
+        facts["parameters of distractors"] = f"sha256 {changed}"
+    if ranges := {name: float(share) for name, share in params.randomization.items() if share != 1}:
+        facts["ranges of randomization"] = ", ".join(f"{name} {share:g}" for name, share in sorted(ranges.items()))
     return facts
+
+
+def _checksum(tree: Any) -> str:
+    """Checksum of a pytree's numbers and structure, or of what can be written of it."""
+    leaves, structure = jax.tree.flatten(tree)
+    parts = [repr(x) if isinstance(x, CameraSpec) else np.asarray(x).tobytes().hex() for x in leaves]
+    return hashlib.sha256(repr([str(structure), parts]).encode()).hexdigest()[:12]
 
 
 def _names(distractors: Sequence[Any]) -> list[str]:
