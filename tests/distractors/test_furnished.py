@@ -1,5 +1,7 @@
 """What distractors add to the scene: objects, a second body, pictures on the body."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -120,8 +122,10 @@ def test_parameters_of_what_is_added_are_checked():
             looks.complete_params(EnvParams(distractors=(params | {name: np.float32(0.01)},)))
 
 
-def test_a_picture_is_on_the_body_and_nowhere_else():
-    env = probe_env(image_size=48, frame_stack=1, outputs=("pixels", "mask"))
+@pytest.mark.parametrize("task", ["probe", pytest.param("halfcheetah", marks=pytest.mark.full)])
+def test_a_picture_is_on_the_body_and_nowhere_else(task):
+    settings: Any = {"image_size": 48, "frame_stack": 1, "outputs": ("pixels", "mask")}
+    env = probe_env(**settings) if task == "probe" else pixelbrax.make(task, **settings)
     looks = env.with_distractors("new/body-texture")
     several = keys(4)
     plain, seen = (jax.jit(jax.vmap(e.reset))(several).obs for e in (env, looks))

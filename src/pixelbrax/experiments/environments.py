@@ -122,7 +122,7 @@ def _facts(env: PixelEnv) -> dict[str, str]:
     facts["outputs"] = ", ".join(images.outputs) or "none"
     facts["cameras"] = ", ".join(env.cameras)
     if posed := {name: view for name, view in env.views.items() if not isinstance(view, str | int | np.integer)}:
-        facts["views"] = f"sha256 {_checksum(posed)}"
+        facts["camera poses"] = f"sha256 {_checksum(posed)}"
     facts["action_size"] = str(env.action_size)
     facts["state_size"] = str(env.observation_spec["state"].shape[0])
     facts["seconds per action"] = f"{env.dt:.6g}"

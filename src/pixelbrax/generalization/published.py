@@ -53,7 +53,7 @@ class Published:
         for row in board.rows:
             if missing := [name for name in _OF_ROWS if name not in row]:
                 raise ConfigError(f"the leaderboard {file} has a row without {', '.join(missing)}")
-            if not (isinstance(row["score"], list) and isinstance(row["score"][0], int | float)):
+            if not (isinstance(row["score"], list) and row["score"] and isinstance(row["score"][0], int | float)):
                 raise ConfigError(f"the leaderboard {file} is damaged: the score of {row['method']} is {row['score']}")
         return board
 

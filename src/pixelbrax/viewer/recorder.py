@@ -1,6 +1,5 @@
 """Recordings: an MP4 file that is encoded while its frames are made."""
 
-import contextlib
 import itertools
 import os
 import queue
@@ -96,10 +95,14 @@ class Recorder:
 
 def unused_file(folder: Path, name: str) -> Path:
     """The first of NAME-1.mp4, NAME-2.mp4, ... that does not exist, made empty so that nobody else takes it."""
-    for number in itertools.count(1):
+    number = 1
+    while True:
         path = folder / f"{name}-{number}.mp4"
-        with contextlib.suppress(FileExistsError):
-            with contextlib.suppress(PermissionError):  # a recorder says so
-                path.open("x").close()
-            return path
-    raise AssertionError("numbers do not end")
+        try:
+            path.open("x").close()
+        except FileExistsError:
+            number += 1
+            continue
+        except OSError:  # a recorder says that it cannot write there
+            pass
+        return path
