@@ -335,7 +335,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert main(["curriculum", "plan.toml", "--resume", "--seed", "1"]) == 2
     assert main(["curriculum", "plan.toml", "--stage", "4"]) == 2
     assert "there are 1 (look), 2 (learn), 3 (never)" in capsys.readouterr().err
-    start = ["--stage", "2", "--start-from", "runs/plan/1-never", "--name", "second", "--quiet"]
+    start = ["--stage", "2", "--start-from", "runs/plan/1-never", "--name", "second", *brief]
     assert main(["curriculum", "plan.toml", *start]) == 3
     second = pixelbrax.CurriculumRun(tmp_path / "runs" / "second").runs[0]
     assert (second.path.name, second.settings.start_part) == ("1-learn", "policy")

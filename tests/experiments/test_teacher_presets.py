@@ -13,11 +13,9 @@ def _teacher(name: str) -> str:
     return getattr(agent, "teacher", "")
 
 
-# A model of MJX takes seconds to load.
+# Each takes seconds to load.
 _NAMES = [
-    pytest.param(name, marks=[pytest.mark.full] if name.startswith("suite") else [])
-    for name in preset_names()
-    if _teacher(name)
+    pytest.param(name, marks=[] if name == "demo" else [pytest.mark.full]) for name in preset_names() if _teacher(name)
 ]
 
 

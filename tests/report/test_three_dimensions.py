@@ -14,17 +14,25 @@ import pytest
 from PIL import Image
 
 from pixelbrax.distractors import Objects
+from pixelbrax.envs import PixelEnv
 from pixelbrax.render import GeomPose, Scene, look_at, orbit, render
 from pixelbrax.report import record_replay, write_replay
 from pixelbrax.report.replay import Replay, replay_data
 from tests.golden.models import load
-from tests.probe import probe_env
+from tests.probe import CAMERA, ProbePhysics, probe_env
 
 _CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
 def _floats(text):
     return np.frombuffer(base64.b64decode(text), "<f4")
+
+
+def _replay(scene, pose, camera):
+    """A motion under lights that stay where they are."""
+    count = len(pose.xpos)
+    lights = (np.repeat(np.asarray(x)[None], count, axis=0) for x in (scene.light_pos, scene.light_dir))
+    return Replay(scene, pose, camera, *lights, np.zeros(count, np.float32), 0.1, "")
 
 
 def test_a_replay_has_the_motion_of_the_episode():
@@ -50,6 +58,30 @@ def test_what_distractors_add_is_in_a_replay():
     assert len(replay_data(replay)["geoms"]) == len(replay.scene.visible) == 2 + 3
 
 
+def test_lights_follow_the_body_that_they_are_told_to_follow():
+    physics = ProbePhysics()
+    physics.mj_model = mujoco.MjModel.from_xml_string(
+        """
+        <mujoco>
+          <worldbody>
+            <light pos="0 0 5"/>
+            <geom type="plane" size="0 0 1"/>
+            <body pos="0 0 0.5">
+              <freejoint/><geom size="0.3"/><light mode="track" pos="0 0 2" dir="0 0 -1"/>
+            </body>
+          </worldbody>
+        </mujoco>
+        """
+    )
+    env = PixelEnv(physics, camera=CAMERA, image_size=8, episode_length=4)
+    data = replay_data(record_replay(env, lambda state, key: jnp.zeros(1), jax.random.key(0)))
+    ball = _floats(data["geoms"][1]["pos"]).reshape(-1, 3)
+    still, following = (_floats(light["pos"]).reshape(-1, 3) for light in data["lights"])
+    np.testing.assert_allclose(still, [[0, 0, 5]])
+    np.testing.assert_allclose(following - ball, np.tile([0, 0, 2], (4, 1)), atol=1e-6)
+    assert np.ptp(following[:, 0]) > 0.2
+
+
 def test_rotations_survive_as_quaternions_without_jumps():
     angles = np.linspace(0, 12, 50)
     quats = np.stack([np.cos(angles / 2), 0.6 * np.sin(angles / 2), 0 * angles, 0.8 * np.sin(angles / 2)], axis=-1)
@@ -60,7 +92,7 @@ def test_rotations_survive_as_quaternions_without_jumps():
     scene = Scene.from_mujoco(mujoco.MjModel.from_xml_string(xml))
     pose = GeomPose(jnp.zeros((50, 1, 3)), jnp.asarray(mats.reshape(50, 1, 3, 3), jnp.float32))
     camera = jax.tree.map(lambda x: jnp.repeat(x[None], 50, 0), look_at(jnp.ones(3), jnp.zeros(3), 45.0))
-    data = replay_data(Replay(scene, pose, camera, np.zeros(50, np.float32), 0.1, ""))
+    data = replay_data(_replay(scene, pose, camera))
     found = _floats(data["geoms"][0]["quat"]).reshape(-1, 4)
     turned = np.zeros(9)
     for mat, quat in zip(mats, found, strict=True):
@@ -90,7 +122,7 @@ def test_a_browser_shows_what_the_renderer_shows(name, tmp_path):
     camera = orbit(jnp.array(view.lookat), view.distance, view.azimuth, view.elevation, model.vis.global_.fovy)
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
     pose, camera = jax.tree.map(lambda x: jnp.asarray(x)[None], (pose, camera))
-    replay = Replay(scene, pose, camera, np.zeros(1, np.float32), 0.1, "")
+    replay = _replay(scene, pose, camera)
     write_replay(tmp_path / "page.html", replay, name)
     shot = tmp_path / "page.png"
     flags = ["--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]

@@ -186,7 +186,13 @@ def _places(name):
     return tuple(f"{place}/" for place in _ENCODERS[name])
 
 
-@pytest.mark.parametrize("name", _ENCODERS)
+# Of each kind of network one; all others take longer.
+_ONES = ("ppo", "dcpg-separate", "sac")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in _ONES else pytest.param(name, marks=pytest.mark.full) for name in _ENCODERS]
+)
 def test_only_the_encoder_is_carried_over(seeing, name):
     run, encoder = seeing
     config = _with_its_encoder(run, name)

@@ -245,7 +245,8 @@ function prepare() {
   scene.use();
   scene.set("sky", "3fv", data.sky.flat()); scene.set("ambient", "3fv", data.ambient);
   scene.set("head_diffuse", "3fv", data.headlight.diffuse); scene.set("head_specular", "3fv", data.headlight.specular);
-  for (const name of ["pos", "dir", "ambient", "diffuse", "specular", "attenuation", "kind"]) {
+  for (const light of data.lights) { light.pos = floats(light.pos); light.dir = floats(light.dir); }
+  for (const name of ["ambient", "diffuse", "specular", "attenuation", "kind"]) {
     if (LIGHTS) scene.set("light_" + name, "3fv", data.lights.flatMap(light => light[name]));
   }
   gl.cullFace(gl.BACK); gl.enable(gl.DEPTH_TEST); gl.enable(gl.BLEND); gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
@@ -267,6 +268,10 @@ function draw() {
   gl.disable(gl.CULL_FACE); gl.depthMask(false); gl.bindVertexArray(square.array); gl.drawArrays(gl.TRIANGLES, 0, 3); gl.depthMask(true);
   scene.use();
   scene.set("projection", "Matrix4fv", false, projection);
+  if (LIGHTS) {
+    scene.set("light_pos", "3fv", data.lights.flatMap(light => at(light.pos, 3, frame)));
+    scene.set("light_dir", "3fv", data.lights.flatMap(light => unit(at(light.dir, 3, frame))));
+  }
   scene.set("eye", "3fv", eye); scene.set("ahead", "3fv", back.map(x => -x));
   const away = geom => { const offset = add(at(geom.pos, 3, frame), eye, -1); return dot(offset, offset); };
   const clear = data.geoms.filter(geom => geom.alpha < 1).sort((a, b) => away(a) - away(b));

@@ -41,6 +41,8 @@ class Replay:
       scene: of its first state.
       pose: world poses of all geoms: leaves have the leading axis (frame,).
       camera: the same of the task's camera.
+      light_pos: (frame, light, 3) float32, places of the lights in the world, which may follow a body.
+      light_dir: (frame, light, 3) float32, directions in which they shine.
       rewards: (frame,) float32, reward of the step that each frame is part of, shared out evenly.
       dt: seconds between two frames.
       ending: why the episode ended, or empty.
@@ -49,6 +51,8 @@ class Replay:
     scene: Scene
     pose: GeomPose
     camera: Camera
+    light_pos: Float[np.ndarray, "frame light 3"]
+    light_dir: Float[np.ndarray, "frame light 3"]
     rewards: Float[np.ndarray, " frame"]
     dt: float
     ending: str
@@ -59,7 +63,8 @@ def record_replay(
 ) -> Replay:
     """The motion of one episode, with the frames that action repeat skips; nothing is rendered for it.
 
-    Distractors that change the scene stay as they are in the first frame, and those that change images are not shown.
+    Distractors that change more of the scene than where lights and camera are stay as they are in the first frame, and
+    those that change images are not shown.
 
     Args:
       env: the environment.
@@ -74,15 +79,16 @@ def record_replay(
     def step(actor: Actor, state: State, key: Array) -> tuple[State, Any]:
         action = actor(state, key)
 
-        def seen(physics: PhysicsState) -> tuple[GeomPose, Camera]:
-            return viewer.render_inputs(replace(state, physics=physics))[1:]
+        def seen(physics: PhysicsState) -> tuple[GeomPose, Camera, tuple[Array, Array]]:
+            scene, pose, camera = viewer.render_inputs(replace(state, physics=physics))
+            return pose, camera, (scene.light_pos, scene.light_dir)
 
         shown = jax.vmap(seen)(env.substeps(state, action))
         following = env.step(state, action)
         return following, (shown, following.reward, ending_of(following))
 
     steps = num_steps_of(env, seconds)
-    (pose, camera), rewards, ends = rollout(env, step, actor, key, steps)
+    shown, rewards, ends = rollout(env, step, actor, key, steps)
     terminated, truncated, diverged, length = ends
     last, ending = end_of(terminated, truncated, diverged)
     count, skip = max(1, int(length[last])), max(1, round(1 / env.physics.dt / MAX_FPS))
@@ -96,8 +102,8 @@ def record_replay(
     tendons = len(tendon_segments(model)) if viewer.images.tendons else 0  # left out: their lengths change
     changing = range(model.ngeom + model.nsite, model.ngeom + model.nsite + tendons)
     scene = replace(scene, visible=tuple(i for i in scene.visible if i not in changing))
-    pose, camera = jax.tree.map(frames, (pose, camera))
-    return Replay(jax.tree.map(np.asarray, scene), pose, camera, sums, env.physics.dt * skip, ending)
+    pose, camera, lights = jax.tree.map(frames, shown)
+    return Replay(jax.tree.map(np.asarray, scene), pose, camera, *lights, sums, env.physics.dt * skip, ending)
 
 
 def write_replay(path: Path, replay: Replay, title: str) -> None:
@@ -138,15 +144,13 @@ def replay_data(replay: Replay) -> dict[str, Any]:
         "sky": _listed(scene.sky_rgb) if scene.sky_texture < 0 else [_mean_color(scene, scene.sky_texture)] * 2,
         "ambient": _listed(scene.ambient + scene.headlight_ambient),
         "headlight": {"diffuse": _listed(scene.headlight_diffuse), "specular": _listed(scene.headlight_specular)},
-        "lights": [_light(scene, k) for k in range(len(scene.light_kind))],
+        "lights": [_light(replay, k) for k in range(len(scene.light_kind))],
         "geoms": geoms,
     }
 
 
 def _geom(scene: Scene, pose: GeomPose, index: int) -> dict[str, Any]:
-    xpos, xmat = np.asarray(pose.xpos)[:, index], np.asarray(pose.xmat)[:, index]
-    if max(np.ptp(xpos, axis=0).max(), np.ptp(xmat, axis=0).max()) < _STILL:
-        xpos, xmat = xpos[:1], xmat[:1]
+    xpos, xmat = _moving(np.asarray(pose.xpos)[:, index], np.asarray(pose.xmat)[:, index])
     found: dict[str, Any] = {
         "kind": _KINDS[mujoco.mjtGeom(scene.geom_type[index])],
         "size": _listed(scene.geom_size[index]),
@@ -181,6 +185,12 @@ def _geom(scene: Scene, pose: GeomPose, index: int) -> dict[str, Any]:
     return found
 
 
+def _moving(*values: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Of what stays as it is the first frame alone."""
+    still = max(np.ptp(value, axis=0).max() for value in values) < _STILL
+    return tuple(value[:1] for value in values) if still else values
+
+
 def _mean_color(scene: Scene, texture: int) -> list[float]:
     """The mean of a texture's finest level."""
     texels, (faces, levels) = np.asarray(scene.textures[texture]), scene.texture_shape[texture]
@@ -190,14 +200,16 @@ def _mean_color(scene: Scene, texture: int) -> list[float]:
     return _listed(texels.mean(0))
 
 
-def _light(scene: Scene, k: int) -> dict[str, Any]:
+def _light(replay: Replay, k: int) -> dict[str, Any]:
+    scene = replay.scene
+    pos, direction = _moving(replay.light_pos[:, k], replay.light_dir[:, k])
     edge = float(np.cos(np.deg2rad(scene.light_cutoff[k])))
     return {
         "kind": [int(scene.light_kind[k]), edge, float(scene.light_exponent[k])],
         "attenuation": _listed(scene.light_attenuation[k]),
         "ambient": _listed(scene.light_ambient[k]),
-        "pos": _listed(scene.light_pos[k]),
-        "dir": _listed(scene.light_dir[k]),
+        "pos": _packed(pos),
+        "dir": _packed(direction),
         "diffuse": _listed(scene.light_diffuse[k]),
         "specular": _listed(scene.light_specular[k]),
     }
