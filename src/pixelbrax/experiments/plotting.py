@@ -10,19 +10,6 @@ from pixelbrax.report import write_curve, write_curves
 from pixelbrax.tasks import get_task, task_names
 from pixelbrax.training import RunDir, TrainConfig, runs_in
 
-# Settings that do not change what is learned.
-_NEUTRAL = (
-    "seed",
-    "num_devices",
-    "checkpoint_interval",
-    "loggers",
-    "initial_eval",
-    "eval_episodes",
-    "eval_distractors",
-    "eval_metrics",
-    "eval_interval",
-)
-
 
 def plot_run(run: RunDir) -> None:
     """Plots a run's return against steps, in its folder."""
@@ -94,7 +81,7 @@ def grouped(runs: Sequence[RunDir], over_tasks: bool = False) -> dict[str, list[
 
 def _without_neutral(config: TrainConfig, over_tasks: bool) -> TrainConfig:
     """The settings that runs of one group have in common."""
-    defaults: Any = {field.name: field.default for field in fields(TrainConfig) if field.name in _NEUTRAL}
+    defaults: Any = {field.name: field.default for field in fields(TrainConfig) if field.name in TrainConfig.NEUTRAL}
     config = replace(config, **defaults)
     if not over_tasks:
         return config

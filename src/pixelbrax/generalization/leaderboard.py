@@ -12,7 +12,7 @@ from pixelbrax.generalization.entry import Entry
 from pixelbrax.generalization.evaluation import MUST_MATCH
 from pixelbrax.generalization.published import Published, fingerprints_of, is_leaderboard, placed
 from pixelbrax.generalization.scores import MethodResult, ranked
-from pixelbrax.training import Center
+from pixelbrax.training import Center, TrainConfig
 
 
 @dataclass(frozen=True)
@@ -145,15 +145,13 @@ def _check_seeds(entries: Sequence[Entry]) -> None:
             )
 
 
-_NEUTRAL = ("seed", "checkpoint_interval", "loggers", "initial_eval", "num_devices", "log_interval")
-_EVALUATION = ("eval_episodes", "eval_distractors", "eval_metrics", "eval_interval")
 _TEACHER = ("teacher", "teacher_updates")  # each seed may have its own
 
 
 def _apart(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     """Settings that differ and change what is learned."""
     one, other = ({**settings, "agent": _untaught(settings)} for settings in (one, other))
-    names = [name for name in {**one, **other} if name not in (*_NEUTRAL, *_EVALUATION)]
+    names = [name for name in {**one, **other} if name not in (*TrainConfig.NEUTRAL, "log_interval")]
     return [name for name in names if one.get(name) != other.get(name)]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, ClassVar, Literal, get_type_hints
 
 import dacite
 import tomli_w
@@ -65,6 +65,12 @@ class TrainConfig:
     """Metrics of the task, such as forward_velocity, whose means over the steps of evaluation episodes are recorded."""
     eval_interval: int = 0
     """Updates between two evaluations, a multiple of log_interval; 0 evaluates before and after training only."""
+
+    NEUTRAL: ClassVar[tuple[str, ...]] = (
+        *("seed", "num_devices", "checkpoint_interval", "loggers", "initial_eval"),
+        *("eval_episodes", "eval_distractors", "eval_metrics", "eval_interval"),
+    )
+    """Settings that do not change what is learned: runs that differ in these alone are of one kind."""
 
     def validate(self) -> None:
         """Checks what can be checked before anything is compiled.
