@@ -182,6 +182,11 @@ class BraxPhysics:
         return {"engine": f"Brax {self._base.backend}", "environment": qualified_name(self._base)}
 
     @property
+    def backend(self) -> str:
+        """Brax's engine, one of `BACKENDS`."""
+        return self._base.backend
+
+    @property
     def model(self) -> Any:
         """The Brax system."""
         return self._base.sys

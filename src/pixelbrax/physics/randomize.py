@@ -11,6 +11,7 @@ from jaxtyping import Array
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics._functions import called
 from pixelbrax.physics.base import Physics, raw_key
+from pixelbrax.physics.scales import RandomFactors
 
 RandomizationFn = Callable[[Any, Array], tuple[Any, Any]]
 """(model, (n, 2) uint32 keys) -> model, in_axes. The result is a model of n environments: a leaf has a leading axis
@@ -33,6 +34,8 @@ class Randomizer:
         if function is None:
             return
         model = physics.model
+        if isinstance(function, RandomFactors):
+            self._function = function.for_engine(getattr(physics, "backend", ""), model)
         # A task's own colors are only in the MuJoCo model; the function starts from the colors that are rendered.
         if getattr(model, "geom_rgba", None) is not None:
             model = model.replace(geom_rgba=jnp.asarray(physics.mj_model.geom_rgba[: len(model.geom_rgba)]))

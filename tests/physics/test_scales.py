@@ -1,0 +1,78 @@
+"""Random factors do on every engine what their names say, or are refused."""
+
+import jax
+import mujoco
+import numpy as np
+import pytest
+from mujoco import mjx
+
+import pixelbrax
+from pixelbrax.errors import ConfigError
+from pixelbrax.physics import random_factors
+from pixelbrax.physics.randomize import Randomizer
+from pixelbrax.tasks import get_task
+
+
+def test_masses_are_what_springs_make_of_them():
+    """Brax's "spring" computes with mass^(1 - spring_mass_scale)."""
+    physics = get_task("halfcheetah").load_physics("spring")
+    model = physics.model
+    assert 0 < model.spring_mass_scale < 1
+    sampled = Randomizer(physics, random_factors({"mass": 0.5})).sample(jax.random.key(3))
+    factor = sampled["body_mass"][1] / model.body_mass[1]
+    assert abs(factor - 1) > 0.1
+    for leaf, scale in (("mass", model.spring_mass_scale), ("i", model.spring_inertia_scale)):
+        own = getattr(model.link.inertia, leaf)
+        found = sampled[f"link.inertia.{leaf}"]
+        there = np.asarray(own) != 0
+        effective = np.asarray(found)[there] ** (1 - scale) / np.asarray(own)[there] ** (1 - scale)
+        np.testing.assert_allclose(effective, factor, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "message"),
+    [
+        ("ant", "mass", "mass does nothing on 'spring': the model's spring_mass_scale is 1"),
+        ("ant", "damping", "damping does nothing on 'spring', which reads no joint's damping"),
+    ],
+)
+def test_what_an_engine_does_not_read_is_refused(task, name, message):
+    with pytest.raises(ConfigError, match=message):
+        pixelbrax.make(task, backend="spring", randomization_fn=random_factors({name: 0.3}))
+    physics = get_task(task).load_physics("generalized")
+    assert Randomizer(physics, random_factors({name: 0.3})).active
+
+
+_DRIVEN = """
+<mujoco>
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 .1"/>
+    <body><joint name="a" axis="0 1 0" damping="1"/><geom name="ball" size=".1"/></body>
+  </worldbody>
+  <actuator>
+    <motor joint="a" gear="3"/>
+    <position joint="a" kp="20" kv="2" forcerange="-4 4"/>
+    <muscle joint="a" lengthrange="0 1"/>
+  </actuator>
+  <contact><pair geom1="floor" geom2="ball" friction=".7 .7 .1 .1 .1"/></contact>
+</mujoco>
+"""
+
+
+def test_strength_is_force_and_pairs_have_their_own_friction():
+    """A servo's goal stays where it is, and a muscle's lengths stay its own."""
+    model = mjx.put_model(mujoco.MjModel.from_xml_string(_DRIVEN))
+    keys = jax.random.key_data(jax.random.split(jax.random.key(0), 1))
+    changed, axes = random_factors({"strength": 0.5, "friction": 0.5})(model, keys)
+    assert axes.actuator_gear is None
+    factor = changed.actuator_gainprm[0, 0, 0]
+    assert abs(factor - 1) > 0.1
+    np.testing.assert_allclose(changed.actuator_gainprm[0, 1, 0], 20 * factor)
+    np.testing.assert_allclose(changed.actuator_biasprm[0, 1, :3], [0, -20 * factor, -2 * factor])
+    np.testing.assert_allclose(changed.actuator_forcerange[0, 1], [-4 * factor, 4 * factor])
+    for leaf in ("actuator_gainprm", "actuator_biasprm"):
+        own, muscle = getattr(model, leaf)[2], getattr(changed, leaf)[0, 2]
+        forces = np.isin(np.arange(len(own)), [2, 3])
+        np.testing.assert_allclose(muscle, np.where(forces, factor * own, own))
+    rubbing = changed.geom_friction[0, 0, 0] / model.geom_friction[0, 0]
+    np.testing.assert_allclose(changed.pair_friction[0, 0, 0], 0.7 * rubbing, rtol=1e-6)
