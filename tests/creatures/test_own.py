@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import pixelbrax
@@ -97,3 +98,28 @@ def test_settings_that_need_a_target():
         CreatureEnv(_TORTOISE, stage="behavior")
     with pytest.raises(ConfigError, match="'touch'"):
         CreatureEnv(_TORTOISE, reward_weights={"touch": 1.0})
+
+
+def test_actions_span_the_ctrlrange_and_episodes_begin_at_the_first_keyframe(tmp_path, monkeypatch):
+    turned = (0.5**0.5, 0.0, 0.0, 0.5**0.5)
+    key = f'<keyframe><key qpos="0 0 .6 {" ".join(map(str, turned))} {"0.2 " * 8}"/></keyframe></mujoco>'
+    edits = {"range": ('ctrlrange="-1 1"', 'ctrlrange="-.5 1.5"'), "key": ("</mujoco>", key)}
+    (tmp_path / "own.xml").write_text(_xml(**edits))
+    env = CreatureEnv(replace(_TORTOISE, mjcf=tmp_path / "own.xml"))
+    state = jax.jit(env.reset)(jax.random.key(0))
+    q = state.pipeline_state.q
+    np.testing.assert_allclose(q[:3], [0, 0, 0.6], atol=1e-6)
+    np.testing.assert_allclose(q[3:7], turned, atol=0.06)
+    np.testing.assert_allclose(q[7:], 0.2, atol=0.06)
+    controls = []
+    monkeypatch.setattr(env, "pipeline_step", lambda state, control: controls.append(control) or state)
+    for action in (-1.0, 0.0, 1.0):
+        env.step(state, jnp.full(8, action))
+    np.testing.assert_allclose(jnp.stack(controls)[:, 0], [-0.5, 0.5, 1.5])
+
+
+def test_what_brax_ignores_of_it_is_a_warning(tmp_path):
+    tied = '<equality><joint joint1="hip_fl" joint2="hip_fr"/></equality></mujoco>'
+    (tmp_path / "own.xml").write_text(_xml(change=("</mujoco>", tied)))
+    with pytest.warns(UserWarning, match=r"Brax's own engines ignore equality constraints"):
+        CreatureEnv(replace(_TORTOISE, mjcf=tmp_path / "own.xml"))

@@ -8,7 +8,15 @@ import pytest
 
 from pixelbrax.creatures import CREATURES
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics import check_for_brax, check_model, ignored_by_brax, load_model, reference_start, suspicions
+from pixelbrax.physics import (
+    check_for_brax,
+    check_model,
+    ignored_by_brax,
+    ignored_by_mjx,
+    load_model,
+    reference_start,
+    suspicions,
+)
 from pixelbrax.physics.first_steps import simulated_suspicions
 
 _BEAST = """<mujoco model="beast">{before}
@@ -220,6 +228,38 @@ def test_what_brax_ignores_is_named():
     text = "\n".join(ignored_by_brax(model))
     for what in ("equality constraints (glue)", "tendons (sinew)", "frictionloss (of joint 'hip' of body 'front')"):
         assert what in text
+    driven = _model(
+        before='<option><flag gravity="disable"/></option>',
+        joint='stiffness="3" springref="20" actuatorfrcrange="-1 1" range="-60 60"',
+        actuators='<position name="a" joint="hip" kp="3" timeconst=".1"/>'
+        '<general name="b" joint="knee" biastype="affine" biasprm="1 0 0"/>',
+    )
+    expected = [
+        "gravity",
+        "actuatorfrcrange",
+        "activation (timeconst",
+        "a constant bias (the first of biasprm) (of actuator 'b')",
+    ]
+    for engine, of_springs in (("spring", "stiffness (of joint 'hip'"), ("generalized", "springref (of joint 'hip'")):
+        text = "\n".join(ignored_by_brax(driven, engine))
+        assert all(what in text for what in (*expected, of_springs))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "what"),
+    [
+        ({"joint": 'damping=".1 .5"'}, "a damping of several numbers (of joint 'hip'"),
+        ({"joint": 'stiffness="5 20"'}, "a stiffness of several numbers (of joint 'hip'"),
+        ({"geom": 'fluidshape="ellipsoid"'}, "fluidshape (of geom"),
+        ({"before": '<option actuatorgroupdisable="0"/>'}, "<option actuatorgroupdisable> (of actuator 'a')"),
+        ({"before": '<option noslip_iterations="5"/>'}, "noslip_iterations (5)"),
+        ({"actuators": '<motor name="a" joint="hip" delay=".02" nsample="6"/>'}, "delay (of actuator 'a')"),
+    ],
+)
+def test_what_mjx_ignores_is_named(mistake, what):
+    assert ignored_by_mjx(_model()) == []
+    (line,) = ignored_by_mjx(_model(**mistake))
+    assert f"MJX ignores {what}" in line
 
 
 def test_a_warning_points_to_the_line_of_the_caller():

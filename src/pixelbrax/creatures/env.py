@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from brax.envs.base import PipelineEnv, State
-from brax.math import quat_to_3x3
+from brax.math import quat_mul, quat_to_3x3
 from jaxtyping import Array, Float
 
 from pixelbrax import rewards
@@ -17,6 +17,9 @@ from pixelbrax.creatures.spec import CREATURES, DEFAULT_SENSORS, Creature
 from pixelbrax.errors import ConfigError, check_choice, check_keywords, check_number, warn_caller
 from pixelbrax.physics import (
     BraxPhysics,
+    control_scale,
+    ignored_by_brax,
+    ignored_by_mjx,
     load_model,
     load_system,
     quiet_brax,
@@ -37,11 +40,12 @@ _SEEN = 4.0  # m; a target farther away seems that far: a stage that runs past i
 class CreatureEnv(PipelineEnv):
     """A creature and its target, if it has one.
 
-    Actions (actuators,) in [-1, 1] are goals of servos around the standing pose, which 0 holds. The observation is the
-    chosen sensors', in the order of `SENSORS`. The reward is the sum of the terms (`stages.TERMS`), each times its
-    weight in `reward_weights`, per step. Metrics: each term unweighted; "forward_velocity" (m/s along the world's x,
-    where the creature first looks), "height" of the root (m), and with a target "target_distance" from the head (m)
-    and "success", 1 from the first touch of the target on, else 0. A touched target jumps elsewhere.
+    Actions (actuators,) in [-1, 1] are scaled to the actuators' `ctrlrange`: to goals of the servos of this package's
+    creatures, whose standing pose 0 holds. Episodes begin near the first keyframe, or near the reference pose. The
+    observation is the chosen sensors', in the order of `SENSORS`. The reward is the sum of the terms (`stages.TERMS`),
+    each times its weight in `reward_weights`, per step. Metrics: each term unweighted; "forward_velocity" (m/s along
+    the world's x, where the creature first looks), "height" of the root (m), and with a target "target_distance" from
+    the head (m) and "success", 1 from the first touch of the target on, else 0. A touched target jumps elsewhere.
     """
 
     def __init__(
@@ -86,6 +90,8 @@ class CreatureEnv(PipelineEnv):
         points = check_creature(creature, model)
         if creature.mjcf is not None:  # before Brax writes into the model
             _warn_of(model, backend)
+        self._middle, self._reach = (jnp.asarray(part) for part in control_scale(model))
+        first_pose = model.key_qpos[0].copy() if model.nkey else None
         system = load_system(model, backend)
         frames = round(CONTROL_DT / model.opt.timestep)
         if frames < 1 or abs(frames * model.opt.timestep - CONTROL_DT) > 1e-3 * CONTROL_DT:
@@ -96,16 +102,17 @@ class CreatureEnv(PipelineEnv):
         with quiet_brax():
             super().__init__(system, backend, n_frames=frames)
         self.probe = Probe.of(model, creature.root, points, creature.feet)
-        self._start = jnp.asarray(self.sys.init_q, jnp.float32)
+        self._start = jnp.asarray(self.sys.init_q if first_pose is None else first_pose, jnp.float32)
 
     def reset(self, rng: Array) -> State:
-        """The creature stands at the origin, almost in its reference pose; the target is sampled around its front."""
+        """The creature stands almost as in its first pose; the target is sampled around the origin's front."""
         rng = jax.random.wrap_key_data(rng) if rng.dtype == jnp.uint32 else rng
         key, q_key, qd_key, turn_key, target_key = jax.random.split(rng, 5)
         noise = jax.random.uniform(q_key, self._start.shape, minval=-_NOISE, maxval=_NOISE)
         half = 0.5 * jax.random.uniform(turn_key, minval=-_TURN, maxval=_TURN)
         turn = jnp.stack([jnp.cos(half), jnp.zeros(()), jnp.zeros(()), jnp.sin(half)])
-        q = (self._start + noise).at[:3].set(self._start[:3]).at[3:7].set(turn)
+        turned = quat_mul(turn, self._start[3:7])
+        q = (self._start + noise).at[:3].set(self._start[:3]).at[3:7].set(turned)
         qd = jax.random.uniform(qd_key, (self.sys.qd_size(),), minval=-_NOISE, maxval=_NOISE)
         if self._range is not None:
             target = self._random_target(target_key, jnp.zeros(2), jnp.array([1.0, 0.0]))
@@ -119,9 +126,10 @@ class CreatureEnv(PipelineEnv):
         return State(pipeline_state, self._observe(readings), zero, zero, metrics, info)
 
     def step(self, state: State, action: Array) -> State:
-        """Drives the servos to the action for `CONTROL_DT` seconds."""
+        """Applies the action for `CONTROL_DT` seconds."""
         action = jnp.clip(action, -1.0, 1.0)
-        pipeline_state: Any = self.pipeline_step(state.pipeline_state, action)
+        control = self._middle + self._reach * action
+        pipeline_state: Any = self.pipeline_step(state.pipeline_state, control)
         readings = self.readings(pipeline_state)
         fallen = (readings.position[2] < self._min_height) | (readings.upright < self._min_upright)
         terms = self.terms(readings, action, state.info["action"], fallen)
@@ -238,7 +246,7 @@ def _warn_of(model: Any, backend: str) -> None:
       ConfigError: MuJoCo's simulation diverges at rest, and the engine integrates as MuJoCo does.
     """
     start = reference_start(model)
-    lines = suspicions(model, start)
+    lines = suspicions(model, start) + (ignored_by_brax(model, backend) if backend != "mjx" else ignored_by_mjx(model))
     try:
         lines += simulated_suspicions(model, CONTROL_DT, start)
     except ConfigError as e:

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from pixelbrax.physics.brax import BraxPhysics, make_brax_physics, quiet_brax
     from pixelbrax.physics.brax_checks import check_for_brax, ignored_by_brax, load_system
     from pixelbrax.physics.brax_v1 import make_brax_v1_physics
+    from pixelbrax.physics.controls import control_scale
     from pixelbrax.physics.first_steps import simulated_suspicions
     from pixelbrax.physics.mjcf import MjcfPhysics, load_model
+    from pixelbrax.physics.mjx_checks import ignored_by_mjx
     from pixelbrax.physics.model_checks import check_model, reference_start, suspicions
     from pixelbrax.physics.playground import PlaygroundPhysics, make_playground_physics
     from pixelbrax.physics.recorded import RecordedPhysics
@@ -44,6 +46,8 @@ _LAZY = {
     "check_for_brax": "brax_checks",
     "ignored_by_brax": "brax_checks",
     "load_system": "brax_checks",
+    "control_scale": "controls",
+    "ignored_by_mjx": "mjx_checks",
     "check_model": "model_checks",
     "reference_start": "model_checks",
     "suspicions": "model_checks",
@@ -78,8 +82,10 @@ __all__ = [
     "check_for_brax",
     "check_model",
     "checked_action",
+    "control_scale",
     "file_engines",
     "ignored_by_brax",
+    "ignored_by_mjx",
     "load_model",
     "load_system",
     "make_brax_physics",

@@ -26,9 +26,20 @@ def check_for_brax(model: mujoco.MjModel) -> None:
         raise ConfigError(f"{name_of(model)}: Brax's own engines refuse {refused}; {_OWN}")
 
 
-def ignored_by_brax(model: mujoco.MjModel) -> list[str]:
-    """What Brax's own engines leave out of a simulation without a word, one line each."""
-    found = []
+_DISABLES = {
+    "gravity": mujoco.mjtDisableBit.mjDSBL_GRAVITY,
+    "limit": mujoco.mjtDisableBit.mjDSBL_LIMIT,
+    "actuation": mujoco.mjtDisableBit.mjDSBL_ACTUATION,
+}
+
+
+def ignored_by_brax(model: mujoco.MjModel, engine: str = "generalized") -> list[str]:
+    """What one of Brax's own engines leaves out of a simulation without a word, one line each.
+
+    Damping and armature of joints, which "spring" and "positional" do not read either, are in most models, and not
+    named.
+    """
+    found = [f'<flag {name}="disable">' for name, bit in _DISABLES.items() if model.opt.disableflags & bit]
     if model.neq:
         names = listed([model.equality(i).name or f"number {i}" for i in range(model.neq)], 3)
         found.append(f"equality constraints ({names})")
@@ -38,7 +49,32 @@ def ignored_by_brax(model: mujoco.MjModel) -> list[str]:
         found.append(f"frictionloss (of {thing(model, 'joint', int(model.dof_jntid[rubbing[0]]))})")
     if (lifted := np.flatnonzero(model.body_gravcomp)).size:
         found.append(f"gravcomp (of {thing(model, 'body', int(lifted[0]))})")
+    found += _ignored_of_joints(model, engine) + _ignored_of_actuators(model)
     return [f'{name_of(model)}: Brax\'s own engines ignore {what}: use its backend="mjx", {_OWN}' for what in found]
+
+
+def _ignored_of_joints(model: mujoco.MjModel, engine: str) -> list[str]:
+    found = []
+    sprung = np.flatnonzero(model.jnt_stiffness)
+    if engine != "generalized" and sprung.size:
+        found.append(f"stiffness (of {thing(model, 'joint', int(sprung[0]))})")
+    elsewhere = [k for k in sprung if model.qpos_spring[model.jnt_qposadr[k]] != model.qpos0[model.jnt_qposadr[k]]]
+    if elsewhere and engine == "generalized":
+        found.append(f"springref (of {thing(model, 'joint', int(elsewhere[0]))})")
+    if (capped := np.flatnonzero(model.jnt_actfrclimited)).size:
+        found.append(f"actuatorfrcrange (of {thing(model, 'joint', int(capped[0]))})")
+    return found
+
+
+def _ignored_of_actuators(model: mujoco.MjModel) -> list[str]:
+    cases = [
+        (model.actuator_dyntype != mujoco.mjtDyn.mjDYN_NONE, "activation (timeconst, intvelocity, dyntype)"),
+        (
+            (model.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE) & (model.actuator_biasprm[:, 0] != 0),
+            "a constant bias (the first of biasprm)",
+        ),
+    ]
+    return [f"{what} (of {thing(model, 'actuator', int(np.flatnonzero(of)[0]))})" for of, what in cases if of.any()]
 
 
 def load_system(source: Any, backend: str = "spring") -> Any:

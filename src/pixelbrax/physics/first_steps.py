@@ -1,7 +1,7 @@
 """What happens to a model in its first second, simulated by MuJoCo on the CPU in milliseconds, before MJX compiles it.
 
-MJX integrates the same equations with the same settings, in float32 and without MuJoCo's automatic reset: what diverges
-here is NaN there.
+MJX integrates the same equations with the same settings (but for what `ignored_by_mjx` names), in float32 and without
+MuJoCo's automatic reset: what diverges here is NaN there.
 """
 
 import copy

@@ -19,7 +19,9 @@ from pixelbrax.physics._functions import array, called, check_like, qualified_na
 from pixelbrax.physics._mjx import body_pose, check_implementation, mjx
 from pixelbrax.physics._reward_weights import RewardWeights, check_weights
 from pixelbrax.physics.base import PhysicsState, checked_action
+from pixelbrax.physics.controls import control_scale
 from pixelbrax.physics.first_steps import simulated_suspicions
+from pixelbrax.physics.mjx_checks import ignored_by_mjx
 from pixelbrax.physics.model_checks import check_model, reference_start, suspicions
 from pixelbrax.xla import exact, in_float32
 
@@ -89,6 +91,10 @@ class MjcfPhysics:
     """An MJCF model and functions of its data as `Physics`.
 
     Actions in [-1, 1] are scaled to the control range of actuators that have one, and passed to the others unchanged.
+
+    What the functions see after a step is MuJoCo's data after `mj_step`: `qpos`, `qvel` and `act` are of its end, and
+    what is computed from them (`xpos`, `site_xpos`, `sensordata`, ...) of the beginning of its last substep, of
+    `timestep` seconds. Images show the end.
     """
 
     cheap_reset = False  # a reset solves for the initial accelerations, which costs most of a step
@@ -130,13 +136,14 @@ class MjcfPhysics:
         self.mj_model = load_model(source)
         check_model(self.mj_model)
         timestep = self.mj_model.opt.timestep
-        self.dt = timestep if control_dt is None else control_dt
+        self.dt = timestep if control_dt is None else check_number("control_dt", control_dt, above=0)
         self._substeps = round(self.dt / timestep)
         if self._substeps < 1 or not np.isclose(self._substeps * timestep, self.dt, rtol=1e-3):
             raise ConfigError(f"control_dt={control_dt} must be a multiple of the model's timestep, {timestep:g} s")
         self.action_size: int = self.mj_model.nu
         start = None if reset_fn else reference_start(self.mj_model)
-        for line in suspicions(self.mj_model, start) + simulated_suspicions(self.mj_model, self.dt, start):
+        ignored = ignored_by_mjx(self.mj_model) if implementation == "jax" else []
+        for line in suspicions(self.mj_model, start) + simulated_suspicions(self.mj_model, self.dt, start) + ignored:
             warn_caller(line)
         with _what_mjx_lacks():
             self.model = mjx.put_model(self.mj_model, impl=implementation)
@@ -151,10 +158,7 @@ class MjcfPhysics:
             mujoco.mj_resetDataKeyframe(self.mj_model, first, 0)
         with _what_mjx_lacks():
             self._start = mjx.put_data(self.mj_model, first, impl=implementation)
-        limited = self.mj_model.actuator_ctrllimited.astype(bool)
-        low, high = self.mj_model.actuator_ctrlrange.T
-        self._middle = jnp.asarray(np.where(limited, (low + high) / 2, 0.0), jnp.float32)
-        self._reach = jnp.asarray(np.where(limited, (high - low) / 2, 1.0), jnp.float32)
+        self._middle, self._reach = (jnp.asarray(part) for part in control_scale(self.mj_model))
         self._check_functions()
 
     @property

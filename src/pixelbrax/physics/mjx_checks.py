@@ -1,0 +1,37 @@
+"""What MJX in JAX leaves out of a simulation without a word: it carries these parts of a model, and reads none."""
+
+import mujoco
+import numpy as np
+
+from pixelbrax.physics.model_checks import name_of, thing
+
+
+def ignored_by_mjx(model: mujoco.MjModel) -> list[str]:
+    """One line for each thing that MuJoCo's C engine simulates and MJX 3.17 ("jax") does not, without refusing it."""
+    parts = [
+        ("joint", model.jnt_stiffnesspoly.any(axis=1), "a stiffness of several numbers"),
+        ("dof", model.dof_dampingpoly.any(axis=1), "a damping of several numbers"),
+        ("geom", model.geom_fluid.any(axis=1), "fluidshape"),
+        ("actuator", model.actuator_delay > 0, "delay"),
+        ("actuator", model.actuator_actearly.astype(bool), "actearly"),
+        ("actuator", _disabled(model), "<option actuatorgroupdisable>"),
+        ("actuator", model.actuator_dampingpoly.any(axis=1), "a damping of several numbers"),
+    ]
+    found = []
+    for kind, concerned, what in parts:
+        if concerned.any():
+            number = int(np.flatnonzero(concerned)[0])
+            owner = ("joint", int(model.dof_jntid[number])) if kind == "dof" else (kind, number)
+            found.append(f"{what} (of {thing(model, *owner)})")
+    if model.ntendon and (model.tendon_stiffnesspoly.any() or model.tendon_dampingpoly.any()):
+        found.append("a tendon's stiffness or damping of several numbers")
+    if model.opt.noslip_iterations:
+        found.append(f"noslip_iterations ({model.opt.noslip_iterations})")
+    return [f"{name_of(model)}: MJX ignores {what}, which MuJoCo simulates: take it out" for what in found]
+
+
+def _disabled(model: mujoco.MjModel) -> np.ndarray:
+    """(nu,) whether an actuator's group is switched off; only groups 0 to 30 can be."""
+    group = model.actuator_group
+    inside = (group >= 0) & (group <= 30)
+    return inside & ((model.opt.disableactuator >> np.where(inside, group, 0)) & 1).astype(bool)
