@@ -1,5 +1,7 @@
 """Brax's environments as `Physics`, against MuJoCo's kinematics and against the unwrapped environments."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -35,6 +37,20 @@ def test_geom_poses_equal_mujocos(name):
     pose = GeomPose.from_bodies(model, xpos, xmat)
     np.testing.assert_allclose(pose.xpos, data.geom_xpos, atol=2e-5)
     np.testing.assert_allclose(pose.xmat, data.geom_xmat.reshape(-1, 3, 3), atol=2e-5)
+
+
+def test_on_mjx_images_show_where_the_step_ends():
+    """Brax's links there are those of before the last integration."""
+    physics = make_brax_physics("reacher", "mjx")
+    model, data = physics.mj_model, mujoco.MjData(physics.mj_model)
+    data.qpos[:] = np.random.default_rng(0).normal(scale=0.3, size=model.nq)
+    mujoco.mj_kinematics(model, data)
+    shapes = jax.eval_shape(physics.reset, jax.random.key(0))
+    state = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    pipeline = state.engine_state.pipeline_state.replace(qpos=jnp.asarray(data.qpos, jnp.float32))
+    xpos, xmat = physics.body_pose(replace(state, engine_state=state.engine_state.replace(pipeline_state=pipeline)))
+    np.testing.assert_allclose(xpos, data.xpos, atol=2e-5)
+    np.testing.assert_allclose(xmat, data.xmat.reshape(-1, 3, 3), atol=2e-5)
 
 
 @pytest.mark.filterwarnings("ignore:Brax System")

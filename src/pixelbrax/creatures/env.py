@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from brax import kinematics
 from brax.envs.base import PipelineEnv, State
 from brax.math import quat_mul, quat_to_3x3
 from jaxtyping import Array, Float
@@ -154,6 +155,8 @@ class CreatureEnv(PipelineEnv):
     def readings(self, pipeline_state: Any) -> Readings:
         """What the sensors and the reward read of a state of the engine; everything is float32."""
         x, xd = pipeline_state.x, pipeline_state.xd
+        if self.backend == "mjx":  # those are of before the last integration
+            x, xd = kinematics.forward(self.sys, pipeline_state.q, pipeline_state.qd)
         world = jnp.zeros((1, 3))  # Brax's links are MuJoCo's bodies without it
         mat = jnp.concatenate([jnp.eye(3)[None], jax.vmap(quat_to_3x3)(x.rot)])
         pos, linear, angular = (jnp.concatenate([world, part]) for part in (x.pos, xd.vel, xd.ang))

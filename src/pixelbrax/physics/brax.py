@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from pixelbrax.errors import ConfigError, check_keywords, warn_caller
 from pixelbrax.physics._foreign import copied, physics_state, refuse_wrappers, state_spec
 from pixelbrax.physics._functions import qualified_name
-from pixelbrax.physics._mjx import quiet_mujoco
+from pixelbrax.physics._mjx import body_pose, quiet_mujoco
 from pixelbrax.physics._reward_weights import RewardWeights, check_weights, reward_weights_of, with_weights
 from pixelbrax.physics.base import PhysicsState, checked_action, raw_key
 from pixelbrax.xla import by_component, check_float32, exact, in_float32
@@ -230,8 +230,14 @@ class BraxPhysics:
 
     @exact
     def body_pose(self, state: PhysicsState) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]]:
-        """See `Physics.body_pose`. Brax's links are MuJoCo's bodies without the world, which is added in front."""
-        links = state.engine_state.pipeline_state.x
+        """See `Physics.body_pose`. Brax's links are MuJoCo's bodies without the world, which is added in front.
+
+        On "mjx" Brax keeps the links' poses of before the last integration: they are computed anew.
+        """
+        pipeline = state.engine_state.pipeline_state
+        if self.backend == "mjx":
+            return body_pose(self.mj_model, self.model, pipeline)
+        links = pipeline.x
         pos = jnp.concatenate([jnp.zeros((1, 3)), links.pos])
         mat = jnp.concatenate([jnp.eye(3)[None], jax.vmap(brax_math.quat_to_3x3)(links.rot)])
         return pos, mat
