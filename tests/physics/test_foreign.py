@@ -15,7 +15,7 @@ from brax.io import mjcf
 import pixelbrax
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import BraxPhysics
-from pixelbrax.physics._foreign import observation_vector, state_spec
+from pixelbrax.physics._foreign import copied, observation_vector, state_spec
 from pixelbrax.physics._mjx import mjx
 
 _XML = """
@@ -51,6 +51,15 @@ def swing():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Brax, about its own upkeep
         return Swing()
+
+
+def test_a_kept_method_is_the_copys(swing):
+    swing.kept = swing.reset
+    other = copied(swing, lambda base: setattr(base, "changed", True))
+    del swing.kept
+    assert other.kept.__self__ is other
+    assert other.changed
+    assert not hasattr(swing, "changed")
 
 
 class _Plain(Wrapper):

@@ -1,6 +1,7 @@
 """Environments of Brax and MuJoCo Playground: checks, and their states as `PhysicsState`."""
 
 import copy
+import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -94,8 +95,14 @@ def observation_vector(obs: Any) -> Float[Array, " obs_size"]:
 
 
 def copied(env: Any, change: Callable[[Any], None]) -> Any:
-    """A copy of an environment and of all its wrappers, with `change` applied to the copy of the innermost."""
+    """A copy of an environment and of all its wrappers, with `change` applied to the copy of the innermost.
+
+    Methods that an environment keeps among its attributes, as Playground's Cartpole its reward, become the copy's.
+    """
     result = copy.copy(env)
+    for name, value in vars(env).items():
+        if isinstance(value, types.MethodType) and value.__self__ is env:
+            setattr(result, name, types.MethodType(value.__func__, result))
     if env.unwrapped is env:
         change(result)
     else:
