@@ -1,6 +1,7 @@
 """Creatures of one's own: the example's, and models that lack what a description names."""
 
 import importlib
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +64,7 @@ def _xml(**changes):
 
 
 _HEAD = {"head": (0.3, 0.5)}
+_BALL = '<body name="ball" pos="1 0 .2"><freejoint/><geom size=".1"/></body></worldbody>'
 _TARGET = _HEAD | {"target": (1.0, 2.0, 0.4)}
 
 
@@ -72,6 +74,7 @@ _TARGET = _HEAD | {"target": (1.0, 2.0, 0.4)}
         ({"root": "shel"}, None, "has no body 'shel': did you mean shell"),
         ({"root": "leg_fl"}, None, "has the root 'leg_fl', but the free joint is in 'shell'"),
         ({}, ("<freejoint/>", ""), "must begin with a free joint: write <freejoint/> in the body 'shell'"),
+        ({}, ("</worldbody>", _BALL), "has a second free joint, in the body 'ball': give that body slide joints"),
         ({"feet": ("foot_f",), "gait": None}, None, "foot_f"),
         ({"gait": ((0, 4), (1, 2))}, None, "has 4 in its gait, but only 4 feet, from 0 on"),
         (_HEAD, None, "has no site 'head': add <site name='head'/>"),
@@ -86,6 +89,32 @@ def test_a_model_that_lacks_what_is_named(tmp_path, description, change, said):
         CreatureEnv(replace(_TORTOISE, mjcf=tmp_path / "own.xml", **description))
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"standing": (0.3, 0.3)}, r"standing\[1\] is 0.3: it must be larger than 0.3"),
+        ({"standing": (0.38, 0.2)}, r"standing\[1\] is 0.2: it must be larger than 0.38"),
+        ({"standing": (math.nan, 0.2)}, r"standing\[0\] is nan: it must be finite"),
+        ({"standing": 0.3}, r"standing is 0.3: it must be a low and a high height"),
+        ({"head": (0.5, 0.3)}, r"head\[1\] is 0.3: it must be larger than 0.5"),
+        ({"speed": math.nan}, "speed is nan: it must be finite"),
+        ({"speed": 0.0}, "speed is 0.0: it must be positive"),
+        ({"touch_radius": 0.0}, "touch_radius is 0.0: it must be positive"),
+        ({"target": (2.0, 1.0, 0.4)}, r"target\[1\] is 1.0: it must be at least 2"),
+        ({"target": (0.0, 1.0, 0.4)}, r"target\[0\] is 0.0: it must be positive"),
+        ({"target": (1.0, 2.0, -0.4)}, r"target\[2\] is -0.4: it must be at least 0"),
+        ({"target": (1.0, 2.0)}, "target is .*: it must be nearest and farthest, m, and an angle"),
+        ({"gait": ((), (0, 1))}, "gait is .*: it must be two groups of feet"),
+        ({"gait": (0, 1)}, "gait is .*: it must be two groups of feet"),
+        ({"gait": ((0, 1), (2.0, 3))}, "an index in gait is 2.0: it must be a whole number"),
+        ({"feet": "foot_fl", "gait": None}, r"feet 'foot_fl': they must be a tuple of geoms, \('foot_fl',\)"),
+    ],
+)
+def test_values_of_which_terms_would_be_nan(value, said):
+    with pytest.raises(ConfigError, match=f"the creature 'tortoise'.* {said}"):
+        replace(_TORTOISE, **value)
 
 
 def test_settings_that_need_a_target():
