@@ -7,11 +7,14 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import mujoco
+import numpy as np
 import pytest
 
 import pixelbrax
 from pixelbrax.creatures import Creature, CreatureEnv, Stage
 from pixelbrax.errors import ConfigError
+from pixelbrax.rewards import Probe
 from pixelbrax.tasks import registry
 
 _FOLDER = Path(__file__).parents[2] / "examples" / "animal"
@@ -65,6 +68,10 @@ def _xml(**changes):
 
 _HEAD = {"head": (0.3, 0.5)}
 _BALL = '<body name="ball" pos="1 0 .2"><freejoint/><geom size=".1"/></body></worldbody>'
+_SNOUT = (
+    '<body name="snout" pos=".2 0 .1" euler="0 30 0"><geom name="chin" type="sphere" size=".02" mass=".1"/>'
+    '<site name="head" pos=".1 0 0"/></body>'
+)
 _TARGET = _HEAD | {"target": (1.0, 2.0, 0.4)}
 
 
@@ -89,6 +96,29 @@ def test_a_model_that_lacks_what_is_named(tmp_path, description, change, said):
         CreatureEnv(replace(_TORTOISE, mjcf=tmp_path / "own.xml", **description))
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("backend", ["spring", "mjx"])
+def test_a_head_without_a_joint_is_a_part_of_what_carries_it(tmp_path, backend):
+    """On every engine the readings are those of the model as MuJoCo compiles it."""
+    (tmp_path / "own.xml").write_text(_xml(head=("<freejoint/>", "<freejoint/>" + _SNOUT)))
+    feet = (*_TORTOISE.feet, "chin")
+    env = CreatureEnv(replace(_TORTOISE, mjcf=tmp_path / "own.xml", feet=feet, head=(0.3, 0.5)), backend)
+    model, whole = env.sys.mj_model, mujoco.MjModel.from_xml_path(str(tmp_path / "own.xml"))
+    assert len(env.sys.link_names) == env.sys.num_links() == model.nbody - 1 == whole.nbody - 2
+    assert env.sys.link_names[env.probe.points["head"][0] - 1] == "shell"
+    qpos = model.qpos0.copy()
+    mujoco.mj_integratePos(model, qpos, np.random.default_rng(0).normal(size=model.nv), 0.3)
+    readings = []
+    for each in (model, whole):
+        data = mujoco.MjData(each)
+        data.qpos[:], data.qvel[:] = qpos, 0.5
+        mujoco.mj_forward(each, data)
+        probe = Probe.of(each, "shell", ("head",), feet)
+        if each is model:
+            jax.tree.map(np.testing.assert_array_equal, vars(env.probe), vars(probe))
+        readings.append(probe.read_mujoco(each, data))
+    jax.tree.map(lambda ours, theirs: np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6), *readings)
 
 
 @pytest.mark.parametrize(

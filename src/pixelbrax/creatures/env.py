@@ -84,9 +84,9 @@ class CreatureEnv(PipelineEnv):
         self._range = _range(creature, target_distance)
         model = load_model(creature.file)
         points = check_creature(creature, model)
-        if creature.mjcf is not None:  # before Brax writes into the model
+        if creature.mjcf is not None:
             _warn_of(model, backend)
-        system = load_system(model, backend)
+        system = load_system(creature.file, backend)
         frames = round(CONTROL_DT / model.opt.timestep)
         if frames < 1 or abs(frames * model.opt.timestep - CONTROL_DT) > 1e-3 * CONTROL_DT:
             raise ConfigError(
@@ -95,7 +95,7 @@ class CreatureEnv(PipelineEnv):
             )
         with quiet_brax():
             super().__init__(system, backend, n_frames=frames)
-        self.probe = Probe.of(model, creature.root, points, creature.feet)
+        self.probe = Probe.of(system.mj_model, creature.root, points, creature.feet)
         self._start = jnp.asarray(self.sys.init_q, jnp.float32)
 
     def reset(self, rng: Array) -> State:
