@@ -1,17 +1,20 @@
 """Creatures of one's own: the example's, and models that lack what a description names."""
 
 import importlib
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import mujoco
 import numpy as np
 import pytest
 
 import pixelbrax
 from pixelbrax.creatures import Creature, CreatureEnv, Stage
 from pixelbrax.errors import ConfigError
+from pixelbrax.rewards import Probe
 from pixelbrax.tasks import registry
 
 _FOLDER = Path(__file__).parents[2] / "examples" / "animal"
@@ -64,6 +67,11 @@ def _xml(**changes):
 
 
 _HEAD = {"head": (0.3, 0.5)}
+_BALL = '<body name="ball" pos="1 0 .2"><freejoint/><geom size=".1"/></body></worldbody>'
+_SNOUT = (
+    '<body name="snout" pos=".2 0 .1" euler="0 30 0"><geom name="chin" type="sphere" size=".02" mass=".1"/>'
+    '<site name="head" pos=".1 0 0"/></body>'
+)
 _TARGET = _HEAD | {"target": (1.0, 2.0, 0.4)}
 
 
@@ -73,6 +81,7 @@ _TARGET = _HEAD | {"target": (1.0, 2.0, 0.4)}
         ({"root": "shel"}, None, "has no body 'shel': did you mean shell"),
         ({"root": "leg_fl"}, None, "has the root 'leg_fl', but the free joint is in 'shell'"),
         ({}, ("<freejoint/>", ""), "must begin with a free joint: write <freejoint/> in the body 'shell'"),
+        ({}, ("</worldbody>", _BALL), "has a second free joint, in the body 'ball': give that body slide joints"),
         ({"feet": ("foot_f",), "gait": None}, None, "foot_f"),
         ({"gait": ((0, 4), (1, 2))}, None, "has 4 in its gait, but only 4 feet, from 0 on"),
         (_HEAD, None, "has no site 'head': add <site name='head'/>"),
@@ -87,6 +96,55 @@ def test_a_model_that_lacks_what_is_named(tmp_path, description, change, said):
         CreatureEnv(replace(_TORTOISE, mjcf=tmp_path / "own.xml", **description))
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("backend", ["spring", "mjx"])
+def test_a_head_without_a_joint_is_a_part_of_what_carries_it(tmp_path, backend):
+    """On every engine the readings are those of the model as MuJoCo compiles it."""
+    (tmp_path / "own.xml").write_text(_xml(head=("<freejoint/>", "<freejoint/>" + _SNOUT)))
+    feet = (*_TORTOISE.feet, "chin")
+    env = CreatureEnv(replace(_TORTOISE, mjcf=tmp_path / "own.xml", feet=feet, head=(0.3, 0.5)), backend)
+    model, whole = env.sys.mj_model, mujoco.MjModel.from_xml_path(str(tmp_path / "own.xml"))
+    assert len(env.sys.link_names) == env.sys.num_links() == model.nbody - 1 == whole.nbody - 2
+    assert env.sys.link_names[env.probe.points["head"][0] - 1] == "shell"
+    qpos = model.qpos0.copy()
+    mujoco.mj_integratePos(model, qpos, np.random.default_rng(0).normal(size=model.nv), 0.3)
+    readings = []
+    for each in (model, whole):
+        data = mujoco.MjData(each)
+        data.qpos[:], data.qvel[:] = qpos, 0.5
+        mujoco.mj_forward(each, data)
+        probe = Probe.of(each, "shell", ("head",), feet)
+        if each is model:
+            jax.tree.map(np.testing.assert_array_equal, vars(env.probe), vars(probe))
+        readings.append(probe.read_mujoco(each, data))
+    jax.tree.map(lambda ours, theirs: np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6), *readings)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"standing": (0.3, 0.3)}, r"standing\[1\] is 0.3: it must be larger than 0.3"),
+        ({"standing": (0.38, 0.2)}, r"standing\[1\] is 0.2: it must be larger than 0.38"),
+        ({"standing": (math.nan, 0.2)}, r"standing\[0\] is nan: it must be finite"),
+        ({"standing": 0.3}, r"standing is 0.3: it must be a low and a high height"),
+        ({"head": (0.5, 0.3)}, r"head\[1\] is 0.3: it must be larger than 0.5"),
+        ({"speed": math.nan}, "speed is nan: it must be finite"),
+        ({"speed": 0.0}, "speed is 0.0: it must be positive"),
+        ({"touch_radius": 0.0}, "touch_radius is 0.0: it must be positive"),
+        ({"target": (2.0, 1.0, 0.4)}, r"target\[1\] is 1.0: it must be at least 2"),
+        ({"target": (0.0, 1.0, 0.4)}, r"target\[0\] is 0.0: it must be positive"),
+        ({"target": (1.0, 2.0, -0.4)}, r"target\[2\] is -0.4: it must be at least 0"),
+        ({"target": (1.0, 2.0)}, "target is .*: it must be nearest and farthest, m, and an angle"),
+        ({"gait": ((), (0, 1))}, "gait is .*: it must be two groups of feet"),
+        ({"gait": (0, 1)}, "gait is .*: it must be two groups of feet"),
+        ({"gait": ((0, 1), (2.0, 3))}, "an index in gait is 2.0: it must be a whole number"),
+        ({"feet": "foot_fl", "gait": None}, r"feet 'foot_fl': they must be a tuple of geoms, \('foot_fl',\)"),
+    ],
+)
+def test_values_of_which_terms_would_be_nan(value, said):
+    with pytest.raises(ConfigError, match=f"the creature 'tortoise'.* {said}"):
+        replace(_TORTOISE, **value)
 
 
 def test_settings_that_need_a_target():

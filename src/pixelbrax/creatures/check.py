@@ -29,6 +29,13 @@ def check_creature(creature: Creature, model: mujoco.MjModel) -> tuple[str, ...]
         raise ConfigError(
             f"{who} has the root {creature.root!r}, but the free joint is in {owner!r}: name that as root"
         )
+    for k in range(1, model.njnt):
+        if model.jnt_type[k] == mujoco.mjtJoint.mjJNT_FREE:
+            owner = model.body(int(model.jnt_bodyid[k]))
+            raise ConfigError(
+                f"{who} has a second free joint, in the body {owner.name or owner.id!r}: give that body slide joints "
+                "along x, y and z instead, or take it out"
+            )
     for k in range(model.nu):
         joint = int(model.actuator_trnid[k, 0])
         if (
@@ -36,10 +43,6 @@ def check_creature(creature: Creature, model: mujoco.MjModel) -> tuple[str, ...]
             or model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_HINGE
         ):
             raise ConfigError(f"{who} has the actuator {model.actuator(k).name!r}, which must drive a hinge")
-    if creature.gait is not None:
-        for index in (index for group in creature.gait for index in group):
-            if not 0 <= index < len(creature.feet):
-                raise ConfigError(f"{who} has {index} in its gait, but only {len(creature.feet)} feet, from 0 on")
     if creature.target is not None:
         if creature.head is None:
             raise ConfigError(f"{who} has a target but no head to touch it with: set head, and add a site 'head'")

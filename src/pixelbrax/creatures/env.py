@@ -89,11 +89,10 @@ class CreatureEnv(PipelineEnv):
         self._range = _range(creature, target_distance)
         model = load_model(creature.file)
         points = check_creature(creature, model)
-        if creature.mjcf is not None:  # before Brax writes into the model
+        if creature.mjcf is not None:
             _warn_of(model, backend)
         self._middle, self._reach = (jnp.asarray(part) for part in control_scale(model))
-        first_pose = model.key_qpos[0].copy() if model.nkey else None
-        system = load_system(model, backend)
+        system = load_system(creature.file, backend)
         frames = round(CONTROL_DT / model.opt.timestep)
         if frames < 1 or abs(frames * model.opt.timestep - CONTROL_DT) > 1e-3 * CONTROL_DT:
             raise ConfigError(
@@ -102,8 +101,8 @@ class CreatureEnv(PipelineEnv):
             )
         with quiet_brax():
             super().__init__(system, backend, n_frames=frames)
-        self.probe = Probe.of(model, creature.root, points, creature.feet)
-        self._start = jnp.asarray(self.sys.init_q if first_pose is None else first_pose, jnp.float32)
+        self.probe = Probe.of(system.mj_model, creature.root, points, creature.feet)
+        self._start = jnp.asarray(model.key_qpos[0] if model.nkey else self.sys.init_q, jnp.float32)
 
     def reset(self, rng: Array) -> State:
         """The creature stands almost as in its first pose; the target is sampled around the origin's front."""

@@ -1,9 +1,13 @@
 """What distinguishes creatures beside their MJCF: names and sizes. Data only."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pixelbrax.creatures.stages import STAGES, Stage, default_stages, terms_of
+from pixelbrax.errors import ConfigError, check_count, check_number, check_pair
 
 SENSORS = ("joints", "velocities", "contacts", "imu", "height", "target")
 """Parts of the engine's observation vector, in this order; none of them sees through a camera.
@@ -51,6 +55,25 @@ class Creature:
     mjcf: str | Path | None = None
     stages: tuple[Stage, ...] = ()
 
+    def __post_init__(self):
+        """Checks the values, of which terms would else be NaN.
+
+        Raises:
+          ConfigError: a value has the wrong form or is out of range; the message names it.
+        """
+        who = f"the creature {self.name!r}"
+        if isinstance(self.feet, str):
+            raise ConfigError(f"{who} has the feet {self.feet!r}: they must be a tuple of geoms, ({self.feet!r},)")
+        _check_heights(f"{who}: standing", self.standing)
+        if self.head is not None:
+            _check_heights(f"{who}: head", self.head)
+        if self.gait is not None:
+            _check_gait(who, self.gait, len(self.feet))
+        check_number(f"{who}: speed", self.speed, above=0)
+        check_number(f"{who}: touch_radius", self.touch_radius, above=0)
+        if self.target is not None:
+            _check_target(f"{who}: target", self.target)
+
     @property
     def file(self) -> Path:
         """Its MJCF file."""
@@ -72,6 +95,29 @@ class Creature:
     def sensors(self) -> tuple[str, ...]:
         """The sensors that it has, of `SENSORS`."""
         return tuple(name for name in SENSORS if name != "target" or self.target is not None)
+
+
+def _check_heights(name: str, value: Any) -> None:
+    low, high = check_pair(name, value, "a low and a high height, m, like (0.2, 0.4)")
+    check_number(f"{name}[1]", high, above=check_number(f"{name}[0]", low))
+
+
+def _check_gait(who: str, value: Any, feet: int) -> None:
+    rule = "two groups of feet, by their indices, like ((0, 3), (1, 2)), or None"
+    for group in check_pair(f"{who}: gait", value, rule):
+        if not isinstance(group, Sequence) or isinstance(group, str) or not group:
+            raise ConfigError(f"{who}: gait is {value!r}: it must be {rule}")
+        for index in group:
+            if check_count(f"{who}: an index in gait", index, least=0) >= feet:
+                raise ConfigError(f"{who} has {index} in its gait, but only {feet} feet, from 0 on")
+
+
+def _check_target(name: str, value: Any) -> None:
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 3:
+        raise ConfigError(f"{name} is {value!r}: it must be nearest and farthest, m, and an angle, rad, or None")
+    near, far, angle = value
+    check_number(f"{name}[1]", far, check_number(f"{name}[0]", near, above=0))
+    check_number(f"{name}[2]", angle, 0, math.pi)
 
 
 CREATURES = {

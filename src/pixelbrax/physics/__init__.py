@@ -11,7 +11,8 @@ from pixelbrax.physics.select import select_state, shares_arrays
 
 if TYPE_CHECKING:
     from pixelbrax.physics.brax import BraxPhysics, make_brax_physics, quiet_brax
-    from pixelbrax.physics.brax_checks import check_for_brax, ignored_by_brax, load_system
+    from pixelbrax.physics.brax_checks import check_for_brax, ignored_by_brax
+    from pixelbrax.physics.brax_loading import load_system
     from pixelbrax.physics.brax_v1 import make_brax_v1_physics
     from pixelbrax.physics.controls import control_scale
     from pixelbrax.physics.first_steps import simulated_suspicions
@@ -45,7 +46,7 @@ _LAZY = {
     "RecordedPhysics": "recorded",
     "check_for_brax": "brax_checks",
     "ignored_by_brax": "brax_checks",
-    "load_system": "brax_checks",
+    "load_system": "brax_loading",
     "control_scale": "controls",
     "ignored_by_mjx": "mjx_checks",
     "check_model": "model_checks",

@@ -1,12 +1,11 @@
 """What Brax's own engines cannot simulate of a model: they refuse some of it without a name, and ignore the rest."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import mujoco
 import numpy as np
 
-from pixelbrax.errors import ConfigError, check_choice, listed
+from pixelbrax.errors import ConfigError, listed
 from pixelbrax.physics.model_checks import check_model, name_of, thing
 
 ENGINES = ("spring", "positional", "generalized")
@@ -75,40 +74,6 @@ def _ignored_of_actuators(model: mujoco.MjModel) -> list[str]:
         ),
     ]
     return [f"{what} (of {thing(model, 'actuator', int(np.flatnonzero(of)[0]))})" for of, what in cases if of.any()]
-
-
-def load_system(source: Any, backend: str = "spring") -> Any:
-    """A `brax.base.System` of an MJCF file, for a `brax.envs.base.PipelineEnv` that `pixelbrax.wrap` takes.
-
-    As `brax.io.mjcf.load`, except that errors name the element and the remedy. Bodies without joints are fused with
-    those that carry them only in files without includes, as Brax does it.
-
-    Args:
-      source: an MJCF file, a `mujoco.MjSpec` or a `mujoco.MjModel`.
-      backend: the one on which it will run; "mjx" refuses less.
-
-    Raises:
-      ConfigError: there is no such backend, MuJoCo cannot compile it, it has no actuator or no joint, or Brax
-        refuses it.
-    """
-    # Brax and MJX are loaded when they are needed.
-    from pixelbrax.physics.brax import brax_mjcf, quiet_brax
-    from pixelbrax.physics.mjcf import load_model
-
-    check_choice("backend", backend, (*ENGINES, "mjx"))
-    model = load_model(source)
-    check_model(model)
-    with quiet_brax():
-        try:
-            if not isinstance(source, mujoco.MjModel | mujoco.MjSpec):
-                model = brax_mjcf.load_mjmodel(source)
-            if backend in ENGINES:
-                check_for_brax(model)
-            return brax_mjcf.load_model(model)
-        except ConfigError:
-            raise
-        except (NotImplementedError, RuntimeError, ValueError) as e:
-            raise ConfigError(f"{name_of(model)}: Brax cannot load it: {str(e).strip()}") from e
 
 
 def _refused(model: mujoco.MjModel) -> Iterator[str]:

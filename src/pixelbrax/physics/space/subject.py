@@ -9,7 +9,8 @@ import numpy as np
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics.base import Physics
 from pixelbrax.physics.brax import BraxPhysics
-from pixelbrax.physics.brax_checks import ENGINES, load_system
+from pixelbrax.physics.brax_checks import ENGINES
+from pixelbrax.physics.brax_loading import load_system
 from pixelbrax.physics.mjcf import load_model
 from pixelbrax.physics.model_checks import reference_start
 from pixelbrax.physics.space.brax_engine import BraxInSpace
