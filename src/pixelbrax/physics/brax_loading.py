@@ -1,6 +1,7 @@
 """Systems of Brax from MJCF, in which every link has a joint."""
 
 import copy
+import os
 from typing import Any
 
 import mujoco
@@ -20,9 +21,10 @@ def load_system(source: Source, backend: str = "spring") -> Any:
 
     Brax has a link for each body with a joint. In a file or a specification MuJoCo fuses every other body with the one
     that carries it, or with the world (`<compiler fusestatic="true"/>`): masses, inertias, and the places of geoms,
-    sites, cameras and lights stay as they are, and the name of the body is lost. Mocap bodies, and those to which
-    something refers (the target of a camera, a sensor, an `<exclude>`, ...), are not fused: "mjx" simulates them, and
-    Brax's own engines refuse them. A compiled model is used as it is, and not changed.
+    sites, cameras and lights stay as they are, and the name of the body is lost. MJX's contacts with it become a little
+    softer or harder, as their softness depends on the body's weight. Mocap bodies, and those to which something refers
+    (the target of a camera, a sensor, an `<exclude>`, ...), are not fused: "mjx" simulates them, and Brax's own engines
+    refuse them. A compiled model is used as it is, and not changed.
 
     Args:
       source: an MJCF file, a `mujoco.MjSpec` or a `mujoco.MjModel`.
@@ -54,7 +56,7 @@ def _without_loose_bodies(source: Source, model: mujoco.MjModel) -> mujoco.MjMod
     if not loose.any():
         return model
     _refuse_followers(model, loose)
-    spec = source.copy() if isinstance(source, mujoco.MjSpec) else mujoco.MjSpec.from_file(str(source))
+    spec = source.copy() if isinstance(source, mujoco.MjSpec) else mujoco.MjSpec.from_file(os.fspath(source))
     spec.compiler.fusestatic = True
     if spec.compiler.settotalmass > 0:  # what is fused with the world has no mass there
         spec.compiler.settotalmass = model.body_mass[model.body_weldid > 0].sum()
