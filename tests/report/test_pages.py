@@ -123,6 +123,26 @@ def test_a_finished_run(finished):
     assert "never" not in page.text, "a metric without any value has no chart"
 
 
+def test_what_shows_an_earlier_policy_says_so(finished):
+    for file in (finished.video_file, finished.saliency_file):
+        finished.note_recorded(file, 10)
+    assert "after 10 of 10 updates" not in page_of_run(finished), "that is the present policy"
+    finished.note_recorded(finished.video_file, 5)
+    page = _checked(page_of_run(finished))
+    assert "as it was trained, after 5 of 10 updates" in page.text
+    assert "What it looks at, after" not in page.text
+
+
+def test_a_run_that_is_rolled_back_keeps_what_shows_its_policy(finished):
+    finished.note_recorded(finished.video_file, 5)
+    finished.note_recorded(finished.saliency_file, 6)
+    finished.roll_back(5)
+    assert finished.video_file.exists()
+    assert not finished.saliency_file.exists()
+    assert finished.held_out_video_file.exists(), "of an unknown policy"
+    assert (finished.recorded_after(finished.video_file), finished.recorded_after(finished.saliency_file)) == (5, None)
+
+
 def test_an_unfinished_run_of_any_kind(tmp_path):
     bare = _checked(page_of_run(_run(tmp_path / "bare")))
     assert "0% trained" in bare.text

@@ -120,11 +120,11 @@ def _videos(groups: Groups) -> Markup | None:
     """The video of each setting's first run that has one."""
     figures, size = [], 0
     for name, runs in groups.items():
-        file = next((run.run.video_file for run in runs if run.run.video_file.is_file()), None)
-        if file is None or size + file.stat().st_size > _MOST_BYTES:
+        shown = next((run for run in runs if run.run.video_file.is_file()), None)
+        if shown is None or size + shown.run.video_file.stat().st_size > _MOST_BYTES:
             continue
-        size += file.stat().st_size
-        figures.append(film(file, name))
+        size += shown.run.video_file.stat().st_size
+        figures.append(film(shown.run.video_file, shown.titled(name, shown.run.video_file)))
     return section("Their policies", tag("div", figures, class_="side"), wide=True) if figures else None
 
 

@@ -4,6 +4,7 @@ import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,13 @@ class RunFacts:
     def last(self) -> dict[str, Any] | None:
         """The last evaluation."""
         return self.on_the_way[-1][1] if self.on_the_way else None
+
+    def titled(self, title: str, file: Path) -> str:
+        """The title of a video or of the saliency, with the updates of its policy if training has gone on since."""
+        updates = self.run.recorded_after(file)
+        if updates is None or (self.rows and updates == self.rows[-1]["updates"]):
+            return title
+        return f"{title}, after {updates:,} of {self.config.num_updates:,} updates"
 
     @property
     def held_out(self) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
 """A run's directory: runs/<name>/ with its settings, metrics, pictures and checkpoints."""
 
+import json
 import math
 import re
 import shutil
@@ -69,6 +70,10 @@ class RunDir:
     def saliency_file(self) -> Path:
         """What the policy looks at, for the report."""
         return self.path / "saliency.npz"
+
+    @property
+    def _recorded_file(self) -> Path:
+        return self.path / "recorded.json"
 
     @property
     def report_file(self) -> Path:
@@ -166,6 +171,29 @@ class RunDir:
         self._write_evaluations(kept)
         for folder in (self.checkpoint_dir, self.best_dir):
             drop_checkpoints(folder, updates + 1)
+        for name, after in self._recorded().items():
+            if after > updates:
+                (self.path / name).unlink(missing_ok=True)
+
+    def note_recorded(self, file: Path, updates: int) -> None:
+        """Records after how many updates the policy was taken that a video or `saliency_file` shows."""
+        replace_text(self._recorded_file, as_json(self._recorded() | {file.name: updates}))
+
+    def recorded_after(self, file: Path) -> int | None:
+        """Number of updates of the policy that a video or `saliency_file` shows.
+
+        None if there is no such file, or if an earlier version wrote it, which did not record that.
+        """
+        return self._recorded().get(file.name) if file.is_file() else None
+
+    def _recorded(self) -> dict[str, int]:
+        """Numbers of updates by the names of files; empty where that is not known."""
+        try:
+            found = json.loads(self._recorded_file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        whole = isinstance(found, dict) and all(type(after) is int for after in found.values())
+        return found if whole else {}
 
     @property
     def has_returns(self) -> bool:
