@@ -1,5 +1,6 @@
 """Runs as Python objects: settings, curves, policies and videos of what was trained."""
 
+import contextlib
 import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -183,7 +184,7 @@ class RunGroup(Sequence[Run]):
         """Plots learning curves: the interquartile mean over seeds with its interval; returns the PNG file.
 
         Raises:
-          ConfigError: no episode of a run has ended yet.
+          ConfigError: no episode of a run has ended yet, or two runs have the same settings and seed.
         """
         file = self.path / "curve.png"
         plot_runs(file, [RunDir(run.path) for run in self._runs if not run.failure])
@@ -195,7 +196,10 @@ class RunGroup(Sequence[Run]):
     def _repr_html_(self) -> str:
         lines = "".join(f"<li>{html.escape(repr(run))}</li>" for run in self._runs)
         shown = [run for run in self._runs if not run.failure and RunDir(run.path).has_returns]
-        curve = f'<img src="{data_url(self.curve())}" width="560">' if len(shown) == len(self._runs) else ""
+        curve = ""
+        if len(shown) == len(self._runs):
+            with contextlib.suppress(ConfigError):  # a folder of other runs may have a seed twice
+                curve = f'<img src="{data_url(self.curve())}" width="560">'
         return f"<ul>{lines}</ul>{curve}"
 
 

@@ -53,6 +53,7 @@ from pixelbrax.training.run_dir import (
     check_unused,
     make_folder,
     natural,
+    runs_below,
     runs_in,
     unused_path,
 )
@@ -140,6 +141,7 @@ __all__ = [
     "removed_if_lost",
     "replace_text",
     "resolved",
+    "runs_below",
     "runs_in",
     "settings_of",
     "share_above",

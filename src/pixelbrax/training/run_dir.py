@@ -4,6 +4,7 @@ import json
 import math
 import re
 import shutil
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -218,8 +219,35 @@ class RunDir:
         return read_results(self.evaluation_file)
 
 
+def runs_below(paths: Iterable[Path]) -> list[RunDir]:
+    """All runs in some folders, each once: a folder that is no run stands for those in it, at any depth.
+
+    So it does for groups of seeds, sweeps and the stages of curricula. Runs are in the order of the folders, and in
+    each in that of the numbers in names. Hidden folders are left out.
+
+    Raises:
+      ConfigError: there is none in one of them.
+    """
+    found: dict[Path, RunDir] = {}
+    for path in paths:
+        for run in list(_below(path, set())) or [RunDir.open(path)]:
+            found.setdefault(run.path.resolve(), run)
+    return list(found.values())
+
+
+def _below(path: Path, seen: set[Path]) -> Iterator[RunDir]:
+    """The run in that folder, or those below it; links that lead back are followed once."""
+    if RunDir(path).config_file.is_file():
+        yield RunDir(path)
+    elif path.is_dir() and path.resolve() not in seen:
+        seen.add(path.resolve())
+        for inner in sorted(path.iterdir(), key=lambda p: natural(p.name)):
+            if not inner.name.startswith("."):
+                yield from _below(inner, seen)
+
+
 def runs_in(path: Path) -> list[RunDir]:
-    """The run in that folder, or those in the folders in it, in the order of the numbers in their names.
+    """The run in that folder, or those that were trained side by side in it, in the order of the numbers in names.
 
     Raises:
       ConfigError: there is none.
