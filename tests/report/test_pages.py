@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.report import FINISHED, RunFacts, Saliency, page_of_run, page_of_runs
+from pixelbrax.report import FINISHED, RunFacts, Saliency, page_of_curriculum, page_of_run, page_of_runs
 from pixelbrax.report.chart import Series, chart
 from pixelbrax.report.facts import settings_of
 from pixelbrax.report.markup import markup, tag
@@ -151,6 +151,16 @@ def test_an_unfinished_run_of_any_kind(tmp_path):
     half = _checked(page_of_run(_run(tmp_path / "half", rows=[(5, NAN)])))
     assert "50% trained" in half.text
     assert "No whole episode has ended in training yet." in half.text
+    early = _run(tmp_path / "early", rows=[(5, 1.0)], evaluations={"untrained": _evaluation(0, [7.0, 9.0])})
+    page = _checked(page_of_run(early))
+    assert "return before training" in page.text
+    assert "return, deterministic policy" not in page.text, "it is of the untrained policy"
+    several = _checked(page_of_runs({"x": [RunFacts.of(early)] * 2}, [], {}, [], tmp_path / "out.html"))
+    entry = {"gate": "", "opened_at": None}
+    state = "1 of 2 stages", "wait"
+    stages = page_of_curriculum("x", state, [("stand", RunFacts.of(early), entry)], tmp_path, tmp_path / "out.html")
+    for shown in (several, _checked(stages)):
+        assert "8 (" not in shown.text
     broken = _run(tmp_path / "broken", rows=[(5, 1.0)])
     broken.fail("the parameter w is no longer finite")
     broken.evaluation_file.write_text("{")

@@ -12,7 +12,7 @@ from pixelbrax.report.markup import Markup, markup, tag
 from pixelbrax.report.page import more, page, section, table, tiles
 from pixelbrax.report.settings_table import settings_section
 from pixelbrax.report.spent import duration, time_section
-from pixelbrax.training import HELD_OUT, TEACHER, RunDir
+from pixelbrax.training import HELD_OUT, TEACHER, UNTRAINED, RunDir
 
 _TOLD = ("updates", "steps", "frames", "return", "episodes", "diverged", "seconds", "wall_seconds")  # elsewhere
 _NAMES = {"kl": "KL divergence of an update", "steps_per_second": "actions per second"}
@@ -65,11 +65,11 @@ def headline(facts: RunFacts) -> list[tuple[Any, str, str]]:
         low, high = interval_of(last)
         interval = f"95 % interval {amount(low)} to {amount(high)}, {last['episodes']:.0f} episodes"
         found.append((amount(last["mean_return"]), "return, deterministic policy", interval))
-    if (held_out := facts.held_out) and last:
+    if last and (held_out := facts.held_out):
         mean, theirs = held_out["mean_return"], last["mean_return"]
         kept = f", {mean / theirs:.0%} of it" if theirs > 0 else ""
         found.append((amount(mean), "return under held-out looks", f"{held_out['distractors']}{kept}"))
-    if (before := facts.evaluations.get("untrained")) and last is not before:
+    if before := facts.evaluations.get(UNTRAINED):
         found.append((amount(before["mean_return"]), "return before training", ""))
     if facts.rows:
         row = facts.rows[-1]

@@ -17,6 +17,7 @@ from pixelbrax.training.software import provenance
 
 HELD_OUT, TEACHER = "held_out", "teacher"  # in evaluation.json, in an evaluation
 BEST = "best"  # an evaluation in fresh episodes of the policy that did best during training
+UNTRAINED = "untrained"  # the evaluation before training
 REPORT = "report.html"  # in a run's folder, and in one of several
 _BELOW = ("*/config.toml", "*/*/config.toml")
 
