@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import shutil
+import tomllib
 
 import jax
 import numpy as np
@@ -361,6 +362,7 @@ def test_a_sweep_trains_a_run_for_each_combination(tmp_path, capsys):
         (1e-3, 1),
     ]
     assert all(run.curve_file.exists() and "trained" in run.read_evaluations() for run in runs)
+    assert all(tomllib.loads(run.config_file.read_text())["provenance"]["agents"] == "4" for run in runs)
     assert len({run.metrics_file.read_text() for run in runs}) == 4
     assert "deterministic return" in capsys.readouterr().out
     assert main(["train", "--resume", str(tmp_path / "all"), "--no-video", "--no-report"]) == 0

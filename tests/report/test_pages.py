@@ -123,6 +123,27 @@ def test_a_finished_run(finished):
     assert "never" not in page.text, "a metric without any value has no chart"
 
 
+def test_a_run_is_made_again_by_what_can_make_it(tmp_path):
+    def said(name, facts=(), **provenance):
+        run = RunDir.create(tmp_path / name, TrainConfig(EnvConfig(facts=facts)), **provenance)
+        return " ".join(_checked(page_of_run(run)).text.split())
+
+    alone = said("alone", command="pixelbrax train --seed 3")
+    assert f"pixelbrax train --config {tmp_path / 'alone'}" in alone
+    assert "bit for bit" in alone
+    assert "up to rounding" not in alone
+    python = said("python", facts=("physics=mine.Physics",), command="pixelbrax.train(env, seed=3)")
+    assert python.count("pixelbrax.train(env, seed=3)") == 1
+    assert "--config" not in python
+    group = said("group", command="pixelbrax train --num-seeds 2", agents=2)
+    assert group.count("pixelbrax train --num-seeds 2") == 1
+    assert "2 agents in all: alone, by pixelbrax train --config" in group
+    assert "the same up to rounding" in group
+    unknown = said("unknown", agents=2)
+    assert "bit for bit" not in unknown
+    assert "the same up to rounding" in unknown
+
+
 def test_what_shows_an_earlier_policy_says_so(finished):
     for file in (finished.video_file, finished.saliency_file):
         finished.note_recorded(file, 10)

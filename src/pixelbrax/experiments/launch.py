@@ -205,7 +205,7 @@ def _new_runs(path: Path, configs: Mapping[str, TrainConfig], command: str) -> I
         alone = RunDir.create(path, next(iter(configs.values())), command)
     try:
         each = configs.items() if len(configs) > 1 else ()
-        yield [RunDir.create(path / name, config, command) for name, config in each] or [alone]
+        yield [RunDir.create(path / name, config, command, len(configs)) for name, config in each] or [alone]
     except BaseException:
         shutil.rmtree(path, ignore_errors=True)
         raise

@@ -110,8 +110,14 @@ class RunDir:
         return self.path / "best"
 
     @classmethod
-    def create(cls, path: Path, config: TrainConfig, command: str = "") -> "RunDir":
+    def create(cls, path: Path, config: TrainConfig, command: str = "", agents: int = 1) -> "RunDir":
         """Makes the directory and writes config.toml, with the command line if there was one.
+
+        Args:
+          path: the directory.
+          config: its settings.
+          command: the command line or call.
+          agents: how many are trained side by side, this one among them.
 
         Raises:
           ConfigError: the directory exists or cannot be made.
@@ -120,7 +126,7 @@ class RunDir:
         make_folder(path)
         run = cls(path)
         try:
-            replace_text(run.config_file, dump_config(config, provenance(command)))
+            replace_text(run.config_file, dump_config(config, provenance(command, agents)))
         except BaseException:
             shutil.rmtree(path, ignore_errors=True)
             raise
