@@ -24,7 +24,7 @@ from pixelbrax.experiments import (
 )
 
 CLOSED = 3
-"""Exit code where a curriculum stopped at a gate that stayed closed."""
+"""Exit code where a curriculum was stopped by a gate that stayed closed; one that continues at its budget does not."""
 
 
 @dataclass(frozen=True)
