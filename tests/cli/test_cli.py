@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import shutil
+import tomllib
 
 import jax
 import numpy as np
@@ -94,7 +95,11 @@ def _leaves(run):
             "the teacher halfcheetah-state-cpu has task=halfcheetah, and the student ant",
         ),
         ("bench train --preset demo", "the teacher halfcheetah-state-cpu is a preset: train it, and give its run's"),
-        ("train --resume nowhere --seed 3", "leave out the other flags"),
+        ("train --resume nowhere --seed 3", "continues with the run's own settings: leave out --seed"),
+        ("train --resume nowhere --num_steps=1000000 --no-video --seed 0", "leave out --num_steps, --seed"),
+        ("train --resume nowhere --quiet --runs runs", "leave out --runs"),
+        ("curriculum nowhere --resume --num-seeds 1", "num-seeds"),
+        ("curriculum nowhere --resume --no-report --stage None", "leave out --stage"),
         ("train --num-seeds 0", "num_seeds is 0: it must be at least 1"),
         ("train --obs state --blind", "blind makes images black, but with obs=state there are none"),
         ("train --obs state --distractors kage/hue", "distractors change images, but outputs is empty"),
@@ -357,6 +362,7 @@ def test_a_sweep_trains_a_run_for_each_combination(tmp_path, capsys):
         (1e-3, 1),
     ]
     assert all(run.curve_file.exists() and "trained" in run.read_evaluations() for run in runs)
+    assert all(tomllib.loads(run.config_file.read_text())["provenance"]["agents"] == "4" for run in runs)
     assert len({run.metrics_file.read_text() for run in runs}) == 4
     assert "deterministic return" in capsys.readouterr().out
     assert main(["train", "--resume", str(tmp_path / "all"), "--no-video", "--no-report"]) == 0

@@ -9,8 +9,8 @@ import pytest
 from pixelbrax.algorithms import DistillConfig, PPOConfig
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
-from pixelbrax.experiments import Comparison
-from pixelbrax.training import EnvConfig, RunDir, TrainConfig
+from pixelbrax.experiments import Comparison, plotting
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, runs_below
 
 _SLOW, _FAST = (TrainConfig(agent=PPOConfig(learning_rate=rate)) for rate in (1e-4, 1e-3))
 
@@ -78,6 +78,35 @@ def test_the_command_prints_it_and_writes_both_files(runs, tmp_path, capsys):
 def test_a_seed_counts_once(runs, tmp_path):
     with pytest.raises(ConfigError, match="have the same settings and seed: leave one out"):
         Comparison.of([*runs, runs[0]])
+
+
+def test_a_folder_stands_for_all_runs_in_it_each_once(tmp_path):
+    for place in ("b", "a/seed=10", "a/seed=2", "c/1-stand", "deep/er/d/seed=7", ".hidden/no", "b/inner"):
+        RunDir.create(tmp_path / place, TrainConfig())
+    (tmp_path / "c" / "curriculum.toml").write_text("")
+    (tmp_path / "a" / "back").symlink_to(tmp_path)
+    order = ["a/seed=2", "a/seed=10", "b", "c/1-stand", "deep/er/d/seed=7"]
+    found = {run.path.resolve(): run for run in runs_below([tmp_path])}
+    assert sorted(found) == sorted((tmp_path / place).resolve() for place in order)
+    (tmp_path / "a" / "back").unlink()
+    assert [str(run.path.relative_to(tmp_path)) for run in runs_below([tmp_path])] == order
+    twice = runs_below([tmp_path / "b", tmp_path, tmp_path / "a" / ".." / "b"])
+    assert [run.path for run in twice] == [tmp_path / place for place in ("b", *(p for p in order if p != "b"))]
+    with pytest.raises(ConfigError, match="checkpoint is not a run: there is no such folder"):
+        runs_below([tmp_path, tmp_path / "b" / "checkpoint"])
+
+
+def test_plot_counts_a_run_once_and_refuses_a_seed_twice(tmp_path, capsys, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(plotting, "write_curves", lambda path, groups, title: drawn.extend(groups.values()))
+    for name, seed in (("a", 0), ("b", 1), ("again", 0)):
+        run = RunDir.create(tmp_path / "runs" / name, TrainConfig(seed=seed))
+        run.append_metrics({"updates": 1, "steps": 10, "seconds": 1.0, "return": 5.0})
+    monkeypatch.chdir(tmp_path)
+    assert main(["plot", "runs/a", "runs/b", "runs/a", str(tmp_path / "runs" / "b")]) == 0
+    assert [len(runs) for runs in drawn] == [2]
+    assert main(["plot", "runs"]) == 2
+    assert "runs/again and runs/a have the same settings and seed: leave one out" in capsys.readouterr().err
 
 
 def test_half_of_a_negative_return_is_twice_as_far_from_0(tmp_path):

@@ -7,9 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pixelbrax.experiments import gradient_map, occlusion_map
+from pixelbrax.errors import ConfigError
+from pixelbrax.experiments import add_saliency, gradient_map, occlusion_map, reports
 from pixelbrax.experiments.saliency import saliency_of
 from pixelbrax.report import record_episode, record_observations
+from pixelbrax.training import RunDir, TrainConfig
+from pixelbrax.training.checkpoint import save_checkpoint
 from tests.probe import probe_env
 
 SIZE = 32
@@ -88,3 +91,17 @@ def test_a_policy_of_states_has_none():
     env = probe_env(outputs=())
     episode = record_episode(env, lambda state, key: jnp.zeros(1), jax.random.key(0), size=8, seconds=0.3)
     assert saliency_of(_reads(0, 0), episode, env.images.channels) is None
+
+
+def test_a_report_keeps_the_saliency_of_its_last_checkpoint_alone(tmp_path, monkeypatch):
+    def refused(config, progress):
+        raise ConfigError("built")
+
+    run, said = RunDir.create(tmp_path / "run", TrainConfig()), []
+    run.saliency_file.write_bytes(b"")
+    run.note_recorded(run.saliency_file, 3)
+    monkeypatch.setattr(reports, "TrainingRun", refused)
+    for last in (3, 4):
+        save_checkpoint(run.checkpoint_dir, last, {"x": jnp.zeros(1)})
+        add_saliency(run, said.append)
+    assert said == ["no saliency: built"], "only of the later policy"

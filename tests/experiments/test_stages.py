@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import tomllib
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,10 @@ import pytest
 import pixelbrax
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
-from pixelbrax.experiments.stages import train
+from pixelbrax.experiments.stages import CurriculumDir, Ended, train, write_curriculum_report
 from pixelbrax.experiments.stages.gate import Gate, opened_at
 from pixelbrax.experiments.stages.plan import curriculum_names, load_curriculum, seed_of
-from pixelbrax.training import Hook, RunDir, TrainingRun
+from pixelbrax.training import Hook, RunDir, TrainingRun, as_json
 
 pytestmark = pytest.mark.usefixtures("probe_tasks")
 
@@ -234,6 +235,24 @@ def test_the_folder_tells_the_story(whole):
     assert (whole.path / "curve.png").stat().st_size > 0
     assert (whole.path / "across.png").stat().st_size > 0
     assert "<img" in whole._repr_html_()
+
+
+@pytest.mark.parametrize("at_budget", ["stop", "continue"])
+def test_a_last_gate_that_continues_stops_nothing(at_budget, tmp_path):
+    text = (_SHARED + _STAGES).replace('at_budget = "repeat"\nrepeats = 1', f'at_budget = "{at_budget}"')
+    plan = load_curriculum(_file(tmp_path, text))
+    folder = CurriculumDir.create(tmp_path / "ended", plan, "")
+    ended = Ended(3, "never", 0, "3-never", 128, None, str(plan.stages[-1].gate), {"mean_return": 1.0})
+    folder.ledger_file.write_text(as_json([asdict(ended)]))
+    run = pixelbrax.CurriculumRun(folder.path)
+    page, told = write_curriculum_report(folder.path).read_text(), train._outcome(ended, plan)
+    assert run.finished
+    assert run.passed == (at_budget == "continue")
+    assert "the gate stayed closed" in told
+    assert "next stage" not in told
+    for shown in (repr(run), page):
+        assert ("stopped at the gate of never" in shown) == (at_budget == "stop")
+        assert ("the gate of never stayed closed" in shown) == (at_budget == "continue")
 
 
 def test_every_stage_takes_over_what_it_says(whole):

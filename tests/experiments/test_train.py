@@ -18,7 +18,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import api, config_of, launch
 from pixelbrax.learning import CurriculumConfig
 from pixelbrax.networks import NetworkConfig
-from pixelbrax.training import EnvConfig, TrainConfig, load_preset
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, load_preset
 from tests.experiments.small import SETTINGS
 from tests.probe import CAMERA, probe_env
 
@@ -92,8 +92,14 @@ def test_resume_continues_to_the_bit(finished, env, tmp_path):
     assert signal.getsignal(signal.SIGINT) is before
     assert not stopped.finished
     assert stopped.updates == 2
-    resumed = pixelbrax.train(env, resume=stopped, quiet=True, report=False, video=False)
+    early = stopped.video().path
+    kept, folder = early.stat().st_mtime_ns, RunDir(stopped.path)
+    assert stopped.video().path.stat().st_mtime_ns == kept
+    assert folder.recorded_after(early) == 2
+    resumed = pixelbrax.train(env, resume=stopped, quiet=True, report=False)
     _same(_metrics(resumed), _metrics(finished))
+    assert folder.recorded_after(early) == 6
+    assert early.stat().st_mtime_ns > kept, "the video is of the trained policy"
 
 
 def test_another_environment_is_refused_by_what_differs(finished):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.report import FINISHED, RunFacts, Saliency, page_of_run, page_of_runs
+from pixelbrax.report import FINISHED, RunFacts, Saliency, page_of_curriculum, page_of_run, page_of_runs
 from pixelbrax.report.chart import Series, chart
 from pixelbrax.report.facts import settings_of
 from pixelbrax.report.markup import markup, tag
@@ -123,6 +123,47 @@ def test_a_finished_run(finished):
     assert "never" not in page.text, "a metric without any value has no chart"
 
 
+def test_a_run_is_made_again_by_what_can_make_it(tmp_path):
+    def said(name, facts=(), **provenance):
+        run = RunDir.create(tmp_path / name, TrainConfig(EnvConfig(facts=facts)), **provenance)
+        return " ".join(_checked(page_of_run(run)).text.split())
+
+    alone = said("alone", command="pixelbrax train --seed 3")
+    assert f"pixelbrax train --config {tmp_path / 'alone'}" in alone
+    assert "bit for bit" in alone
+    assert "up to rounding" not in alone
+    python = said("python", facts=("physics=mine.Physics",), command="pixelbrax.train(env, seed=3)")
+    assert python.count("pixelbrax.train(env, seed=3)") == 1
+    assert "--config" not in python
+    group = said("group", command="pixelbrax train --num-seeds 2", agents=2)
+    assert group.count("pixelbrax train --num-seeds 2") == 1
+    assert "2 agents in all: alone, by pixelbrax train --config" in group
+    assert "the same up to rounding" in group
+    unknown = said("unknown", agents=2)
+    assert "bit for bit" not in unknown
+    assert "the same up to rounding" in unknown
+
+
+def test_what_shows_an_earlier_policy_says_so(finished):
+    for file in (finished.video_file, finished.saliency_file):
+        finished.note_recorded(file, 10)
+    assert "after 10 of 10 updates" not in page_of_run(finished), "that is the present policy"
+    finished.note_recorded(finished.video_file, 5)
+    page = _checked(page_of_run(finished))
+    assert "as it was trained, after 5 of 10 updates" in page.text
+    assert "What it looks at, after" not in page.text
+
+
+def test_a_run_that_is_rolled_back_keeps_what_shows_its_policy(finished):
+    finished.note_recorded(finished.video_file, 5)
+    finished.note_recorded(finished.saliency_file, 6)
+    finished.roll_back(5)
+    assert finished.video_file.exists()
+    assert not finished.saliency_file.exists()
+    assert finished.held_out_video_file.exists(), "of an unknown policy"
+    assert (finished.recorded_after(finished.video_file), finished.recorded_after(finished.saliency_file)) == (5, None)
+
+
 def test_an_unfinished_run_of_any_kind(tmp_path):
     bare = _checked(page_of_run(_run(tmp_path / "bare")))
     assert "0% trained" in bare.text
@@ -131,6 +172,16 @@ def test_an_unfinished_run_of_any_kind(tmp_path):
     half = _checked(page_of_run(_run(tmp_path / "half", rows=[(5, NAN)])))
     assert "50% trained" in half.text
     assert "No whole episode has ended in training yet." in half.text
+    early = _run(tmp_path / "early", rows=[(5, 1.0)], evaluations={"untrained": _evaluation(0, [7.0, 9.0])})
+    page = _checked(page_of_run(early))
+    assert "return before training" in page.text
+    assert "return, deterministic policy" not in page.text, "it is of the untrained policy"
+    several = _checked(page_of_runs({"x": [RunFacts.of(early)] * 2}, [], {}, [], tmp_path / "out.html"))
+    entry = {"gate": "", "opened_at": None}
+    state = "1 of 2 stages", "wait"
+    stages = page_of_curriculum("x", state, [("stand", RunFacts.of(early), entry)], tmp_path, tmp_path / "out.html")
+    for shown in (several, _checked(stages)):
+        assert "8 (" not in shown.text
     broken = _run(tmp_path / "broken", rows=[(5, 1.0)])
     broken.fail("the parameter w is no longer finite")
     broken.evaluation_file.write_text("{")

@@ -57,6 +57,7 @@ def test_curves_of_several_runs_are_drawn_where_all_of_them_are(tmp_path):
     x, returns = common_points([run(200, 1.0), run(100, 2.0)], "steps")
     assert (x[0], x[-1]) == (10.0, 90.0)
     np.testing.assert_allclose(returns, [x, 2 * x])
+    assert common_points([run(50, 1.0), run(200, 1.0)[10:]], "steps")[0].size == 0, "they are nowhere together"
     write_curves(tmp_path / "curves.png", {"a": [run(200, 1.0), run(100, 2.0)], "b": [run(50, 3.0)]}, "title")
     assert read_image(tmp_path / "curves.png").std() > 10
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import tyro
 
 from pixelbrax.cache import enable_compilation_cache
-from pixelbrax.cli.parse import parse
+from pixelbrax.cli.parse import check_only, parse
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import (
     CurriculumRun,
@@ -24,7 +24,7 @@ from pixelbrax.experiments import (
 )
 
 CLOSED = 3
-"""Exit code where a curriculum stopped at a gate that stayed closed."""
+"""Exit code where a curriculum was stopped by a gate that stayed closed; one that continues at its budget does not."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ def main(argv: list[str]) -> int:
     at_end: Any = {"report": args.report, "video": args.video}
     launch = Launch(command, "curriculum", args.quiet, remedy=remedy, **at_end)
     if args.resume:
-        if args != Args(args.file, resume=True, runs=args.runs, quiet=args.quiet, **at_end):
-            raise ConfigError("--resume goes on with the folder's own settings: leave out the other flags")
+        beside = ("resume", "runs", "quiet", "report", "video")
+        check_only(argv, beside, "--resume goes on with the folder's own settings")
         path, finished = resume_curriculum(last_folder(args.file, args.runs), launch)
     else:
         if Path(args.file, "curriculum.toml").is_file():

@@ -36,7 +36,7 @@ class Args:
     """Arguments of `pixelbrax eval`."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Folders of runs, or of several runs."""
+    """Folders of runs, or of several runs at any depth: groups of seeds, sweeps, stages of curricula."""
     episodes: int | None = None
     """Number of episodes; by default 32."""
     seed: int | None = None

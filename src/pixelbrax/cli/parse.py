@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import tyro
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, listed
 
 T = TypeVar("T")
 
@@ -57,6 +57,24 @@ def _spelled_out(kind: type, argv: Sequence[str]) -> list[str]:
         else:
             result += [word, "True"] if word in names and following not in ("True", "False", "None") else [word]
     return result
+
+
+def check_only(argv: Sequence[str], known: Sequence[str], why: str) -> None:
+    """Refuses flags that a command would ignore, also those that repeat a default.
+
+    Args:
+      argv: the command's arguments.
+      known: fields whose flags may stand there.
+      why: the beginning of the message.
+
+    Raises:
+      ConfigError: another flag stands there; the message names it.
+    """
+    flags = [word.partition("=")[0] for word in argv if word.startswith("--")]
+    allowed = {name.replace("_", "-") for name in known}
+    names = {flag: flag.lstrip("-").replace("_", "-") for flag in dict.fromkeys(flags)}
+    if others := [flag for flag, name in names.items() if not {name, name.removeprefix("no-")} & allowed]:
+        raise ConfigError(f"{why}: leave out {listed(others)}")
 
 
 def _first_sentence(box: str) -> str:

@@ -15,7 +15,8 @@ class Args:
     """Arguments of `pixelbrax plot`."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Folders of runs, or of several runs. Runs that differ only in their seeds become one curve."""
+    """Folders of runs, or of several runs at any depth: groups of seeds, sweeps, stages of curricula. Runs that differ
+    only in their seeds become one curve."""
     out: Path = Path("curves.png")
     """The PNG file."""
 

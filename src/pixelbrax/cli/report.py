@@ -16,7 +16,7 @@ from pixelbrax.experiments import (
     write_curriculum_report,
     write_report,
 )
-from pixelbrax.training import REPORT, Progress, runs_in
+from pixelbrax.training import REPORT, Progress, runs_below
 
 _END = ".html"
 
@@ -26,7 +26,8 @@ class Args:
     """Arguments of `pixelbrax report`."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Folders of runs, finished or not, of several runs, or of a curriculum; several runs are compared."""
+    """Folders of runs, finished or not, or of several runs at any depth, which are compared; of a curriculum, named
+    alone, its stages are shown."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
     """The HTML file; by default report.html in the folder, or of several folders in the current one."""
     saliency: bool = True
@@ -50,7 +51,7 @@ def _written(args: Args, progress: Progress) -> Path:
     first, alone = args.runs[0], len(args.runs) == 1
     if alone and is_curriculum(first):
         return write_curriculum_report(first, args.out)
-    runs = list({run.path.resolve(): run for path in args.runs for run in runs_in(path)}.values())
+    runs = runs_below(args.runs)
     if len(runs) > 1:
         return write_comparison(runs, args.out or (first if alone else Path()) / REPORT)
     if args.saliency:

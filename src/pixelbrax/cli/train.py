@@ -9,8 +9,8 @@ from typing import Annotated
 import tyro
 
 from pixelbrax.cache import enable_compilation_cache
+from pixelbrax.cli.parse import check_only
 from pixelbrax.cli.settings import read
-from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import Launch, check_name, file_name, name_of, resume, seeds, start
 from pixelbrax.training import Processes, TrainConfig, process_start
 
@@ -67,9 +67,8 @@ def main(argv: list[str]) -> int:
     enable_compilation_cache()
     if args.resume:
         processes = ("coordinator", "num_processes", "process_id", "join_timeout")
-        beside = ("resume", "runs", "quiet", "report", "video", *processes)
-        if args != Args(**{name: getattr(args, name) for name in beside}):
-            raise ConfigError("--resume continues with the run's own settings: leave out the other flags")
+        beside = ("resume", "quiet", "report", "video", *processes)
+        check_only(argv, beside, "--resume continues with the run's own settings")
         _, finished = resume(args.resume, replace(args.how, began=process_start()))
         return exit_code(finished)
     return launch(args, seeds(args.config, args.num_seeds), shlex.join(["pixelbrax", "train", *argv]))

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.experiments.plotting import grouped
+from pixelbrax.experiments.plotting import check_seeds, grouped
 from pixelbrax.report import write_profiles
 from pixelbrax.training import Center, RunDir, over_runs, probability_of_improvement
 
@@ -121,12 +121,8 @@ def _half_of(best: float) -> float:
 
 def _result(runs: Sequence[RunDir]) -> Result:
     returns, early, episodes = [], 0, 0
-    seeds: dict[int, RunDir] = {}
+    check_seeds(runs)
     for run in runs:
-        seed = run.load_config().seed
-        if seed in seeds:
-            raise ConfigError(f"{run.path} and {seeds[seed].path} have the same settings and seed: leave one out")
-        seeds[seed] = run
         trained = run.read_evaluations().get("trained")
         if trained is None:
             raise ConfigError(f"{run.path} was not evaluated at the end of its training: resume it, or leave it out")

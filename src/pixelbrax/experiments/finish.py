@@ -15,7 +15,7 @@ from pixelbrax.experiments.reports import VIDEO_SECONDS, write_comparison, write
 from pixelbrax.experiments.saliency import save_saliency
 from pixelbrax.learning import AgentState
 from pixelbrax.report import record, write_video
-from pixelbrax.training import REPORT, Progress, RunDir, Trainer, TrainingRun, write_timings
+from pixelbrax.training import REPORT, UNTRAINED, Progress, RunDir, Trainer, TrainingRun, write_timings
 
 
 def finish(trainer: Trainer, path: Path, runs: Sequence[RunDir], state: AgentState, video: bool) -> None:
@@ -29,7 +29,7 @@ def finish(trainer: Trainer, path: Path, runs: Sequence[RunDir], state: AgentSta
         plot_run(runs[k])
     if video:
         variables = trainer.one(replace(state, buffer=()), first).variables
-        record_videos(trainer.training_runs[first], runs[first], variables)
+        record_videos(trainer.training_runs[first], runs[first], variables, int(state.num_updates))
     shown, curve = [runs[k] for k in good if runs[k].has_returns], runs[first].curve_file
     if len(runs) > 1 and shown:
         curve = path / curve.name
@@ -37,21 +37,23 @@ def finish(trainer: Trainer, path: Path, runs: Sequence[RunDir], state: AgentSta
     say(f"curve: {curve}", always=True)
 
 
-def record_videos(training_run: TrainingRun, run: RunDir, variables: tuple[PyTree, PyTree]) -> None:
-    """Videos of the policy as it was trained and under `eval_distractors`; one that exists is kept."""
+def record_videos(training_run: TrainingRun, run: RunDir, variables: tuple[PyTree, PyTree], updates: int) -> None:
+    """Videos of the policy after `updates`, as it was trained and under `eval_distractors`; one of it is kept."""
     actor, config = policy_actor(training_run.policy, variables), training_run.config
     videos = {run.video_file: training_run.env}
     if config.eval_distractors:
         videos[run.held_out_video_file] = training_run.env_under(config.eval_distractors)
     for file, env in videos.items():
         note = problem = ""
-        if not file.exists():
+        if run.recorded_after(file) != updates:
             with training_run.progress.busy("recording a video"):
                 distracted = bool(env.distractors.distractors)
                 video = record(env, actor, jax.random.key(config.seed), distracted=distracted, seconds=VIDEO_SECONDS)
                 problem = write_video(file, video.frames, video.fps)
+            if not problem:
+                run.note_recorded(file, updates)
             if file == run.video_file:
-                _attempt(training_run.progress, partial(save_saliency, run, training_run, variables, video))
+                _attempt(training_run.progress, partial(save_saliency, run, training_run, variables, updates, video))
                 note = f" ({video.note})" if video.note else ""
         training_run.progress.say(problem or f"video: {file}{note}", always=True)
 
@@ -81,7 +83,7 @@ def _attempt(progress: Progress, what: Callable[[], object]) -> None:
 def _returns(run: RunDir) -> str:
     """Returns of the deterministic policy and of sampled actions, before and after: one may be far above the other."""
     results = run.read_evaluations()
-    before, after = results.get("untrained"), results["trained"]["mean_return"]
+    before, after = results.get(UNTRAINED), results["trained"]["mean_return"]
     earlier = f"{before['mean_return']:,.0f} before training, " if before else ""
     sampled = [row["return"] for row in run.read_metrics() if math.isfinite(row["return"])]
     ends = f"; with sampled actions {sampled[0]:,.0f} at the start, {sampled[-1]:,.0f} at the end" if sampled else ""

@@ -19,6 +19,7 @@ from pixelbrax.experiments.teachers import taught_by, teacher_to_train
 from pixelbrax.learning import AgentState
 from pixelbrax.training import (
     MAX_AGENTS,
+    UNTRAINED,
     Hook,
     Processes,
     RunDir,
@@ -204,7 +205,7 @@ def _new_runs(path: Path, configs: Mapping[str, TrainConfig], command: str) -> I
         alone = RunDir.create(path, next(iter(configs.values())), command)
     try:
         each = configs.items() if len(configs) > 1 else ()
-        yield [RunDir.create(path / name, config, command) for name, config in each] or [alone]
+        yield [RunDir.create(path / name, config, command, len(configs)) for name, config in each] or [alone]
     except BaseException:
         shutil.rmtree(path, ignore_errors=True)
         raise
@@ -244,7 +245,7 @@ def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, 
     to_go_on(f"To resume from the last checkpoint, start all processes with --resume {folder}")
     try:
         if int(state.num_updates) == 0 and trainer.config.initial_eval:
-            trainer.evaluate(runs, "untrained", state)
+            trainer.evaluate(runs, UNTRAINED, state)
         state, finished = trainer.train(runs, state)
         if finished:
             trainer.evaluate(runs, "trained", state)

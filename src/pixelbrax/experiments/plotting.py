@@ -8,7 +8,7 @@ from typing import Any
 from pixelbrax.errors import ConfigError
 from pixelbrax.report import write_curve, write_curves
 from pixelbrax.tasks import get_task, task_names
-from pixelbrax.training import RunDir, TrainConfig, runs_in
+from pixelbrax.training import RunDir, TrainConfig, runs_below
 
 
 def plot_run(run: RunDir) -> None:
@@ -20,10 +20,10 @@ def plot_run(run: RunDir) -> None:
 
 
 def sound_runs(paths: Sequence[Path], say: Callable[[str], None]) -> list[RunDir]:
-    """The runs in some folders, each of which is one or holds several; of several, without those that broke down.
+    """The runs in some folders, each once, without those that broke down and are not named themselves.
 
     Args:
-      paths: the folders.
+      paths: the folders, as for `runs_below`.
       say: is told which are left out.
 
     Raises:
@@ -31,14 +31,12 @@ def sound_runs(paths: Sequence[Path], say: Callable[[str], None]) -> list[RunDir
     """
     if not paths:
         raise ConfigError("name at least one run")
-    runs = []
-    for path in paths:
-        several = runs_in(path)
-        for run in several:
-            if run.failure and len(several) > 1:
-                say(f"{run.path} broke down, and is left out")
-            else:
-                runs.append(run)
+    runs, named = [], {path.resolve() for path in paths}
+    for run in runs_below(paths):
+        if run.failure and run.path.resolve() not in named:
+            say(f"{run.path} broke down, and is left out")
+        else:
+            runs.append(run)
     if not runs:
         raise ConfigError("all of these runs broke down: there is nothing to show")
     return runs
@@ -48,16 +46,35 @@ def plot_runs(path: Path, runs: Sequence[RunDir]) -> None:
     """Plots returns of several runs; runs that differ only in their seeds are one curve.
 
     Raises:
-      ConfigError: a run has no return yet.
+      ConfigError: a run has no return yet, or two have the same settings and seed.
     """
     for run in runs:
         if not run.has_returns:
             raise ConfigError(f"{run.path} has no return yet: none of its episodes has ended")
     groups = grouped(runs)
+    for several in groups.values():
+        check_seeds(several)
     curves = {name: [run.read_metrics() for run in runs] for name, runs in groups.items()}
     shown = [run.load_config().environment for run in runs]
     tasks = dict.fromkeys(f"{environment.task} from {environment.view}" for environment in shown)
     write_curves(path, curves, ", ".join(tasks))
+
+
+def check_seeds(runs: Sequence[RunDir]) -> None:
+    """Refuses to count a seed twice.
+
+    Args:
+      runs: of one setting on one task.
+
+    Raises:
+      ConfigError: two have the same seed.
+    """
+    seeds: dict[int, RunDir] = {}
+    for run in runs:
+        seed = run.load_config().seed
+        if seed in seeds:
+            raise ConfigError(f"{run.path} and {seeds[seed].path} have the same settings and seed: leave one out")
+        seeds[seed] = run
 
 
 def grouped(runs: Sequence[RunDir], over_tasks: bool = False) -> dict[str, list[RunDir]]:

@@ -11,7 +11,7 @@ from pixelbrax.experiments.comparison import Comparison
 from pixelbrax.experiments.plotting import grouped
 from pixelbrax.experiments.saliency import save_saliency
 from pixelbrax.report import FINISHED, RunFacts, page_of_run, page_of_runs, record_observations
-from pixelbrax.training import Progress, RunDir, TrainingRun, replace_text
+from pixelbrax.training import Progress, RunDir, TrainingRun, all_checkpoints, replace_text
 
 VIDEO_SECONDS = 20.0
 """Simulated time of the episode that a report shows."""
@@ -34,21 +34,23 @@ def write_report(run: RunDir, out: Path | None = None) -> Path:
 
 
 def add_saliency(run: RunDir, say: Callable[[str], None]) -> None:
-    """Computes what the policy of a run's last checkpoint looks at, if the run has not kept that yet.
+    """Computes what the policy of a run's last checkpoint looks at, if what the run has kept is not of that policy.
 
     Args:
       run: finished or not.
       say: is told why it cannot be computed, such as that there is no checkpoint.
     """
     config = run.load_config()
-    if run.saliency_file.is_file() or config.environment.obs == "state":
+    last = max(all_checkpoints(run.checkpoint_dir), default=None)
+    kept = run.saliency_file.is_file() and last in (None, run.recorded_after(run.saliency_file))
+    if kept or config.environment.obs == "state":
         return
     try:
         training_run = TrainingRun(config, Progress(quiet=True))
-        variables, env = training_run.restore_policy(run)[0], training_run.env
+        (variables, updates), env = training_run.restore_policy(run), training_run.env
         actor = policy_actor(training_run.policy, variables)
         episode = record_observations(env, actor, jax.random.key(config.seed), seconds=VIDEO_SECONDS)
-        save_saliency(run, training_run, variables, episode)
+        save_saliency(run, training_run, variables, updates, episode)
     except (ConfigError, OSError) as e:
         say(f"no saliency: {e}")
 

@@ -1,5 +1,6 @@
 """Runs as Python objects: settings, curves, policies and videos of what was trained."""
 
+import contextlib
 import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from pixelbrax.experiments.finish import record_videos
 from pixelbrax.experiments.plotting import plot_run, plot_runs
 from pixelbrax.experiments.policies import Policy, policy_of
 from pixelbrax.report import data_url
-from pixelbrax.training import Progress, RunDir, TrainConfig, TrainingRun, runs_in
+from pixelbrax.training import Progress, RunDir, TrainConfig, TrainingRun, all_checkpoints, runs_in
 
 
 @dataclass(frozen=True)
@@ -121,14 +122,14 @@ class Run:
         return self._dir.curve_file
 
     def video(self) -> Video:
-        """The video of the trained policy; recorded from the last checkpoint if there is none.
+        """The video of the last checkpoint's policy; recorded if there is none of it.
 
         Raises:
           ConfigError: there is no checkpoint, or no encoder.
         """
-        file = self._dir.video_file
-        if not file.exists():
-            record_videos(self.training_run, self._dir, self.training_run.restore_policy(self._dir)[0])
+        file, last = self._dir.video_file, max(all_checkpoints(self._dir.checkpoint_dir), default=None)
+        if not file.exists() or last not in (None, self._dir.recorded_after(file)):
+            record_videos(self.training_run, self._dir, *self.training_run.restore_policy(self._dir))
         if not file.exists():
             raise ConfigError(f"{self.path}: no video could be written (pip install imageio imageio-ffmpeg)")
         return Video(file)
@@ -152,8 +153,9 @@ class Run:
         parts = [f"<p><b>{html.escape(str(self.path))}</b>: {html.escape(self._summary())}</p>"]
         if self._dir.has_returns or self.evaluations:
             parts.append(f'<img src="{data_url(self.curve())}" width="560">')
-        if self._dir.video_file.exists():
-            parts.append(Video(self._dir.video_file)._repr_html_())
+        video = self._dir.video_file
+        if video.exists() and self._dir.recorded_after(video) in (None, self.updates):
+            parts.append(Video(video)._repr_html_())
         return "\n".join(parts)
 
 
@@ -182,7 +184,7 @@ class RunGroup(Sequence[Run]):
         """Plots learning curves: the interquartile mean over seeds with its interval; returns the PNG file.
 
         Raises:
-          ConfigError: no episode of a run has ended yet.
+          ConfigError: no episode of a run has ended yet, or two runs have the same settings and seed.
         """
         file = self.path / "curve.png"
         plot_runs(file, [RunDir(run.path) for run in self._runs if not run.failure])
@@ -194,7 +196,10 @@ class RunGroup(Sequence[Run]):
     def _repr_html_(self) -> str:
         lines = "".join(f"<li>{html.escape(repr(run))}</li>" for run in self._runs)
         shown = [run for run in self._runs if not run.failure and RunDir(run.path).has_returns]
-        curve = f'<img src="{data_url(self.curve())}" width="560">' if len(shown) == len(self._runs) else ""
+        curve = ""
+        if len(shown) == len(self._runs):
+            with contextlib.suppress(ConfigError):  # a folder of other runs may have a seed twice
+                curve = f'<img src="{data_url(self.curve())}" width="560">'
         return f"<ul>{lines}</ul>{curve}"
 
 

@@ -46,19 +46,23 @@ def saliency_of(policy: Acting, episode: Recording, channels: int) -> Saliency |
     )
 
 
-def save_saliency(run: RunDir, training_run: TrainingRun, variables: tuple[PyTree, PyTree], episode: Recording) -> None:
+def save_saliency(
+    run: RunDir, training_run: TrainingRun, variables: tuple[PyTree, PyTree], updates: int, episode: Recording
+) -> None:
     """Writes what a run's policy looks at, for its report; nothing if it reads no images.
 
     Args:
       run: its folder.
       training_run: its policy and environment.
       variables: parameters and statistics of the policy.
+      updates: after which it was taken.
       episode: of that policy.
     """
     with training_run.progress.busy("computing what the policy looks at"):
         found = saliency_of(partial(training_run.policy, variables), episode, training_run.env.images.channels)
     if found is not None:
         found.save(run.saliency_file)
+        run.note_recorded(run.saliency_file, updates)
 
 
 def gradient_map(policy: Acting, observation: Mapping[str, Array]) -> Float[Array, "batch height width"]:

@@ -1,19 +1,17 @@
 """The report of several runs: their curves over each other, what they reach, and the settings that set them apart."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pixelbrax.report.axes import short
 from pixelbrax.report.chart import Series, chart
-from pixelbrax.report.curves import FEW, common_points
+from pixelbrax.report.curves import FEW, together
 from pixelbrax.report.facts import RunFacts, amount, interval_of, settings_of, shown
 from pixelbrax.report.markup import Markup, tag
 from pixelbrax.report.page import film, link_to, more, page, section, table
 from pixelbrax.report.spent import duration
-from pixelbrax.training import over_runs
 
 _MOST_BYTES = 40_000_000  # of all videos in a page
 Groups = Mapping[str, Sequence[RunFacts]]
@@ -60,7 +58,8 @@ def _curves(task: str, groups: Groups, colors: Mapping[str, int]) -> Markup:
     there = {name: runs for name, runs in there.items() if runs}
     note = (
         "Sampled actions, in episodes of training: the mean of less than ten runs, the interquartile mean of more, "
-        f"with its 95 % interval; of less than {FEW} each run is a thin line instead."
+        f"with its 95 % interval, as far as all of a setting's runs are; of less than {FEW} each run is a thin line "
+        "instead, and of more what lies beyond."
     )
     against = [_against("steps", 1.0, "actions", there, colors), _against("seconds", 60.0, "minutes", there, colors)]
     return section(f"Return, {task}", tag("div", against, class_="side"), note=note, wide=True)
@@ -69,14 +68,14 @@ def _curves(task: str, groups: Groups, colors: Mapping[str, int]) -> Markup:
 def _against(column: str, unit: float, label: str, groups: Groups, colors: Mapping[str, int]) -> Markup:
     series = []
     for name, runs in groups.items():
-        x, returns = common_points([run.rows for run in runs], column)
-        center, low, high = np.array([over_runs(values) for values in returns.T]).T
-        places, few = [float(at) / unit for at in x], len(runs) < FEW
-        if few and len(runs) > 1:
-            series += [Series("", places, each.tolist(), color=colors[name], thin=True) for each in returns]
-        ends = {} if few else {"low": low.tolist(), "high": high.tolist()}
-        label_of = f"{name} ({len(runs)} {'seed' if len(runs) == 1 else 'seeds'})" if column == "steps" else ""
-        series.append(Series(label_of, places, center.tolist(), color=colors[name], **ends))
+        curve = together(name, [run.rows for run in runs], column)
+        told = curve.label if column == "steps" else ""
+        lines = [Series("", (at / unit).tolist(), y.tolist(), color=colors[name], thin=True) for at, y in curve.alone]
+        if not len(curve.x):  # no center that could carry the name
+            lines[0] = replace(lines[0], name=told)
+        ends = {} if len(runs) < FEW else {"low": curve.low.tolist(), "high": curve.high.tolist()}
+        center = Series(told, (curve.x / unit).tolist(), curve.center.tolist(), color=colors[name], **ends)
+        series += [*lines, center]
     return chart(series, label, f"return against {label}", size="half", x_whole=column == "steps")
 
 
@@ -120,11 +119,11 @@ def _videos(groups: Groups) -> Markup | None:
     """The video of each setting's first run that has one."""
     figures, size = [], 0
     for name, runs in groups.items():
-        file = next((run.run.video_file for run in runs if run.run.video_file.is_file()), None)
-        if file is None or size + file.stat().st_size > _MOST_BYTES:
+        shown = next((run for run in runs if run.run.video_file.is_file()), None)
+        if shown is None or size + shown.run.video_file.stat().st_size > _MOST_BYTES:
             continue
-        size += file.stat().st_size
-        figures.append(film(file, name))
+        size += shown.run.video_file.stat().st_size
+        figures.append(film(shown.run.video_file, shown.titled(name, shown.run.video_file)))
     return section("Their policies", tag("div", figures, class_="side"), wide=True) if figures else None
 
 

@@ -68,6 +68,6 @@ def _stages(stages: Sequence[tuple[str, RunFacts, Mapping[str, Any]]], out: Path
 
 
 def _videos(stages: Sequence[tuple[str, RunFacts, Mapping[str, Any]]]) -> Markup | None:
-    files = [(facts.run.video_file, name) for name, facts, _ in stages]
+    files = [(facts.run.video_file, facts.titled(name, facts.run.video_file)) for name, facts, _ in stages]
     figures = [film(file, name) for file, name in files if file.is_file()]
     return section("Their policies", tag("div", figures, class_="side"), wide=True) if figures else None

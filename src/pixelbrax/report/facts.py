@@ -4,12 +4,13 @@ import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.training import BEST, HELD_OUT, RunDir, TrainConfig, mean_interval, read_timings
+from pixelbrax.training import BEST, HELD_OUT, UNTRAINED, RunDir, TrainConfig, mean_interval, read_timings
 
 _NESTED = ("environment", "network", "agent", "curriculum")
 FINISHED = "finished", "good"
@@ -103,8 +104,16 @@ class RunFacts:
 
     @property
     def last(self) -> dict[str, Any] | None:
-        """The last evaluation."""
-        return self.on_the_way[-1][1] if self.on_the_way else None
+        """The last evaluation of a policy that has learned; the untrained one's return is no result of the run."""
+        learned = [result for name, result in self.on_the_way if name != UNTRAINED]
+        return learned[-1] if learned else None
+
+    def titled(self, title: str, file: Path) -> str:
+        """The title of a video or of the saliency, with the updates of its policy if training has gone on since."""
+        updates = self.run.recorded_after(file)
+        if updates is None or (self.rows and updates == self.rows[-1]["updates"]):
+            return title
+        return f"{title}, after {updates:,} of {self.config.num_updates:,} updates"
 
     @property
     def held_out(self) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ def videos_section(facts: RunFacts) -> Markup | None:
         facts.run.video_file: "as it was trained" + (f", under {looks}" if looks != "none" else ""),
         facts.run.held_out_video_file: f"under held-out looks: {held_out}",
     }
-    figures = [film(file, title) for file, title in titles.items() if file.is_file()]
+    figures = [film(file, facts.titled(title, file)) for file, title in titles.items() if file.is_file()]
     return section("The policy, deterministic", tag("div", figures, class_="side"), wide=True) if figures else None
 
 
@@ -43,7 +43,7 @@ def saliency_section(facts: RunFacts) -> Markup | None:
         for k, (name, images, told) in enumerate(named)
     ]
     note = "Brighter is more; one scale for each row. Gradients are local, and may be large where nothing could change."
-    return section("What it looks at", figures, note=note, wide=True)
+    return section(facts.titled("What it looks at", facts.run.saliency_file), figures, note=note, wide=True)
 
 
 def evaluation_section(facts: RunFacts) -> Markup | None:

@@ -12,7 +12,7 @@ from pixelbrax.report.markup import Markup, markup, tag
 from pixelbrax.report.page import more, page, section, table, tiles
 from pixelbrax.report.settings_table import settings_section
 from pixelbrax.report.spent import duration, time_section
-from pixelbrax.training import HELD_OUT, TEACHER, RunDir
+from pixelbrax.training import HELD_OUT, TEACHER, UNTRAINED, RunDir
 
 _TOLD = ("updates", "steps", "frames", "return", "episodes", "diverged", "seconds", "wall_seconds")  # elsewhere
 _NAMES = {"kl": "KL divergence of an update", "steps_per_second": "actions per second"}
@@ -65,11 +65,11 @@ def headline(facts: RunFacts) -> list[tuple[Any, str, str]]:
         low, high = interval_of(last)
         interval = f"95 % interval {amount(low)} to {amount(high)}, {last['episodes']:.0f} episodes"
         found.append((amount(last["mean_return"]), "return, deterministic policy", interval))
-    if (held_out := facts.held_out) and last:
+    if last and (held_out := facts.held_out):
         mean, theirs = held_out["mean_return"], last["mean_return"]
         kept = f", {mean / theirs:.0%} of it" if theirs > 0 else ""
         found.append((amount(mean), "return under held-out looks", f"{held_out['distractors']}{kept}"))
-    if (before := facts.evaluations.get("untrained")) and last is not before:
+    if before := facts.evaluations.get(UNTRAINED):
         found.append((amount(before["mean_return"]), "return before training", ""))
     if facts.rows:
         row = facts.rows[-1]
@@ -116,23 +116,34 @@ def again_section(facts: RunFacts) -> Markup:
     """Where the run was made, and the commands that make it again."""
     told = dict(facts.provenance)
     command, commit = told.pop("command", ""), told.get("commit", "")
-    folder, changed = shlex.quote(str(facts.run.path)), commit.endswith("+changes")
-    lines = []
-    if commit:
-        lines.append(f"git checkout {commit.removesuffix('+changes')}")
-    lines.append(f"pixelbrax train --config {folder}")
-    parts: list[Any] = [tag("pre", "\n".join(lines))]
-    if changed:
+    again, note = _again(facts)
+    lines = [f"git checkout {commit.removesuffix('+changes')}"] * bool(commit) + [again] * bool(again)
+    parts: list[Any] = [tag("pre", "\n".join(lines))] if lines else []
+    if commit.endswith("+changes"):
         parts.append(tag("p", "The checkout had changes that were not committed.", class_="note"))
-    if command:
+    if command and command != again:
         parts += [tag("h3", "What started it"), tag("pre", command)]
     first = ("machine", "device", "commit", "pixelbrax", "python", "jax")
     named = [(name, told.pop(name)) for name in first if name in told] + list(told.items())
     named = [("seed", facts.config.seed), *named]
     rows = [(name, tag("code", value)) for name, value in named]
     parts.append(more("machine and versions", table((), rows)))
-    note = "The same seed on the same machine gives the same metrics, bit for bit."
     return section("Do it again", parts, note=note)
+
+
+def _again(facts: RunFacts) -> tuple[str, str]:
+    """What makes the run again, which may not be known, and how like it the other will be."""
+    command = facts.provenance.get("command", "")
+    alone = f"pixelbrax train --config {shlex.quote(str(facts.run.path))}"
+    note = "The same seed on the same machine gives the same metrics, bit for bit."
+    if facts.config.environment.facts:
+        return command, f"{note} The call needs its environment, which was made in Python."
+    if (agents := facts.provenance.get("agents", "1")) == "1":
+        return alone, note
+    beside = f"It was trained side by side with others, {agents} agents in all"
+    if not command:
+        return alone, f"{beside}: alone, its metrics are the same up to rounding."
+    return command, f"{note} {beside}: alone, by {alone}, its metrics are the same up to rounding."
 
 
 def _learning(facts: RunFacts) -> Markup | None:

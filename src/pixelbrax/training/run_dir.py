@@ -1,8 +1,10 @@
 """A run's directory: runs/<name>/ with its settings, metrics, pictures and checkpoints."""
 
+import json
 import math
 import re
 import shutil
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from pixelbrax.training.software import provenance
 
 HELD_OUT, TEACHER = "held_out", "teacher"  # in evaluation.json, in an evaluation
 BEST = "best"  # an evaluation in fresh episodes of the policy that did best during training
+UNTRAINED = "untrained"  # the evaluation before training
 REPORT = "report.html"  # in a run's folder, and in one of several
 _BELOW = ("*/config.toml", "*/*/config.toml")
 
@@ -71,6 +74,10 @@ class RunDir:
         return self.path / "saliency.npz"
 
     @property
+    def _recorded_file(self) -> Path:
+        return self.path / "recorded.json"
+
+    @property
     def report_file(self) -> Path:
         """All that is known of the run, for people."""
         return self.path / REPORT
@@ -103,8 +110,14 @@ class RunDir:
         return self.path / "best"
 
     @classmethod
-    def create(cls, path: Path, config: TrainConfig, command: str = "") -> "RunDir":
+    def create(cls, path: Path, config: TrainConfig, command: str = "", agents: int = 1) -> "RunDir":
         """Makes the directory and writes config.toml, with the command line if there was one.
+
+        Args:
+          path: the directory.
+          config: its settings.
+          command: the command line or call.
+          agents: how many are trained side by side, this one among them.
 
         Raises:
           ConfigError: the directory exists or cannot be made.
@@ -113,7 +126,7 @@ class RunDir:
         make_folder(path)
         run = cls(path)
         try:
-            replace_text(run.config_file, dump_config(config, provenance(command)))
+            replace_text(run.config_file, dump_config(config, provenance(command, agents)))
         except BaseException:
             shutil.rmtree(path, ignore_errors=True)
             raise
@@ -166,6 +179,29 @@ class RunDir:
         self._write_evaluations(kept)
         for folder in (self.checkpoint_dir, self.best_dir):
             drop_checkpoints(folder, updates + 1)
+        for name, after in self._recorded().items():
+            if after > updates:
+                (self.path / name).unlink(missing_ok=True)
+
+    def note_recorded(self, file: Path, updates: int) -> None:
+        """Records after how many updates the policy was taken that a video or `saliency_file` shows."""
+        replace_text(self._recorded_file, as_json(self._recorded() | {file.name: updates}))
+
+    def recorded_after(self, file: Path) -> int | None:
+        """Number of updates of the policy that a video or `saliency_file` shows.
+
+        None if there is no such file, or if an earlier version wrote it, which did not record that.
+        """
+        return self._recorded().get(file.name) if file.is_file() else None
+
+    def _recorded(self) -> dict[str, int]:
+        """Numbers of updates by the names of files; empty where that is not known."""
+        try:
+            found = json.loads(self._recorded_file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        whole = isinstance(found, dict) and all(type(after) is int for after in found.values())
+        return found if whole else {}
 
     @property
     def has_returns(self) -> bool:
@@ -190,8 +226,35 @@ class RunDir:
         return read_results(self.evaluation_file)
 
 
+def runs_below(paths: Iterable[Path]) -> list[RunDir]:
+    """All runs in some folders, each once: a folder that is no run stands for those in it, at any depth.
+
+    So it does for groups of seeds, sweeps and the stages of curricula. Runs are in the order of the folders, and in
+    each in that of the numbers in names. Hidden folders are left out.
+
+    Raises:
+      ConfigError: there is none in one of them.
+    """
+    found: dict[Path, RunDir] = {}
+    for path in paths:
+        for run in list(_below(path, set())) or [RunDir.open(path)]:
+            found.setdefault(run.path.resolve(), run)
+    return list(found.values())
+
+
+def _below(path: Path, seen: set[Path]) -> Iterator[RunDir]:
+    """The run in that folder, or those below it; links that lead back are followed once."""
+    if RunDir(path).config_file.is_file():
+        yield RunDir(path)
+    elif path.is_dir() and path.resolve() not in seen:
+        seen.add(path.resolve())
+        for inner in sorted(path.iterdir(), key=lambda p: natural(p.name)):
+            if not inner.name.startswith("."):
+                yield from _below(inner, seen)
+
+
 def runs_in(path: Path) -> list[RunDir]:
-    """The run in that folder, or those in the folders in it, in the order of the numbers in their names.
+    """The run in that folder, or those that were trained side by side in it, in the order of the numbers in names.
 
     Raises:
       ConfigError: there is none.

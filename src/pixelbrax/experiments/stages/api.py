@@ -57,7 +57,7 @@ class CurriculumRun:
 
     @property
     def passed(self) -> bool:
-        """Whether all stages were trained, and the last one's gate opened, if it has one."""
+        """Whether all stages were trained and none stopped at a closed gate; one that continues may be closed."""
         return self._folder.passed(self.curriculum)
 
     @property
@@ -80,9 +80,7 @@ class CurriculumRun:
         return f"CurriculumRun({str(self.path)!r}: {done}, {self._state()})"
 
     def _state(self) -> str:
-        if not self.finished:
-            return "unfinished"
-        return "passed" if self.passed else f"stopped at the gate of {self.ended[-1].name}"
+        return self._folder.ending(self.curriculum)[0] if self.finished else "unfinished"
 
     def _repr_html_(self) -> str:
         curve = self._folder.curve_file

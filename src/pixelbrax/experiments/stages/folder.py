@@ -169,13 +169,22 @@ class CurriculumDir:
         return None
 
     def passed(self, curriculum: Curriculum) -> bool:
-        """Whether all stages were trained, and the last one's gate opened, if it has one."""
+        """Whether all stages were trained and none stopped at a closed gate; one that continues may be closed."""
         ended, last = self.ended(), curriculum.stages[-1]
         return (
             bool(ended)
             and ended[-1].stage == len(curriculum.stages)
-            and (last.gate is None or ended[-1].opened_at is not None)
+            and (last.gate is None or last.at_budget == "continue" or ended[-1].opened_at is not None)
         )
+
+    def ending(self, curriculum: Curriculum) -> tuple[str, str]:
+        """What came of a curriculum that has ended, and whether that is "good", "bad", or neither: "wait"."""
+        last = self.ended()[-1]
+        if not self.passed(curriculum):
+            return f"stopped at the gate of {last.name}", "bad"
+        if last.gate and last.opened_at is None:
+            return f"all stages trained, the gate of {last.name} stayed closed", "wait"
+        return "passed", "good"
 
     def across(self) -> dict[str, Any]:
         """What across.json has; empty if there is none, or none that is whole."""

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pixelbrax.errors import ConfigError, check_count, check_keywords, check_number
-from pixelbrax.training import BEST, ActingHook, Interval, RunDir
+from pixelbrax.training import BEST, UNTRAINED, ActingHook, Interval, RunDir
 
 STATISTICS = ("mean_return", "iqm", "mean_length")
 """Statistics of an evaluation that a gate may name, besides the task's own metrics."""
-_UNTRAINED = "untrained"
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def judged(results: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     Args:
       results: evaluation.json.
     """
-    by_steps = {int(result["steps"]): result for name, result in results.items() if name not in (BEST, _UNTRAINED)}
+    by_steps = {int(result["steps"]): result for name, result in results.items() if name not in (BEST, UNTRAINED)}
     return [by_steps[steps] for steps in sorted(by_steps)]
 
 

@@ -39,9 +39,6 @@ def write_curriculum_report(path: Path, out: Path | None = None) -> Path:
 
 def _state(folder: CurriculumDir, curriculum: Curriculum) -> tuple[str, str]:
     """How far it came, and what that is for the report."""
-    ended = folder.ended()
-    if folder.next(curriculum) is not None:
-        return f"{len({each.stage for each in ended})} of {len(curriculum.stages)} stages", "wait"
-    if folder.passed(curriculum):
-        return "passed", "good"
-    return f"stopped at the gate of {ended[-1].name}", "bad"
+    if folder.next(curriculum) is None:
+        return folder.ending(curriculum)
+    return f"{len({each.stage for each in folder.ended()})} of {len(curriculum.stages)} stages", "wait"

@@ -35,7 +35,7 @@ class Stage:
       gate: when it has been learned; None if training lasts for the whole budget.
       carry: what it takes over from the stage before: the whole "learner" (networks, statistics, optimizers), the
         "policy", the "encoder" of images, or "nothing".
-      at_budget: what happens when the budget ends and the gate is closed: "stop", "continue" with the next stage, or
+      at_budget: what happens when the budget ends and the gate is closed: "stop", "continue" as if it were open, or
         "repeat" the stage with what was learned.
       repeats: how often it may be repeated; the curriculum stops after that.
     """

@@ -146,10 +146,12 @@ def _outcome(ended: Ended, curriculum: Curriculum) -> str:
         return what
     if ended.opened_at is not None:
         return f"{what}: the gate opened at {ended.opened_at:,} steps"
-    stage = curriculum.stages[ended.stage - 1]
+    stage, is_last = curriculum.stages[ended.stage - 1], ended.stage == len(curriculum.stages)
     follows = {
         "stop": "the curriculum stops here",
-        "continue": "it goes on with the next stage",
+        "continue": "that was the last stage: the curriculum ends here"
+        if is_last
+        else "it goes on with the next stage",
         "repeat": "the stage is repeated" if ended.attempt < stage.repeats else "the curriculum stops here",
     }[stage.at_budget]
     return f"{what}: the gate stayed closed ({ended.gate}); {follows}"
