@@ -1,5 +1,6 @@
 """`pixelbrax.train`: experiments from Python."""
 
+import contextlib
 import dataclasses
 import re
 import shutil
@@ -18,7 +19,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import api, config_of, launch
 from pixelbrax.learning import CurriculumConfig
 from pixelbrax.networks import NetworkConfig
-from pixelbrax.training import EnvConfig, TrainConfig, load_preset
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, TrainingRun, load_preset
 from tests.experiments.small import SETTINGS
 from tests.probe import CAMERA, probe_env
 
@@ -94,6 +95,29 @@ def test_resume_continues_to_the_bit(finished, env, tmp_path):
     assert stopped.updates == 2
     resumed = pixelbrax.train(env, resume=stopped, quiet=True, report=False, video=False)
     _same(_metrics(resumed), _metrics(finished))
+
+
+def test_hooks_know_the_runs_in_which_their_process_trains(finished, env, tmp_path, monkeypatch):
+    """Of several processes, all but the first train on in folders of their own."""
+
+    class Counts(pixelbrax.ActingHook):
+        def act(self, interval):
+            pass
+
+        def set_state_of(self, run, state):
+            assert run.load_config() == finished.settings
+            restored.append((run, state))
+
+    restored = []
+    shutil.copytree(finished.path, tmp_path / "shared")
+    shared = RunDir(tmp_path / "shared")
+    alone = TrainingRun(finished.settings, env=env)
+    alone.save(shared, alone.restore(shared), {"Counts": 3})
+    monkeypatch.setattr(launch, "own_folder", lambda path: contextlib.nullcontext(tmp_path / "own"))
+    monkeypatch.setattr(launch, "_train", lambda trainer, path, runs, state, launch: restored.append((*runs, path)))
+    launch.resume(shared.path, launch.Launch(quiet=True, env=env, hooks=[Counts()]))
+    own = RunDir(tmp_path / "own")
+    assert restored == [(own, 3), (own, own.path)]
 
 
 def test_another_environment_is_refused_by_what_differs(finished):

@@ -223,19 +223,20 @@ def _resume(path: Path, several: list[RunDir], runs: list[RunDir], launch: Launc
     if len(runs) < len(several):  # the devices of all may not divide fewer agents
         devices = max(n for n in range(1, devices + 1) if len(runs) % n == 0)
     trainer = _trainer([replace(config, num_devices=devices) for config in configs], launch)
-    state = trainer.restore(runs)
-    updates = int(state.num_updates)
     agents = f", {len(runs)} of {len(several)} agents" if len(several) > 1 else ""
     exact = trainer.training_runs[0].agent.resumes_exactly
     note = "" if exact else ", with an empty replay buffer, so not to the bit (keep_buffer keeps it)"
-    trainer.progress.say(f"{path}: resuming after {updates:,} updates{agents}{note}")
     with own_folder(path) as own:
+        here = runs
         if own != path:
-            runs = [RunDir.create(own / run.path.relative_to(path), c) for run, c in zip(runs, configs, strict=True)]
-        for run in runs:
+            here = [RunDir.create(own / run.path.relative_to(path), c) for run, c in zip(runs, configs, strict=True)]
+        state = trainer.restore(runs, here)
+        updates = int(state.num_updates)
+        trainer.progress.say(f"{path}: resuming after {updates:,} updates{agents}{note}")
+        for run in here:
             run.forget_failure()
             run.roll_back(updates)
-        return _train(trainer, own, runs, state, launch)
+        return _train(trainer, own, here, state, launch)
 
 
 def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, launch: Launch) -> bool:

@@ -325,7 +325,7 @@ def _target(state: object) -> dict[str, np.ndarray]:
     return {name: np.broadcast_to(np.zeros((), x.dtype), x.shape) for name, x in shapes.items()}
 
 
-def _unflat(leaves: dict[str, np.ndarray], like: T) -> T:
+def _unflat(leaves: Mapping[str, Any], like: T) -> T:
     def restore(path: tuple, leaf: jax.Array) -> jax.Array:
         if not leaf.size:
             return jnp.zeros(leaf.shape, leaf.dtype)
