@@ -237,3 +237,40 @@ def test_a_name_that_was_taken_meanwhile_is_left_alone(env, tmp_path, monkeypatc
     config = TrainConfig(config_of(env), agent=PPOConfig(num_envs=4, unroll_length=4, num_minibatches=2))
     with pytest.raises(Reached, match="mine-2"):
         launch.start({"": config}, tmp_path, "mine", launch.Launch(quiet=True, env=env))
+
+
+def test_all_processes_get_the_folder_of_the_first(finished, env, tmp_path, monkeypatch):
+    """Even if only another machine has it."""
+    own = tmp_path / "own"
+    monkeypatch.setattr(launch, "of_the_first", lambda name: f"{name}-2")
+    monkeypatch.setattr(launch, "own_folder", lambda path: contextlib.nullcontext(own))
+    monkeypatch.setattr(launch, "_begin", lambda *_: None)
+    monkeypatch.setattr(launch, "_train", lambda trainer, path, *_: path == own)
+    how = launch.Launch(quiet=True, env=env)
+    found = launch.start({"": finished.settings}, tmp_path, "run", how)
+    assert found == (tmp_path / "run-2", True)
+    run = api._ended(*found, env, {"": finished.settings})
+    assert (run.path, run.settings) == (tmp_path / "run-2", finished.settings)
+    with pytest.raises(ConfigError, match="run-2 is not here"):
+        _ = run.metrics
+    assert "not here" in run._repr_html_()
+    group = pixelbrax.RunGroup.elsewhere(found[0], {"a": finished.settings, "b": finished.settings}, env)
+    assert (
+        api._ended(*found, env, {"a": finished.settings, "b": finished.settings})._repr_html_() == group._repr_html_()
+    )
+    assert [run.path.name for run in group] == ["a", "b"]
+
+
+def test_a_run_stays_what_it_is_in_another_working_directory(finished, tmp_path, monkeypatch):
+    monkeypatch.chdir(finished.path.parent)
+    shutil.copytree("first", "moving")
+    run, group, moving = pixelbrax.Run("first"), pixelbrax.RunGroup("first"), pixelbrax.Run("moving")
+    assert repr(run).startswith("Run('first': ")
+    monkeypatch.chdir(tmp_path)
+    assert run.path == group.path == finished.path
+    assert run.updates == group[0].updates == 6
+    assert run.finished
+    shutil.rmtree(moving.path)
+    for read in ("metrics", "evaluations", "updates", "finished", "failure"):
+        with pytest.raises(ConfigError, match="moving is not here: the run was moved or removed"):
+            getattr(moving, read)

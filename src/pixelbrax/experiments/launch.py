@@ -33,6 +33,7 @@ from pixelbrax.training import (
     locked,
     make_folder,
     natural,
+    of_the_first,
     own_folder,
     own_progress,
     removed_if_lost,
@@ -103,7 +104,8 @@ def start(
       numbered: if the name is taken, use name-2, name-3 and so on instead of refusing it.
 
     Returns:
-      The folder, and whether training reached its end; False after Ctrl-C.
+      The folder, which of several processes only the first writes, and whether training reached its end; False after
+      Ctrl-C.
 
     Raises:
       ConfigError: a setting cannot be used, or the folder exists.
@@ -116,17 +118,17 @@ def start(
     with interruptible(), joined(launch.processes, lambda: settings_of(configs), launch.name):
         trainer = _trainer(list(configs.values()), launch)
         # That took its time: another run may have taken a name meanwhile.
-        path = unused_path(runs, name) if numbered else runs / name
-        with own_folder(path) as path, contextlib.ExitStack() as until_the_end:
-            with _new_runs(path, configs, launch.command) as folders, removed_if_lost(path):
+        path = runs / of_the_first(unused_path(runs, name).name if numbered else name)
+        with own_folder(path) as own, contextlib.ExitStack() as until_the_end:
+            with _new_runs(own, configs, launch.command) as folders, removed_if_lost(own):
                 note = partial(trainer.progress.say, always=True)
                 until_the_end.enter_context(locked([run.path for run in folders], note))
-                state = _begin(trainer, path, folders)
+                state = _begin(trainer, own, folders)
             try:
-                return path, _train(trainer, path, folders, state, launch)
+                return path, _train(trainer, own, folders, state, launch)
             except OSError:  # such as a full disk
                 if not any(run.read_metrics() for run in folders):  # nothing was learned: the name is free again
-                    shutil.rmtree(path, ignore_errors=True)
+                    shutil.rmtree(own, ignore_errors=True)
                 raise
 
 
