@@ -11,6 +11,7 @@ import pytest
 import pixelbrax
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
+from pixelbrax.experiments.acting import actor
 from tests.probe import probe_env
 
 
@@ -78,6 +79,34 @@ def test_what_follows_an_episode_is_zero():
     assert not (short.terminated | short.truncated).any()
 
 
+def test_a_function_may_read_what_changes():
+    """Bound methods of one object are equal, so nothing may be kept by the function itself."""
+
+    class Agent:
+        action, weights = 0.0, jnp.zeros(1)
+
+        def act(self, obs):
+            return self.action + self.weights * jnp.ones_like(obs["state"][:1])
+
+    env, agent = probe_env(outputs=(), episode_length=3), Agent()
+    programs = [actor(agent.act, env)[0]]
+    for agent.action, agent.weights in ((0.0, jnp.zeros(1)), (0.0, jnp.full(1, 0.25)), (0.5, jnp.zeros(1))):
+        programs.append(actor(agent.act, env)[0])
+        if not agent.action:
+            np.testing.assert_array_equal(pixelbrax.rollout(agent.act, env, 2).actions, agent.weights[0])
+    assert programs[0] == programs[1]
+    assert len({*programs}) == 3
+
+
+def test_a_callback_is_called_anew():
+    def acts_by(host):
+        return lambda obs: jax.pure_callback(host, jax.ShapeDtypeStruct((1,), jnp.float32), obs["state"][:1])
+
+    env = probe_env(outputs=(), episode_length=3)
+    functions = [actor(acts_by(lambda x, k=k: np.full_like(x, k)), env)[0] for k in (0, 0)]
+    assert functions[0] != functions[1], "their programs look alike"
+
+
 def test_episodes_do_not_depend_on_how_many_run_side_by_side(pixels, trajectories):
     _assert_equal(pixelbrax.rollout("random", pixels, 5, num_envs=5, seed=3), trajectories)
 
@@ -130,6 +159,7 @@ def test_levels_of_distractors_are_kept():
     [
         ("rnadom", "the policy is 'rnadom': load one with pixelbrax.load_policy"),
         (3, "the policy is 3: it must be a Policy"),
+        (lambda obs: (obs["state"], 1), "the policy returns .*: it must return one array of actions"),
     ],
 )
 def test_what_is_no_policy_is_refused(policy, message, pixels):

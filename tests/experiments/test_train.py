@@ -1,5 +1,6 @@
 """`pixelbrax.train`: experiments from Python."""
 
+import contextlib
 import dataclasses
 import re
 import shutil
@@ -18,7 +19,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import api, config_of, launch
 from pixelbrax.learning import CurriculumConfig
 from pixelbrax.networks import NetworkConfig
-from pixelbrax.training import EnvConfig, RunDir, TrainConfig, load_preset
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, TrainingRun, load_preset
 from tests.experiments.small import SETTINGS
 from tests.probe import CAMERA, probe_env
 
@@ -100,6 +101,29 @@ def test_resume_continues_to_the_bit(finished, env, tmp_path):
     _same(_metrics(resumed), _metrics(finished))
     assert folder.recorded_after(early) == 6
     assert early.stat().st_mtime_ns > kept, "the video is of the trained policy"
+
+
+def test_hooks_know_the_runs_in_which_their_process_trains(finished, env, tmp_path, monkeypatch):
+    """Of several processes, all but the first train on in folders of their own."""
+
+    class Counts(pixelbrax.ActingHook):
+        def act(self, interval):
+            pass
+
+        def set_state_of(self, run, state):
+            assert run.load_config() == finished.settings
+            restored.append((run, state))
+
+    restored = []
+    shutil.copytree(finished.path, tmp_path / "shared")
+    shared = RunDir(tmp_path / "shared")
+    alone = TrainingRun(finished.settings, env=env)
+    alone.save(shared, alone.restore(shared), {"Counts": 3})
+    monkeypatch.setattr(launch, "own_folder", lambda path: contextlib.nullcontext(tmp_path / "own"))
+    monkeypatch.setattr(launch, "_train", lambda trainer, path, runs, state, launch: restored.append((*runs, path)))
+    launch.resume(shared.path, launch.Launch(quiet=True, env=env, hooks=[Counts()]))
+    own = RunDir(tmp_path / "own")
+    assert restored == [(own, 3), (own, own.path)]
 
 
 def test_another_environment_is_refused_by_what_differs(finished):
@@ -219,3 +243,40 @@ def test_a_name_that_was_taken_meanwhile_is_left_alone(env, tmp_path, monkeypatc
     config = TrainConfig(config_of(env), agent=PPOConfig(num_envs=4, unroll_length=4, num_minibatches=2))
     with pytest.raises(Reached, match="mine-2"):
         launch.start({"": config}, tmp_path, "mine", launch.Launch(quiet=True, env=env))
+
+
+def test_all_processes_get_the_folder_of_the_first(finished, env, tmp_path, monkeypatch):
+    """Even if only another machine has it."""
+    own = tmp_path / "own"
+    monkeypatch.setattr(launch, "of_the_first", lambda name: f"{name}-2")
+    monkeypatch.setattr(launch, "own_folder", lambda path: contextlib.nullcontext(own))
+    monkeypatch.setattr(launch, "_begin", lambda *_: None)
+    monkeypatch.setattr(launch, "_train", lambda trainer, path, *_: path == own)
+    how = launch.Launch(quiet=True, env=env)
+    found = launch.start({"": finished.settings}, tmp_path, "run", how)
+    assert found == (tmp_path / "run-2", True)
+    run = api._ended(*found, env, {"": finished.settings})
+    assert (run.path, run.settings) == (tmp_path / "run-2", finished.settings)
+    with pytest.raises(ConfigError, match="run-2 is not here"):
+        _ = run.metrics
+    assert "not here" in run._repr_html_()
+    group = pixelbrax.RunGroup.elsewhere(found[0], {"a": finished.settings, "b": finished.settings}, env)
+    assert (
+        api._ended(*found, env, {"a": finished.settings, "b": finished.settings})._repr_html_() == group._repr_html_()
+    )
+    assert [run.path.name for run in group] == ["a", "b"]
+
+
+def test_a_run_stays_what_it_is_in_another_working_directory(finished, tmp_path, monkeypatch):
+    monkeypatch.chdir(finished.path.parent)
+    shutil.copytree("first", "moving")
+    run, group, moving = pixelbrax.Run("first"), pixelbrax.RunGroup("first"), pixelbrax.Run("moving")
+    assert repr(run).startswith("Run('first': ")
+    monkeypatch.chdir(tmp_path)
+    assert run.path == group.path == finished.path
+    assert run.updates == group[0].updates == 6
+    assert run.finished
+    shutil.rmtree(moving.path)
+    for read in ("metrics", "evaluations", "updates", "finished", "failure"):
+        with pytest.raises(ConfigError, match="moving is not here: the run was moved or removed"):
+            getattr(moving, read)

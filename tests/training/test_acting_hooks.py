@@ -13,6 +13,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.learning import AgentState
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.training import ActingHook, Hook, Interval, RunDir, TrainConfig, Trainer
+from pixelbrax.training.acting_hooks import ActingHooks
 from tests.probe import probe_env
 
 _AGENT = PPOConfig(num_envs=4, unroll_length=8, num_minibatches=1, num_epochs=1)
@@ -86,6 +87,15 @@ def test_a_curriculum_that_is_killed_and_resumed_comes_to_the_same_bits(tmp_path
     for a, b in zip(jax.tree.leaves(resumed.params), jax.tree.leaves(whole.params), strict=True):
         np.testing.assert_array_equal(a, b)
 
+    trainer._stopped.clear()
+    own = RunDir(tmp_path / "own")  # as a second process has it
+    again, complete = trainer.train(runs[1:], trainer.restore(runs[1:]))
+    assert complete
+    assert int(again.num_updates) == int(whole.num_updates), "stopped is stopped"
+    trainer.restore(runs[1:], [own])
+    assert trainer._acting.states(own) == {"_Curriculum": {"level": 6}}
+    assert list(trainer._stopped) == [*runs[1:], own]
+
 
 @pytest.mark.full
 def test_agents_side_by_side_are_changed_one_by_one_and_stop_together(tmp_path):
@@ -129,6 +139,7 @@ def _state(**fields):
         (_state(params={"v": jnp.zeros(3)}), "a hook changed the structure of the agent's state"),
         (_state(num_updates=jnp.int32(8)), "a hook changed num_updates to 8: only training may change it"),
         (_state(key=jnp.zeros((), jnp.uint32)), "a hook changed key from key"),
+        (_state(params={"w": jnp.array([0, np.inf, 0])}), "a hook set params/w to values that are not finite"),
         ({"w": 1}, "a hook changed the structure"),
     ],
 )
@@ -139,6 +150,38 @@ def test_a_hook_may_change_values_only(changed, message, tmp_path):
     interval.state = _state(params={"w": np.arange(3)})  # NumPy's, of another dtype
     assert interval.state.params["w"].dtype == jnp.float32
     assert interval.is_changed
+
+
+class _Keeps(_Curriculum):
+    def __init__(self, state):
+        self.state = state
+
+    def state_of(self, run):
+        return self.state
+
+
+def test_a_hooks_state_comes_back_as_it_was(tmp_path):
+    run = RunDir(tmp_path)
+    kept = {"a": [1, 2.5, {"b": None}], "c": "d", "e": True}
+    assert ActingHooks([_Keeps(kept)]).states(run) == {"_Keeps": kept}
+    scalars = [np.float32(0.5), np.int64(3), np.bool_(True), jnp.int32(7)]
+    found = ActingHooks([_Keeps(scalars)]).states(run)["_Keeps"]
+    assert [type(each) for each in found] == [float, int, bool, int]
+    assert found == scalars
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (np.zeros(2), r"the hook _Keeps: state_of\(run\) is a ndarray"),
+        ({"a": [0, {1}]}, r"state_of\(run\)\['a'\]\[1\] is a set"),
+        ((1, 2), "is a tuple"),
+        ({1: 0.5}, "is a dict whose keys are not text"),
+    ],
+)
+def test_a_state_that_json_would_change_is_refused(state, message, tmp_path):
+    with pytest.raises(ConfigError, match=message):
+        ActingHooks([_Keeps(state)]).states(RunDir(tmp_path))
 
 
 class _Enough(ActingHook):

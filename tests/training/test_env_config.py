@@ -29,6 +29,8 @@ def test_a_table_in_a_file_and_words_on_the_command_line_are_the_same_settings(t
     assert load_config(table).environment.reward_weights == expected
     given = {"text": 'a "quoted" \\ word', "number": np.float32(0.5), "never": -np.inf, "both": np.array([1, 2])}
     assert values_of("settings", words_of(given)) == given | {"both": [1, 2]}
+    words = [*(f"{k}={text}" for k, text in enumerate([".5", "-.5", "1.", ".5e-3"])), "a=1.2.3", "b=infinity"]
+    assert values_of("settings", words) == {"0": 0.5, "1": -0.5, "2": 1.0, "3": 5e-4, "a": "1.2.3", "b": "infinity"}
     assert words_of({"b": [0.8, 2], "a": "text", "c": True}) == ('a="text"', "b=[0.8, 2]", "c=true")
 
 

@@ -248,10 +248,14 @@ def _state(seed: int) -> _State:
     return _State({"layers": layers}, key)
 
 
-def test_checkpoints_give_back_the_bits(tmp_path):
+@pytest.mark.parametrize("name", ["checkpoint", "project [v2]", "a\\b", "*?"])
+def test_checkpoints_give_back_the_bits(name, tmp_path):
+    """Orbax takes the folder's path for a pattern."""
+    folder = tmp_path / name
     for updates in (5, 10, 15):
-        save_checkpoint(tmp_path / "checkpoint", updates, _state(updates))
-    state = load_checkpoint(tmp_path / "checkpoint", _state(0), last_checkpoint(tmp_path / "checkpoint"))
+        save_checkpoint(folder, updates, _state(updates))
+    state = load_checkpoint(folder, _state(0), last_checkpoint(folder))
+    assert all_checkpoints(folder) == {10, 15} == {int(path.name) for path in folder.iterdir()}
     expected = _state(15)
     for leaf, other in zip(jax.tree.leaves(state.params), jax.tree.leaves(expected.params), strict=True):
         assert leaf.dtype == other.dtype

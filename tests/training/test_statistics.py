@@ -1,10 +1,20 @@
 """Statistics against SciPy's."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.stats
 
-from pixelbrax.training.statistics import interval, iqm, over_runs, probability_of_improvement, share_above
+from pixelbrax.training.statistics import (
+    bootstrap,
+    interval,
+    iqm,
+    mean_interval,
+    over_runs,
+    probability_of_improvement,
+    share_above,
+)
 
 
 @pytest.mark.parametrize("count", [1, 3, 4, 5, 10, 32])
@@ -20,6 +30,21 @@ def test_the_interval_is_scipys_percentile_bootstrap():
     spread = expected.confidence_interval.high - expected.confidence_interval.low
     np.testing.assert_allclose((low, high), expected.confidence_interval, atol=0.08 * spread)
     assert interval(scores[:1]) == (scores[0], scores[0])
+
+
+def test_the_bootstrap_takes_little_memory_and_is_that_of_all_resamples_at_once():
+    scores = np.random.default_rng(0).gamma(2.0, 100.0, 5_000).astype(np.float32)
+    at_once = scores[np.random.default_rng(0).integers(0, 5_000, (2_000, 5_000))].mean(-1)
+    tracemalloc.start()
+    np.testing.assert_array_equal(bootstrap(scores, lambda x: x.mean(-1)), at_once)
+    assert tracemalloc.get_traced_memory()[1] < 1e8
+    tracemalloc.stop()
+
+
+def test_many_scores_have_the_interval_of_their_standard_error():
+    scores = np.random.default_rng(0).gamma(2.0, 100.0, 40_000)
+    expected = scores.mean() + 1.96 * scipy.stats.sem(scores) * np.array([-1, 1])
+    np.testing.assert_allclose(mean_interval(scores), expected, atol=0.1 * np.ptp(expected))
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """What acts in an environment: a `Policy`, a function of observations, or random actions."""
 
 import functools
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import jax
+from jax.extend.core import jaxpr_as_fun
 from jaxtyping import Array, Float, PyTree
 
 from pixelbrax.envs import PixelEnv
@@ -16,7 +18,11 @@ from pixelbrax.xla import in_float32
 
 RANDOM = "random"
 PolicyLike = Policy | Callable[[dict[str, Array]], Array] | str
-"""A `Policy`; a function of one environment's observation that JAX can trace; or "random", uniform actions."""
+"""A `Policy`; a function of one environment's observation that JAX can trace; or "random", uniform actions.
+
+A function is traced at every call of what takes a `PolicyLike`, so it may read what has changed since, such as an
+agent's parameters. A program is compiled for each such change; a function that you jit yourself is JAX's to keep.
+"""
 
 _SIDE_BY_SIDE = 64  # episodes of an evaluation that run at once
 
@@ -48,8 +54,36 @@ class _Uniform(_Chosen):
         return jax.random.uniform(key, self.actions.shape, minval=-1.0, maxval=1.0)
 
 
+class _Traced:
+    """A function of observations as it is now: two are equal if they compute the same, whatever they are named."""
+
+    def __init__(self, function: Callable[[dict[str, Array]], Array], env: PixelEnv):
+        """Traces the function.
+
+        Raises:
+          ConfigError: it returns something else than one array.
+        """
+        # JAX takes equal functions, such as a bound method of an object that has changed, for unchanged ones.
+        traced = jax.jit(lambda observation: function(observation)).trace(env.observation_spec)
+        if jax.tree.structure(traced.out_info) != jax.tree.structure(0):
+            raise ConfigError(f"the policy returns {traced.out_info!r:.80}: it must return one array of actions")
+        self._function = jaxpr_as_fun(traced.jaxpr)
+        text = traced.lower().as_text()  # with all constants
+        # What a callback to the host does is not in the text.
+        self._identity: object = object() if "callback" in text else hashlib.sha256(text.encode()).digest()
+
+    def __call__(self, observation: Mapping[str, Array]) -> Array:
+        return self._function(*jax.tree.leaves(dict(observation)))[0]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Traced) and other._identity == self._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+
 def actor(policy: PolicyLike, env: PixelEnv) -> tuple[Any, PyTree]:
-    """The policy's function and its variables; policies that differ only in their variables share the function.
+    """The policy's function and its variables; policies that compute the same of their variables have equal functions.
 
     Raises:
       ConfigError: it is not a policy, or it is for other observations or actions.
@@ -65,7 +99,7 @@ def actor(policy: PolicyLike, env: PixelEnv) -> tuple[Any, PyTree]:
         )
     if not isinstance(env, PixelEnv):
         raise ConfigError(f"the environment is {env!r:.80}: it must come from pixelbrax.make or pixelbrax.wrap")
-    return policy, ()
+    return policy if isinstance(policy, str) else _Traced(policy, env), ()
 
 
 def distribution(acts: Any, env: PixelEnv, variables: PyTree, observation: dict[str, Array]) -> Any:
@@ -104,7 +138,7 @@ def evaluate(
 
 @functools.lru_cache(maxsize=8)
 def _evaluator(env: PixelEnv, acts: Any, episodes: int, deterministic: bool) -> Evaluator:
-    """Compiled once for policies of one network in one environment."""
+    """Compiled once for policies of equal functions in one environment; see `actor`."""
     policy: Any = functools.partial(distribution, acts, env)
     batch = min(episodes, _SIDE_BY_SIDE)
     return Evaluator(env, policy, episodes, deterministic, Progress(quiet=True), batch)

@@ -15,7 +15,7 @@ from pixelbrax.experiments.environments import check_same_env, config_of
 from pixelbrax.experiments.launch import Launch, seeds, start
 from pixelbrax.experiments.launch import resume as resume_runs
 from pixelbrax.experiments.names import check_name, file_name, name_of, settings_file
-from pixelbrax.experiments.runs import Run, RunGroup
+from pixelbrax.experiments.runs import Run, RunGroup, shown_path
 from pixelbrax.learning import CurriculumConfig
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.tasks import task_names
@@ -118,13 +118,13 @@ def train(
     configs = seeds(config, check_count("num_seeds", given.get("num_seeds", 1)))
     where = Path(given.get("runs", "runs"))
     path, finished = start(configs, where, label if name is None else check_name(name), launch, numbered=name is None)
-    return _ended(path, finished, made)
+    return _ended(path, finished, made, configs if launch.processes.num_processes > 1 else {})
 
 
 def _resumed(env: Any, run: Any, hooks: Sequence[Hook], given: Mapping[str, Any]) -> Run | RunGroup:
     if other := [name for name in given if name not in _WITH_RESUME]:
         raise ConfigError(f"resume continues with the run's own settings: leave out {other[0]!r}")
-    path = Path(getattr(run, "path", run))
+    path = shown_path(run.path) if isinstance(run, Run | RunGroup) else Path(run)
     config = runs_in(path)[0].load_config()
     if env is None and config.environment.facts:
         env = getattr(run, "_env", None)
@@ -138,13 +138,19 @@ def _resumed(env: Any, run: Any, hooks: Sequence[Hook], given: Mapping[str, Any]
     if env is not None:
         check_same_env(env, config.environment, path)
     path, finished = resume_runs(path, _launch(given, hooks, env, ""))
-    return _ended(path, finished, env)
+    return _ended(path, finished, env, {})
 
 
-def _ended(path: Path, finished: bool, env: PixelEnv | None) -> Run | RunGroup:
-    """The run; after SIGTERM the process terminates, as requested."""
+def _ended(path: Path, finished: bool, env: PixelEnv | None, configs: Mapping[str, TrainConfig]) -> Run | RunGroup:
+    """The run, or several; after SIGTERM the process terminates, as requested.
+
+    Of several processes, only the machine of the first may have the folder of new ones, whose settings are `configs`.
+    """
     if not finished and last_stop() == signal.SIGTERM:
         signal.raise_signal(signal.SIGTERM)
+    if configs and not path.exists():
+        elsewhere = RunGroup.elsewhere(path, configs, env)
+        return elsewhere if len(configs) > 1 else Run.elsewhere(path, elsewhere[0].settings, env)
     return Run(path, env) if RunDir(path).config_file.is_file() else RunGroup(path, env)
 
 

@@ -34,6 +34,7 @@ from pixelbrax.training import (
     locked,
     make_folder,
     natural,
+    of_the_first,
     own_folder,
     own_progress,
     removed_if_lost,
@@ -104,7 +105,8 @@ def start(
       numbered: if the name is taken, use name-2, name-3 and so on instead of refusing it.
 
     Returns:
-      The folder, and whether training reached its end; False after Ctrl-C.
+      The folder, which of several processes only the first writes, and whether training reached its end; False after
+      Ctrl-C.
 
     Raises:
       ConfigError: a setting cannot be used, or the folder exists.
@@ -117,17 +119,17 @@ def start(
     with interruptible(), joined(launch.processes, lambda: settings_of(configs), launch.name):
         trainer = _trainer(list(configs.values()), launch)
         # That took its time: another run may have taken a name meanwhile.
-        path = unused_path(runs, name) if numbered else runs / name
-        with own_folder(path) as path, contextlib.ExitStack() as until_the_end:
-            with _new_runs(path, configs, launch.command) as folders, removed_if_lost(path):
+        path = runs / of_the_first(unused_path(runs, name).name if numbered else name)
+        with own_folder(path) as own, contextlib.ExitStack() as until_the_end:
+            with _new_runs(own, configs, launch.command) as folders, removed_if_lost(own):
                 note = partial(trainer.progress.say, always=True)
                 until_the_end.enter_context(locked([run.path for run in folders], note))
-                state = _begin(trainer, path, folders)
+                state = _begin(trainer, own, folders)
             try:
-                return path, _train(trainer, path, folders, state, launch)
+                return path, _train(trainer, own, folders, state, launch)
             except OSError:  # such as a full disk
                 if not any(run.read_metrics() for run in folders):  # nothing was learned: the name is free again
-                    shutil.rmtree(path, ignore_errors=True)
+                    shutil.rmtree(own, ignore_errors=True)
                 raise
 
 
@@ -224,19 +226,20 @@ def _resume(path: Path, several: list[RunDir], runs: list[RunDir], launch: Launc
     if len(runs) < len(several):  # the devices of all may not divide fewer agents
         devices = max(n for n in range(1, devices + 1) if len(runs) % n == 0)
     trainer = _trainer([replace(config, num_devices=devices) for config in configs], launch)
-    state = trainer.restore(runs)
-    updates = int(state.num_updates)
     agents = f", {len(runs)} of {len(several)} agents" if len(several) > 1 else ""
     exact = trainer.training_runs[0].agent.resumes_exactly
     note = "" if exact else ", with an empty replay buffer, so not to the bit (keep_buffer keeps it)"
-    trainer.progress.say(f"{path}: resuming after {updates:,} updates{agents}{note}")
     with own_folder(path) as own:
+        here = runs
         if own != path:
-            runs = [RunDir.create(own / run.path.relative_to(path), c) for run, c in zip(runs, configs, strict=True)]
-        for run in runs:
+            here = [RunDir.create(own / run.path.relative_to(path), c) for run, c in zip(runs, configs, strict=True)]
+        state = trainer.restore(runs, here)
+        updates = int(state.num_updates)
+        trainer.progress.say(f"{path}: resuming after {updates:,} updates{agents}{note}")
+        for run in here:
             run.forget_failure()
             run.roll_back(updates)
-        return _train(trainer, own, runs, state, launch)
+        return _train(trainer, own, here, state, launch)
 
 
 def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, launch: Launch) -> bool:

@@ -2,8 +2,8 @@
 
 import contextlib
 import html
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,17 +50,46 @@ class Run:
         Raises:
           ConfigError: there is no run, or it was trained in another environment.
         """
-        self._dir = RunDir.open(Path(path))
-        self.settings: TrainConfig = self._dir.load_config()
+        run = RunDir.open(Path(path))
+        settings = run.load_config()
         if env is not None:
-            check_same_env(env, self.settings.environment, self._dir.path)
+            check_same_env(env, settings.environment, run.path)
+        self._set(run.path, settings, env)
+
+    def _set(self, path: Path, settings: TrainConfig, env: PixelEnv | None) -> None:
+        self._path = path.absolute()  # whatever becomes the working directory
+        self.settings: TrainConfig = settings
         self._env = env
         self._training_run: TrainingRun | None = None
 
+    @classmethod
+    def elsewhere(cls, path: Path, settings: TrainConfig, env: PixelEnv | None = None) -> "Run":
+        """A run whose folder another machine has: what is read from the folder raises ConfigError.
+
+        Args:
+          path: its folder there.
+          settings: of the run.
+          env: see `Run`.
+        """
+        run = cls.__new__(cls)
+        run._set(path, settings, env)
+        return run
+
     @property
     def path(self) -> Path:
-        """The run's folder."""
-        return self._dir.path
+        """The run's folder, as an absolute path."""
+        return self._path
+
+    @property
+    def _dir(self) -> RunDir:
+        """The folder's files.
+
+        Raises:
+          ConfigError: there is no folder; without files of its own it would look like a run that has just begun.
+        """
+        if not self.path.is_dir():
+            raise ConfigError(f"{self.path} is not here: the run was moved or removed, or another machine has it")
+        return RunDir(self.path)
 
     @property
     def metrics(self) -> dict[str, np.ndarray]:
@@ -114,7 +143,8 @@ class Run:
         Raises:
           ConfigError: there is no checkpoint, or it is damaged.
         """
-        return policy_of(self.training_run, self._dir, best)
+        policy = policy_of(self.training_run, self._dir, best)
+        return replace(policy, source=str(shown_path(self.path)))
 
     def curve(self) -> Path:
         """Plots the learning curve from the current metrics; returns the PNG file."""
@@ -135,12 +165,14 @@ class Run:
         return Video(file)
 
     def __repr__(self) -> str:
-        return f"Run({str(self.path)!r}: {self._summary()})"
+        return f"Run({str(shown_path(self.path))!r}: {self._summary()})"
 
     def _summary(self) -> str:
-        config, results = self.settings, self.evaluations
-        env = config.environment
+        config, env = self.settings, self.settings.environment
         facts = [f"{env.task} from {env.view} by {config.algorithm.upper()}, seed {config.seed}"]
+        if not self.path.is_dir():
+            return f"{facts[0]}, not here"
+        results = self.evaluations
         facts.append(f"{self.updates:,} of {config.num_updates:,} updates")
         if results:
             name, last = max(results.items(), key=lambda item: item[1]["steps"])
@@ -150,7 +182,9 @@ class Run:
         return ", ".join(facts)
 
     def _repr_html_(self) -> str:
-        parts = [f"<p><b>{html.escape(str(self.path))}</b>: {html.escape(self._summary())}</p>"]
+        parts = [f"<p><b>{html.escape(str(shown_path(self.path)))}</b>: {html.escape(self._summary())}</p>"]
+        if not self.path.is_dir():
+            return parts[0]
         if self._dir.has_returns or self.evaluations:
             parts.append(f'<img src="{data_url(self.curve())}" width="560">')
         video = self._dir.video_file
@@ -168,8 +202,18 @@ class RunGroup(Sequence[Run]):
         Raises:
           ConfigError: there is none.
         """
-        self.path = Path(path)
-        self._runs = tuple(Run(run.path, env) for run in runs_in(self.path))
+        self._set(Path(path), [Run(run.path, env) for run in runs_in(Path(path))])
+
+    def _set(self, path: Path, runs: Sequence[Run]) -> None:
+        self.path = path.absolute()
+        self._runs = tuple(runs)
+
+    @classmethod
+    def elsewhere(cls, path: Path, settings: Mapping[str, TrainConfig], env: PixelEnv | None = None) -> "RunGroup":
+        """Runs whose folder another machine has, see `Run.elsewhere`; settings by the runs' names."""
+        group = cls.__new__(cls)
+        group._set(path, [Run.elsewhere(path / name, config, env) for name, config in settings.items()])
+        return group
 
     def __getitem__(self, index: Any) -> Any:  # a run, or for a slice a tuple of runs
         return self._runs[index]
@@ -191,16 +235,25 @@ class RunGroup(Sequence[Run]):
         return file
 
     def __repr__(self) -> str:
-        return f"RunGroup({str(self.path)!r}: {len(self)} runs)"
+        return f"RunGroup({str(shown_path(self.path))!r}: {len(self)} runs)"
 
     def _repr_html_(self) -> str:
         lines = "".join(f"<li>{html.escape(repr(run))}</li>" for run in self._runs)
+        if not self.path.is_dir():
+            return f"<ul>{lines}</ul>"
         shown = [run for run in self._runs if not run.failure and RunDir(run.path).has_returns]
         curve = ""
         if len(shown) == len(self._runs):
             with contextlib.suppress(ConfigError):  # a folder of other runs may have a seed twice
                 curve = f'<img src="{data_url(self.curve())}" width="560">'
         return f"<ul>{lines}</ul>{curve}"
+
+
+def shown_path(path: Path) -> Path:
+    """A path as one writes it: relative if it is below the working directory."""
+    with contextlib.suppress(OSError, ValueError):
+        return path.relative_to(Path.cwd())
+    return path
 
 
 def open_run(path: str | Path, env: PixelEnv | None = None) -> Run:

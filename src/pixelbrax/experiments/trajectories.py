@@ -236,7 +236,7 @@ class _Collector:
 
 @functools.lru_cache(maxsize=4)
 def _collector(env: PixelEnv, acts: Any, deterministic: bool, limit: int, num_envs: int) -> _Collector:
-    """Compiled once for policies of one network in one environment."""
+    """Compiled once for policies of equal functions in one environment; see `actor`."""
     return _Collector(env, acts, deterministic, limit, num_envs)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from pixelbrax.envs import PixelEnv
@@ -44,7 +45,8 @@ class Interval:
 
         Assign a new state to continue training with it, such as `replace(state, params=...)`; to change environment
         parameters, `replace(state, envs=interval.env.with_params(state.envs, ...))`. Structure, shapes and
-        `num_updates` must stay the same; other dtypes are cast to those of the old state.
+        `num_updates` must stay the same, and what is learned must stay finite; other dtypes are cast to those of the
+        old state.
         """
         if self._state is None:
             self._state = self._load()
@@ -55,7 +57,7 @@ class Interval:
         self._state, self.is_changed = _checked(self.state, new), True
 
     def stop(self, reason: str) -> None:
-        """Stops training after this interval; the run then counts as complete.
+        """Stops training after this interval; the run then counts as complete, even when it is resumed.
 
         Agents side by side share one program: it ends after an interval in which the hooks stop all of them.
         """
@@ -67,6 +69,9 @@ class ActingHook(Hook, abc.ABC):
 
     If several processes train together, each calls `act`, and all must do the same: `act` may depend only on the
     interval and on the hook's own state.
+
+    `state_of` or `set_state_of` is called before `on_start`, which only the first of several processes calls: set up
+    the hook's state in `__init__`, and a run's own where it is first needed.
     """
 
     @property
@@ -88,11 +93,17 @@ class ActingHook(Hook, abc.ABC):
         return ""
 
     def state_of(self, run: RunDir) -> Any:
-        """The hook's state for a run, as JSON: numbers, text, lists and dicts of them; None if there is none."""
+        """The hook's state for a run, as JSON: numbers, text, lists and dicts of them; None if there is none.
+
+        Called whenever a checkpoint is written: the first time before `on_start`.
+        """
         del run
 
     def set_state_of(self, run: RunDir, state: Any) -> None:
-        """Restores what `state_of` returned when the run's checkpoint was written; called when a run is resumed."""
+        """Restores what `state_of` returned when the run's checkpoint was written.
+
+        Called when a run is resumed, before `on_start`, which must not reset it.
+        """
 
 
 class ActingHooks:
@@ -124,8 +135,12 @@ class ActingHooks:
         return next((reason for hook in self._hooks.values() if (reason := hook.reason_to_stop(run))), "")
 
     def states(self, run: RunDir) -> dict[str, Any]:
-        """The hooks' states for a run, by name."""
-        states = {name: hook.state_of(run) for name, hook in self._hooks.items()}
+        """The hooks' states for a run, by name.
+
+        Raises:
+          ConfigError: a checkpoint could not give one back as it is.
+        """
+        states = {name: _plain(hook.state_of(run), name) for name, hook in self._hooks.items()}
         return {name: state for name, state in states.items() if state is not None}
 
     def restore(self, run: RunDir, states: dict[str, Any]) -> None:
@@ -142,11 +157,32 @@ class ActingHooks:
             self._hooks[name].set_state_of(run, state)
 
 
+def _plain(state: Any, name: str, where: str = "") -> Any:
+    """A hook's state without NumPy's and JAX's scalars.
+
+    Raises:
+      ConfigError: JSON has no such value, or would change it.
+    """
+    if isinstance(state, np.generic | np.ndarray | jax.Array) and np.ndim(state) == 0:
+        state = state.item()
+    if state is None or isinstance(state, bool | int | float | str):
+        return state
+    if isinstance(state, list):
+        return [_plain(each, name, f"{where}[{k}]") for k, each in enumerate(state)]
+    if isinstance(state, dict) and all(isinstance(key, str) for key in state):
+        return {key: _plain(each, name, f"{where}[{key!r}]") for key, each in state.items()}
+    what = "a dict whose keys are not text" if isinstance(state, dict) else f"a {type(state).__name__}"
+    raise ConfigError(
+        f"the hook {name}: state_of(run){where} is {what}: a checkpoint keeps numbers, text, lists and dicts by text "
+        "(arrays by .tolist())"
+    )
+
+
 def _checked(old: AgentState, new: AgentState) -> AgentState:
     """The new state, cast to the dtypes of the old one.
 
     Raises:
-      ConfigError: the structure, a shape or the number of updates differs.
+      ConfigError: the structure, a shape or the number of updates differs, or what is learned is no longer finite.
     """
     if not isinstance(new, AgentState) or jax.tree.structure(old) != jax.tree.structure(new):
         raise ConfigError("a hook changed the structure of the agent's state: it may change values only")
@@ -165,4 +201,25 @@ def _checked(old: AgentState, new: AgentState) -> AgentState:
     checked = jax.tree_util.tree_map_with_path(leaf, old, new)
     if int(checked.num_updates) != int(old.num_updates):
         raise ConfigError(f"a hook changed num_updates to {int(checked.num_updates)}: only training may change it")
+    if broken := _broken(old, checked):
+        raise ConfigError(f"a hook set {broken} to values that are not finite: training cannot continue with them")
     return checked
+
+
+def _broken(old: AgentState, new: AgentState) -> str:
+    """The first array of what is learned that was finite and is no longer; empty if there is none."""
+    pairs = zip(*(jax.tree_util.tree_leaves_with_path(_learned(state)) for state in (old, new)), strict=True)
+    changed = {
+        jax.tree_util.keystr(path, simple=True, separator="/"): (a, b) for (path, a), (_, b) in pairs if a is not b
+    }
+    good = _finite({name: each for name, each in changed.items() if jnp.issubdtype(each[1].dtype, jnp.inexact)})
+    return next((name for name, (before, after) in good.items() if before and not after), "")
+
+
+def _learned(state: AgentState) -> dict[str, Any]:
+    return {"params": state.params, "statistics": state.statistics, "opt_state": state.opt_state}
+
+
+@jax.jit
+def _finite(arrays: Any) -> Any:
+    return jax.tree.map(lambda x: jnp.isfinite(x).all(), arrays)

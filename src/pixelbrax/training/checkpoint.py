@@ -10,6 +10,7 @@ import logging
 import os
 import shutil
 import sys
+import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -32,6 +33,7 @@ FORMAT = 2
 _KEPT = 2  # the last, and the one before in case the last is damaged
 # Keys of the metadata that Orbax writes with the arrays.
 _FORMAT, _VERSION, _CHECKSUMS, _NOTES = "format", "pixelbrax", "sha256", "notes"
+_WILDCARDS = frozenset("*?[\\")
 
 
 class DamagedCheckpointError(ConfigError):
@@ -272,7 +274,8 @@ def _silence_late_callbacks() -> None:
         sys.unraisablehook = _WithoutLateCallbacks(sys.unraisablehook)
 
 
-def _manager(folder: Path) -> ocp.CheckpointManager:
+@contextlib.contextmanager
+def _manager(folder: Path) -> Iterator[ocp.CheckpointManager]:
     # Each of several processes reads and writes by itself.
     alone = jax.process_index()
     options = ocp.CheckpointManagerOptions(
@@ -283,7 +286,28 @@ def _manager(folder: Path) -> ocp.CheckpointManager:
             primary_host=alone, active_processes={alone}, barrier_sync_key_prefix=f"process {alone}"
         ),
     )
-    return ocp.CheckpointManager(folder.absolute(), options=options)
+    with _plain_path(folder.absolute()) as path, ocp.CheckpointManager(path, options=options) as manager:
+        yield manager
+
+
+@contextlib.contextmanager
+def _plain_path(path: Path) -> Iterator[Path]:
+    """The same folder by a path without wildcards: Orbax finds its own files by patterns that begin with the path.
+
+    Raises:
+      ConfigError: there is no such path.
+    """
+    if not _WILDCARDS.intersection(str(path)):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as other:
+        if _WILDCARDS.intersection(other):
+            raise ConfigError(
+                f"no checkpoint can be in {path}, and TMPDIR is {other}: rename one, without * ? [ and \\"
+            )
+        link = Path(other) / "checkpoints"
+        link.symlink_to(path, target_is_directory=True)
+        yield link
 
 
 def _flat(state: object) -> dict[str, jax.Array]:
@@ -301,7 +325,7 @@ def _target(state: object) -> dict[str, np.ndarray]:
     return {name: np.broadcast_to(np.zeros((), x.dtype), x.shape) for name, x in shapes.items()}
 
 
-def _unflat(leaves: dict[str, np.ndarray], like: T) -> T:
+def _unflat(leaves: Mapping[str, Any], like: T) -> T:
     def restore(path: tuple, leaf: jax.Array) -> jax.Array:
         if not leaf.size:
             return jnp.zeros(leaf.shape, leaf.dtype)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -54,8 +55,13 @@ class Evaluation:
         """Interquartile mean of the returns."""
         return float(iqm(self.returns))
 
+    @cached_property
+    def _interval(self) -> tuple[float, float]:
+        """95 % interval of the interquartile mean: of many episodes it takes seconds."""
+        return interval(self.returns)
+
     def __str__(self) -> str:
-        low, high = interval(self.returns)
+        low, high = self._interval
         diverged = f"; WARNING: {self.diverged.sum()} episodes diverged" if self.diverged.any() else ""
         return (
             f"{self.mean:,.0f} ± {self.standard_error:,.0f} (mean return ± standard error, {len(self.returns)} "
@@ -65,7 +71,7 @@ class Evaluation:
 
     def as_dict(self) -> dict[str, float]:
         """The statistics, for JSON files."""
-        low, high = interval(self.returns)
+        low, high = self._interval
         return {
             "mean_return": self.mean,
             "standard_error": self.standard_error,

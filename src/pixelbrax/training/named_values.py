@@ -14,7 +14,7 @@ def words_of(table: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def values_of(setting: str, words: Sequence[str]) -> dict[str, Any]:
-    """The values by name; what is not a value of TOML is text.
+    """The values by name; what is neither a value of TOML nor a number is text.
 
     Args:
       setting: its name, for messages.
@@ -34,7 +34,7 @@ def values_of(setting: str, words: Sequence[str]) -> dict[str, Any]:
         try:
             found[name] = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
-            found[name] = text.strip()
+            found[name] = _number(text.strip())
     return found
 
 
@@ -45,6 +45,14 @@ def numbers_of(setting: str, words: Sequence[str]) -> dict[str, float]:
       ConfigError: see `values_of`; or a value is not a finite number.
     """
     return {name: check_number(f"{setting}: {name}", value) for name, value in values_of(setting, words).items()}
+
+
+def _number(text: str) -> float | str:
+    """A number that TOML does not know, such as .5 or 1., or else the text."""
+    try:
+        return float(text) if "." in text else text
+    except ValueError:
+        return text
 
 
 def _text(value: Any) -> str:

@@ -196,6 +196,11 @@ def agree_on(name: str, value: Callable[[], object]) -> None:
         _group.link.agree({name: value()}, _ANSWER_SECONDS)
 
 
+def of_the_first(value: str) -> str:
+    """The value that the first process has, in all of them."""
+    return _group.link.give(value, _ANSWER_SECONDS) if _group.link else value
+
+
 def clips_of(distractor: object) -> str:
     """Checksum of a distractor's images: a folder of the same name may hold other videos on another machine."""
     total = hashlib.sha256()

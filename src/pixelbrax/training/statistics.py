@@ -8,6 +8,8 @@ import scipy.stats
 from jaxtyping import Float
 
 _RESAMPLES = 2_000
+_RESAMPLED = 10_000  # scores in a resample, at most
+_AT_ONCE = 2**22  # scores of resamples in memory
 _MANY = 10  # runs from which on a bootstrap of them is honest: of 3 its 95 % interval covers 74 %, of 5 91 %
 
 Scores = Float[np.ndarray, " score"]
@@ -21,9 +23,20 @@ def iqm(scores: Float[np.ndarray, "*batch score"]) -> Float[np.ndarray, "*batch"
 
 
 def bootstrap(scores: Scores, statistic: Statistic, seed: int = 0) -> Float[np.ndarray, " resample"]:
-    """The statistic of 2,000 resamples of the scores, sampled with replacement."""
-    rng = np.random.default_rng(seed)
-    return np.asarray(statistic(rng.choice(scores, (_RESAMPLES, len(scores)))))
+    """The statistic of 2,000 resamples of the scores, sampled with replacement.
+
+    Of n > 10,000 scores it is the m out of n bootstrap (Bickel, Götze and van Zwet 1997): resamples have m = 10,000
+    scores, and their deviations are scaled by sqrt(m / n). Resamples of all would take minutes.
+    """
+    rng, count = np.random.default_rng(seed), len(scores)
+    size = min(count, _RESAMPLED)
+    rows = max(1, _AT_ONCE // size)  # the generator's stream is that of all at once
+    parts = [min(rows, _RESAMPLES - first) for first in range(0, _RESAMPLES, rows)]
+    found = np.concatenate([statistic(rng.choice(scores, (part, size))) for part in parts])
+    if size == count:
+        return found
+    center = statistic(scores)
+    return center + (found - center) * np.sqrt(size / count)
 
 
 def interval(scores: Scores, statistic: Statistic = iqm) -> tuple[float, float]:

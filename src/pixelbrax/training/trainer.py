@@ -72,6 +72,7 @@ class Trainer:
         self._began: list[tuple[Hook, RunDir]] = []  # pairs that have not ended yet
         hooks = [*map(make_hook, configs[0].loggers), *hooks]
         self._acting = ActingHooks([hook for hook in hooks if isinstance(hook, ActingHook)])
+        self._stopped: dict[RunDir, str] = {}  # why a hook has stopped training
         first_process = jax.process_index() == 0
         self.hooks = hooks if first_process else []
         check_count("number of agents", len(configs), most=MAX_AGENTS)
@@ -119,10 +120,15 @@ class Trainer:
         with self.progress.stopwatch.of(_CHECKPOINTS):
             for index, (training_run, run) in enumerate(zip(self.training_runs, runs, strict=True)):
                 if not run.failure:
-                    training_run.save(run, self.one(state, index), self._acting.states(run))
+                    hooks, stopped = self._acting.states(run), self._stopped.get(run, "")
+                    training_run.save(run, self.one(state, index), hooks, stopped)
 
-    def restore(self, runs: Sequence[RunDir]) -> AgentState:
+    def restore(self, runs: Sequence[RunDir], own: Sequence[RunDir] | None = None) -> AgentState:
         """The state at the last checkpoint that all runs have; restores the hooks' states too.
+
+        Args:
+          runs: those with the checkpoints.
+          own: those in which this process trains on, if they are others; the hooks know these.
 
         Raises:
           ConfigError: there is none that can be read, or it holds the state of a hook that is not given.
@@ -140,8 +146,11 @@ class Trainer:
             return [t.restore(run, updates) for t, run in zip(self.training_runs, runs, strict=True)]
 
         states = load_newest(common, load, lambda text: self.progress.say(text, always=True))
-        for training_run, run in zip(self.training_runs, runs, strict=True):
-            self._acting.restore(run, training_run.hook_states(run, int(states[0].num_updates)))
+        updates = int(states[0].num_updates)
+        for training_run, run, mine in zip(self.training_runs, runs, own or runs, strict=True):
+            self._acting.restore(mine, training_run.hook_states(run, updates))
+            if reason := training_run.reason_stopped(run, updates):
+                self._stopped[mine] = reason
         return self.all(states)
 
     def evaluate(self, runs: Sequence[RunDir], name: str, state: AgentState) -> None:
@@ -180,7 +189,7 @@ class Trainer:
 
     def _train(self, runs: Sequence[RunDir], state: AgentState) -> tuple[AgentState, bool]:
         config = self.config
-        complete = int(state.num_updates) >= config.num_updates or self._enough(runs)
+        complete = int(state.num_updates) >= config.num_updates or self._were_stopped(runs) or self._enough(runs)
         stopping, divergence = False, Divergence()
         if not complete:
             self._compiled_interval(state)  # before the clock starts
@@ -232,8 +241,17 @@ class Trainer:
         (enough,) = self._layout.any(all(bool(each.reason) for each in acted.values()))
         if enough:
             for each in acted.values():
+                self._stopped[each.run] = each.reason or "in another process"
                 self.progress.say(f"{each.run.path}: stopped by a hook: {each.reason}")
         return state, enough
+
+    def _were_stopped(self, runs: Sequence[RunDir]) -> bool:
+        """Whether hooks had stopped all runs that have not broken down when their checkpoints were written."""
+        well = [run for run in runs if not run.failure]
+        stopped = bool(well) and all(run in self._stopped for run in well)
+        for run in well if stopped else ():
+            self.progress.say(f"{run.path}: was stopped by a hook: {self._stopped[run]}")
+        return stopped
 
     def _enough(self, runs: Sequence[RunDir]) -> bool:
         """Whether hooks stop training because of evaluations: of all runs that have not broken down."""

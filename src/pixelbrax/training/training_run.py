@@ -23,7 +23,7 @@ from pixelbrax.xla import check_single
 # Streams of random numbers of a run, all from its seed.
 TRAINING_STREAM, EVALUATION_STREAM, BEST_STREAM = 0, 1, 3  # 2 is that of hooks
 _SIDE_BY_SIDE = 32  # minimum batch size of an evaluation with so many episodes
-_HOOKS = "hooks"  # in the notes of a checkpoint
+_HOOKS, _STOPPED = "hooks", "stopped"  # in the notes of a checkpoint
 
 
 class TrainingRun:
@@ -95,14 +95,18 @@ class TrainingRun:
         state = kept_state(self.agent, run)
         return state.variables, int(state.num_updates)
 
-    def save(self, run: RunDir, state: AgentState, hooks: Mapping[str, Any] | None = None) -> None:
-        """Writes a checkpoint of the state and of the hooks' states, by name."""
-        kept = self.agent.to_checkpoint(state)
-        save_checkpoint(run.checkpoint_dir, int(state.num_updates), kept, {_HOOKS: dict(hooks or {})})
+    def save(self, run: RunDir, state: AgentState, hooks: Mapping[str, Any] | None = None, stopped: str = "") -> None:
+        """Writes a checkpoint of the state, of the hooks' states by name, and of why a hook has stopped training."""
+        kept, notes = self.agent.to_checkpoint(state), {_HOOKS: dict(hooks or {}), _STOPPED: stopped}
+        save_checkpoint(run.checkpoint_dir, int(state.num_updates), kept, notes)
 
     def hook_states(self, run: RunDir, updates: int) -> dict[str, Any]:
         """The hooks' states in a checkpoint, by name."""
         return load_notes(run.checkpoint_dir, updates).get(_HOOKS, {})
+
+    def reason_stopped(self, run: RunDir, updates: int) -> str:
+        """Why a hook had stopped training at a checkpoint; empty if none had."""
+        return load_notes(run.checkpoint_dir, updates).get(_STOPPED, "")
 
     def policy(self, variables: tuple[PyTree, PyTree], observation: Observation) -> ActionDistribution:
         """Distribution of the actions for a batch of observations, given `AgentState.variables`."""

@@ -12,7 +12,7 @@ from pixelbrax.experiments.api import checked_hooks
 from pixelbrax.experiments.launch import Launch
 from pixelbrax.experiments.names import check_name, name_of
 from pixelbrax.experiments.policies import Policy
-from pixelbrax.experiments.runs import Run
+from pixelbrax.experiments.runs import Run, shown_path
 from pixelbrax.experiments.stages.folder import CurriculumDir, Ended
 from pixelbrax.experiments.stages.plan import Curriculum, curriculum_names, load_curriculum
 from pixelbrax.experiments.stages.train import resume_curriculum, start_curriculum
@@ -32,7 +32,7 @@ class CurriculumRun:
         Raises:
           ConfigError: it is none of a curriculum.
         """
-        self._folder = CurriculumDir.open(Path(path))
+        self._folder = CurriculumDir(CurriculumDir.open(Path(path)).path.absolute())
         self.curriculum: Curriculum = self._folder.curriculum()
 
     @property
@@ -77,7 +77,7 @@ class CurriculumRun:
 
     def __repr__(self) -> str:
         done = f"{len({each.stage for each in self.ended})} of {len(self.curriculum.stages)} stages"
-        return f"CurriculumRun({str(self.path)!r}: {done}, {self._state()})"
+        return f"CurriculumRun({str(shown_path(self.path))!r}: {done}, {self._state()})"
 
     def _state(self) -> str:
         return self._folder.ending(self.curriculum)[0] if self.finished else "unfinished"
@@ -134,7 +134,7 @@ def train_curriculum(
     if resume is not None:
         if any(x is not None for x in (curriculum, seed, name, stage, start_from)):
             raise ConfigError("resume goes on with the folder's own settings: leave out the others")
-        path = resume.path if isinstance(resume, CurriculumRun) else Path(resume)
+        path = shown_path(resume.path) if isinstance(resume, CurriculumRun) else Path(resume)
         return _ended(*resume_curriculum(path, launch))
     if curriculum is None:
         raise ConfigError(f"name a curriculum: a TOML file, or one of {', '.join(curriculum_names())}")
