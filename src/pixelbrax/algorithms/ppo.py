@@ -21,6 +21,7 @@ from pixelbrax.learning import (
     check_env,
     clipped_surrogate,
     collect,
+    delayed,
     explained_variance,
     learn_from_rollout,
     learner_bytes,
@@ -87,8 +88,11 @@ class PPO(Agent):
         check_env(env, self.network.obs_keys, config.random_shift)
         self.env = env
         self.config = config
-        num_steps = total_updates * config.num_epochs * config.num_minibatches
-        self._optimizer = make_optimizer(config, num_steps, config.target_kl)
+        steps = config.num_epochs * config.num_minibatches
+        self._optimizer = make_optimizer(config, total_updates * steps, config.target_kl)
+        if config.critic_updates:
+            actor = actor_params(jax.eval_shape(self.network.init, jax.random.key(0)))
+            self._optimizer = delayed(self._optimizer, actor, config.critic_updates * steps)
 
     @property
     def learner_bytes(self) -> int:
