@@ -108,6 +108,8 @@ def _largest(tree):
         ({"num_envs": 0}, "num_envs is 0"),
         ({"learning_rate": 0.0}, "learning_rate is 0.0: it must be positive"),
         ({"discount": 1.5}, "discount is 1.5: it must be at most 1"),
+        ({"target_kl": 0.01, "num_epochs": 1, "num_minibatches": 1}, "raise num_epochs or num_minibatches"),
+        ({"unroll_length": 1, "num_minibatches": 16}, "a minibatch is one sample, .* use a larger unroll_length"),
     ],
 )
 def test_bad_settings_are_told(change, message):
