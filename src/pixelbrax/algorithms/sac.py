@@ -123,8 +123,8 @@ class SACConfig(ReplayConfig, RewardConfig):
         self._positive("value_bound", "initial_temperature", "target_std")
         if self.target_std >= _UNIFORM_STD:
             raise ConfigError(
-                f"target_std is {self.target_std:g}: it must be below {_UNIFORM_STD:.3f}, which has the entropy of uniform "
-                "actions, the most there is; else the temperature grows for ever"
+                f"target_std is {self.target_std:g}: it must be below {_UNIFORM_STD:.3f}, which has the entropy of "
+                "uniform actions, the most there is; else the temperature grows for ever"
             )
         self._fraction("tau")
         check_count("random_steps", self.random_steps, least=0)

@@ -183,8 +183,8 @@ class OnPolicyConfig(RewardConfig):
         """
         if self.target_kl and getattr(self, epochs) * self.num_minibatches == 1:
             raise ConfigError(
-                "target_kl needs more than one gradient step in an update: before the first the KL divergence is 0; raise "
-                f"{epochs} or num_minibatches"
+                "target_kl needs more than one gradient step in an update: before the first the KL divergence is 0; "
+                f"raise {epochs} or num_minibatches"
             )
 
 
