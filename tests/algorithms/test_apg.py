@@ -111,6 +111,11 @@ def test_the_gradient_of_a_stack_is_that_of_its_frames(monkeypatch):
     assert (found == 0).all()
 
 
+def test_a_separate_critic_is_refused():
+    with pytest.raises(ConfigError, match="apg has no critic=separate"):
+        make_agent("apg", probe_env(pushed=True, outputs=()), critic="separate")
+
+
 def test_pixels_without_pixels():
     with pytest.raises(ConfigError, match="render_gradient"):
         make_agent("apg", _pushed(), render_gradient="pixels")

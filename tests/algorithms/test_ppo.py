@@ -9,6 +9,7 @@ import pytest
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import Minibatch, collect
+from pixelbrax.networks import actor_params
 from tests.algorithms.agents import make_agent
 from tests.probe import probe_env
 
@@ -83,6 +84,23 @@ def test_gradients_are_clipped_by_their_global_norm():
     np.testing.assert_allclose(spread, spread[0], rtol=1e-2)
 
 
+def test_a_policy_that_waited_for_its_critic_begins_as_one_that_did_not():
+    """Its first step is the learning rate's size, though the common Adam has counted thousands."""
+    agent = make_agent("ppo", probe_env(outputs=()), 1000, critic_updates=900, final_learning_rate=3e-3)
+    params = jax.jit(agent.network.init)(jax.random.key(0))
+    clip, adam, rate = agent._optimizer.init(params)
+    count = jnp.int32(900 * agent.config.num_epochs * agent.config.num_minibatches)
+    update, grads = jax.jit(agent._optimizer.update), jax.tree.map(jnp.ones_like, params)
+    for steps, largest in ((count - 1, 0.0), (count, 3e-3)):
+        moved, _ = update(grads, (clip, adam._replace(count=steps), rate._replace(count=steps)), params)
+        np.testing.assert_allclose(_largest(actor_params(moved)), largest, rtol=1e-2)
+    np.testing.assert_allclose(_largest(moved["value"]), 3e-3 * 0.1 / 0.001**0.5, rtol=1e-2)
+
+
+def _largest(tree):
+    return max(float(jnp.abs(x).max()) for x in jax.tree.leaves(tree))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -90,6 +108,8 @@ def test_gradients_are_clipped_by_their_global_norm():
         ({"num_envs": 0}, "num_envs is 0"),
         ({"learning_rate": 0.0}, "learning_rate is 0.0: it must be positive"),
         ({"discount": 1.5}, "discount is 1.5: it must be at most 1"),
+        ({"target_kl": 0.01, "num_epochs": 1, "num_minibatches": 1}, "raise num_epochs or num_minibatches"),
+        ({"unroll_length": 1, "num_minibatches": 16}, "a minibatch is one sample, .* use a larger unroll_length"),
     ],
 )
 def test_bad_settings_are_told(change, message):

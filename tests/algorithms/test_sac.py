@@ -117,6 +117,7 @@ def test_projection_keeps_probability_and_mean(values, seed):
         ({"policy_delay": 3}, "policy_delay 3 does not divide gradient_steps 4"),
         ({"tau": 2.0}, "tau is 2"),
         ({"target_std": 0.0}, "target_std is 0"),
+        ({"target_std": 0.49}, "target_std is 0.49: it must be below 0.484"),
         ({"hidden_layers": (0,)}, "hidden_layers is 0"),
         ({"random_steps": 0, "replay_size": 32, "n_step": 1, "minibatch_size": 4}, "replay_size 32"),
         ({"normalize": True}, "sac has no setting normalize_value"),

@@ -8,7 +8,7 @@ import pytest
 
 from pixelbrax.algorithms import PPOConfig
 from pixelbrax.learning import means, run_epochs
-from pixelbrax.learning.optimizer import adapt_learning_rate, make_optimizer
+from pixelbrax.learning.optimizer import adapt_learning_rate, delayed, make_optimizer, with_first_learning_rate
 
 _CONFIG = PPOConfig(learning_rate=1e-3, final_learning_rate=1e-3, target_kl=0.01, max_grad_norm=10.0)
 
@@ -41,6 +41,45 @@ def test_both_kinds_of_rate_step_alike():
     np.testing.assert_allclose(steps[0], np.asarray(adam.update(grads, adam.init(params))[0]), rtol=1e-6)
     fixed = make_optimizer(PPOConfig(), 10, PPOConfig().target_kl).init(params)
     assert adapt_learning_rate(fixed, jnp.float32(1.0), PPOConfig()) == fixed
+
+
+def _steps(optimizer, state, names, count, first=0):
+    """The steps of gradients that are drawn for each step and name, and the last state."""
+    update, steps = jax.jit(optimizer.update), []
+    for number in range(first, first + count):
+        key = jax.random.key(number)
+        grads = {name: 1e-3 * jax.random.normal(jax.random.fold_in(key, ord(name)), (5,)) for name in "ab"}
+        grads = {name: grad if name in names else jnp.zeros(5) for name, grad in grads.items()}
+        step, state = update(grads, state, None)
+        steps.append(jax.tree.map(np.asarray, step))
+    return steps, state
+
+
+def test_parameters_that_begin_late_take_the_steps_of_a_fresh_adam():
+    """Those of the others are, the steps that they take anyway."""
+    config = PPOConfig(learning_rate=1e-3, final_learning_rate=1e-3, max_grad_norm=10.0)
+    plain = make_optimizer(config, 1000)
+    late, fresh = delayed(plain, ["b"], 300), plain.init({"a": jnp.zeros(5), "b": jnp.zeros(5)})
+    waiting, state = _steps(late, fresh, "a", 300)
+    assert all((step["b"] == 0).all() for step in waiting)
+    learning, _ = _steps(late, state, "ab", 20, 300)
+    alone, _ = _steps(plain, fresh, "ab", 20, 300)
+    np.testing.assert_allclose([step["b"] for step in learning], [step["b"] for step in alone], rtol=1e-5)
+    others, _ = _steps(plain, fresh, "ab", 320)
+    np.testing.assert_allclose([s["a"] for s in waiting + learning], [s["a"] for s in others], rtol=1e-5)
+
+
+def test_moments_of_another_run_wait_as_well():
+    """Those who begin late go on as if they had never waited; without waiting themselves, momentum moves them."""
+    config = PPOConfig(learning_rate=1e-3, final_learning_rate=1e-3, max_grad_norm=10.0)
+    plain = make_optimizer(config, 1000)
+    fresh = plain.init({"a": jnp.zeros(5), "b": jnp.zeros(5)})
+    taken = with_first_learning_rate(_steps(plain, fresh, "ab", 7)[1], fresh)
+    waiting, state = _steps(delayed(plain, ["b"], 9), taken, "a", 9)
+    assert all((step["b"] == 0).all() for step in waiting)
+    learning, _ = _steps(delayed(plain, ["b"], 9), state, "ab", 5, 7)
+    at_once, _ = _steps(plain, taken, "ab", 5, 7)
+    np.testing.assert_allclose([step["b"] for step in learning], [step["b"] for step in at_once], rtol=1e-5)
 
 
 def test_metrics_are_told_pass_by_pass():

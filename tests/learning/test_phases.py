@@ -138,6 +138,8 @@ def test_the_auxiliary_loss_is_the_papers(name):
         ({"auxiliary_minibatches": 7}, "auxiliary_minibatches 7 does not divide the 512 steps of a phase"),
         ({"policy_iterations": 0}, "policy_iterations is 0: it must be at least 1"),
         ({"clone_coef": -1.0}, "clone_coef is -1.0: it must be at least 0"),
+        ({"target_kl": 0.01, "policy_epochs": 1, "num_minibatches": 1}, "raise policy_epochs or num_minibatches"),
+        ({"num_envs": 1, "unroll_length": 1, "num_minibatches": 1}, "a rollout is one sample"),
     ],
 )
 @pytest.mark.parametrize("name", ["ppg", "dcpg"])

@@ -1,13 +1,17 @@
 """Teachers that were trained in other circumstances than their students."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
 import pytest
 
 from pixelbrax.algorithms import DistillConfig, PPOConfig
+from pixelbrax.envs import PixelEnv
+from pixelbrax.errors import ConfigError
 from pixelbrax.learning import CurriculumConfig
-from pixelbrax.training import EnvConfig, RunDir, TrainConfig, TrainingRun
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, TrainingRun, check_teacher
+from tests.probe import CAMERA, WideProbePhysics, probe_env
 
 _SIZES: Any = {"num_envs": 4, "unroll_length": 8}
 
@@ -16,6 +20,20 @@ def _environment(randomization, **settings):
     return EnvConfig(
         task="inverted_pendulum", backend="spring", action_repeat=2, randomization=randomization, **settings
     )
+
+
+@pytest.mark.parametrize(
+    ("of_student", "of_teacher"), [({"facts": ("kind: a probe",)}, {}), ({}, {"physics_settings": ("wide=false",)})]
+)
+def test_one_of_another_size_is_told_before_anything_is_compiled(of_student, of_teacher, monkeypatch, probe_tasks):
+    """Whether the student's environment was made in Python, or the teacher's has other settings of its engine."""
+    task = EnvConfig(task="probe/sides", obs="state").resolved()
+    student, teacher = (TrainConfig(replace(task, **own)) for own in (of_student, of_teacher))
+    monkeypatch.setattr(EnvConfig, "build", lambda self: probe_env(outputs=()))
+    wide = PixelEnv(WideProbePhysics(), CAMERA, outputs=())
+    with pytest.raises(ConfigError, match="the teacher runs/x has action_size=1, and the student's environment 2"):
+        check_teacher(student, wide, teacher, "runs/x")
+    check_teacher(student, probe_env(outputs=()), teacher, "runs/x")
 
 
 @pytest.mark.full

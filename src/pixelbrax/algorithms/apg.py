@@ -122,9 +122,12 @@ class APG(Agent):
           total_updates: number of updates over which learning rates decay.
 
         Raises:
-          ConfigError: the agent would misread the environment, or its engine has no derivative in reverse mode.
+          ConfigError: it has no such setting, would misread the environment, or has an engine without a derivative in
+            reverse mode.
         """
         refuse(network, "apg", normalize_value="it has reward_scale")
+        if network.critic == "separate":
+            raise ConfigError("apg has no critic=separate: its critic reads the engine's state, as critic=state says")
         self.network = ActorCritic.for_env(env, replace(network, critic="state"))
         check_env(env, self.network.obs_keys, config.random_shift)
         check_reversible(env)

@@ -21,6 +21,7 @@ from pixelbrax.learning import (
     check_env,
     clipped_surrogate,
     collect,
+    delayed,
     explained_variance,
     learn_from_rollout,
     learner_bytes,
@@ -56,6 +57,7 @@ class PPOConfig(OnPolicyConfig):
         """
         super().validate()
         self._at_least_one("num_epochs")
+        self._check_target_kl("num_epochs")
         if check_count("critic_updates", self.critic_updates, least=0) and self.target_kl:
             raise ConfigError(
                 "critic_updates does not go with target_kl: while the policy stands still, its learning rate would rise"
@@ -87,8 +89,11 @@ class PPO(Agent):
         check_env(env, self.network.obs_keys, config.random_shift)
         self.env = env
         self.config = config
-        num_steps = total_updates * config.num_epochs * config.num_minibatches
-        self._optimizer = make_optimizer(config, num_steps, config.target_kl)
+        steps = config.num_epochs * config.num_minibatches
+        self._optimizer = make_optimizer(config, total_updates * steps, config.target_kl)
+        if config.critic_updates:
+            actor = actor_params(jax.eval_shape(self.network.init, jax.random.key(0)))
+            self._optimizer = delayed(self._optimizer, actor, config.critic_updates * steps)
 
     @property
     def learner_bytes(self) -> int:

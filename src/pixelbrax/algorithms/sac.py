@@ -9,6 +9,7 @@ An update is `unroll_length` steps of all environments with `gradient_steps` aft
 device and keeps each frame once.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -49,6 +50,7 @@ from pixelbrax.learning import (
 from pixelbrax.networks import ActionDistribution, NetworkConfig, Observation, SoftActorCritic
 
 _LOG_SQRT_2PI_E = 1.4189385332046727  # entropy of a standard normal
+_UNIFORM_STD = 2 * math.exp(-_LOG_SQRT_2PI_E)  # a normal with it has the entropy of uniform actions, the most there is
 _METRICS = ("critic_loss", "value", "gradient_norm", "actor_loss", "entropy", "temperature")
 
 
@@ -93,7 +95,8 @@ class SACConfig(ReplayConfig, RewardConfig):
     initial_temperature: float = 0.01
     """Weight of the entropy at first (alpha), in units of the critics' values; it is learned."""
     target_std: float = 0.15
-    """The temperature is learned so that the policy's entropy is that of normal actions with this spread."""
+    """The temperature is learned so that the policy's entropy is that of normal actions with this spread; that of
+    uniform actions is 0.484."""
 
     SWEEPABLE: ClassVar[tuple[str, ...]] = (*RewardConfig.SWEEPABLE, "tau", "initial_temperature", "target_std")
 
@@ -118,6 +121,11 @@ class SACConfig(ReplayConfig, RewardConfig):
         super().validate()
         self._at_least_one("gradient_steps", "policy_delay", "n_step", "num_atoms")
         self._positive("value_bound", "initial_temperature", "target_std")
+        if self.target_std >= _UNIFORM_STD:
+            raise ConfigError(
+                f"target_std is {self.target_std:g}: it must be below {_UNIFORM_STD:.3f}, which has the entropy of "
+                "uniform actions, the most there is; else the temperature grows for ever"
+            )
         self._fraction("tau")
         check_count("random_steps", self.random_steps, least=0)
         for size in self.hidden_layers:

@@ -20,6 +20,7 @@ from pixelbrax.learning.observations import Frames, ObservationStore, observatio
 from pixelbrax.learning.off_policy import RING, ReplayAgent, ReplayConfig
 from pixelbrax.learning.optimizer import (
     adapt_learning_rate,
+    delayed,
     make_optimizer,
     scale_by_decaying_rate,
     with_first_learning_rate,
@@ -79,6 +80,7 @@ __all__ = [
     "check_env",
     "clipped_surrogate",
     "collect",
+    "delayed",
     "descend",
     "each_env",
     "empty_returns",

@@ -168,6 +168,24 @@ class OnPolicyConfig(RewardConfig):
                 f"num_minibatches {self.num_minibatches} does not divide num_envs {self.num_envs}: "
                 f"use {self.num_envs - self.num_envs % self.num_minibatches or self.num_minibatches} environments"
             )
+        over = self.normalize_advantage
+        if self.steps_per_update == (self.num_minibatches if over == "minibatch" else 1):
+            raise ConfigError(
+                f"a {over} is one sample, whose advantage is 0 with normalize_advantage={over}: the policy would learn "
+                "nothing; use a larger unroll_length"
+            )
+
+    def _check_target_kl(self, epochs: str) -> None:
+        """Refuses a target for a KL divergence that is 0: it is measured before each gradient step.
+
+        Raises:
+          ConfigError: there is one gradient step in an update; `epochs` names the setting that counts passes.
+        """
+        if self.target_kl and getattr(self, epochs) * self.num_minibatches == 1:
+            raise ConfigError(
+                "target_kl needs more than one gradient step in an update: before the first the KL divergence is 0; "
+                f"raise {epochs} or num_minibatches"
+            )
 
 
 @dataclass(frozen=True)
@@ -223,6 +241,7 @@ class PhasicConfig(OnPolicyConfig):
         """
         super().validate()
         self._at_least_one("policy_iterations", "policy_epochs", "auxiliary_epochs", "auxiliary_minibatches")
+        self._check_target_kl("policy_epochs")
         self._not_negative("clone_coef")
         check_count("policy_iterations x num_envs x unroll_length", self.phase_size, most=_MOST)
         check_count("auxiliary_rollouts", self.auxiliary_rollouts, least=0, most=self.policy_iterations)

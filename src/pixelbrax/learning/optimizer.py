@@ -1,5 +1,6 @@
 """Adam on clipped gradients, with a learning rate that decays linearly or adapts to the policy's KL divergence."""
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import jax
@@ -53,6 +54,38 @@ def make_optimizer(
         rate = scale_by_decaying_rate(config.learning_rate, config.final_learning_rate, num_steps)
     adam = optax.scale_by_adam(*betas, eps=config.adam_epsilon)
     return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), adam, rate)
+
+
+def delayed(
+    optimizer: optax.GradientTransformation, names: Collection[str], num_steps: int
+) -> optax.GradientTransformation:
+    """An optimizer that leaves some parameters as they are in the first gradient steps of a run.
+
+    Their moments wait too, and Adam's bias correction counts their own steps: they then begin as a fresh Adam does. By
+    the others' count the correction would be over, and their first step (1 - beta_1) / sqrt(1 - beta_2), or 3.2, times
+    the learning rate.
+
+    Args:
+      optimizer: one of `make_optimizer` without a `target_kl`; the states of both have the same structure.
+      names: of the entries of the parameters, a dictionary, that begin late; their gradients are 0 until then.
+      num_steps: gradient steps before they begin.
+    """
+
+    def late(waits: Array, before: Any, after: Any) -> dict[str, PyTree]:
+        return {name: jax.tree.map(lambda x, y: jnp.where(waits, x, y), before[name], after[name]) for name in names}
+
+    def update(updates: Any, state: Any, params: PyTree | None = None) -> tuple[PyTree, PyTree]:
+        clip, adam, rate = state
+        waits = rate.count < num_steps
+        own = adam._replace(count=jnp.maximum(adam.count - num_steps, 0))
+        of_late, _ = optimizer.update(updates, (clip, own, rate), params)
+        moved, after = optimizer.update(updates, state, params)
+        moved: Any = moved | late(waits, optax.tree.zeros_like(of_late), of_late)  # pyright: ignore[reportOperatorIssue]
+        _, counted, rate = after  # pyright: ignore[reportGeneralTypeIssues]
+        mu, nu = counted.mu | late(waits, adam.mu, counted.mu), counted.nu | late(waits, adam.nu, counted.nu)
+        return moved, (clip, counted._replace(mu=mu, nu=nu), rate)
+
+    return optax.GradientTransformation(optimizer.init, update)
 
 
 def adapt_learning_rate(state: optax.OptState, kl: Float[Array, ""], config: OnPolicyConfig) -> optax.OptState:

@@ -170,6 +170,11 @@ class RunTeacher(Teacher):
         return self._agent.policy(params, statistics, observation)
 
 
+def _sizes(env: PixelEnv) -> dict[str, str]:
+    """By their names in the facts of an environment that was made in Python."""
+    return {"state_size": str(env.observation_spec["state"].shape[0]), "action_size": str(env.action_size)}
+
+
 def check_teacher(student: TrainConfig, env: PixelEnv, teacher: TrainConfig, which: str) -> None:
     """Refuses a teacher whose policy cannot act in a student's environment.
 
@@ -189,11 +194,12 @@ def check_teacher(student: TrainConfig, env: PixelEnv, teacher: TrainConfig, whi
         ours, other = getattr(mine.resolved(), name), getattr(theirs, name)
         if ours != other and (name == "action_repeat" or not (mine.facts or theirs.facts)):
             raise ConfigError(f"the teacher {which} has {name}={other}, and the student {ours}")
-    facts = dict(fact.split(": ", 1) for fact in theirs.facts)
-    sizes = {"state_size": env.observation_spec["state"].shape[0], "action_size": env.action_size}
-    for name, size in sizes.items():
-        if facts.get(name, str(size)) != str(size):
-            raise ConfigError(f"the teacher {which} has {name}={facts[name]}, and the student's environment {size}")
+    known = dict(fact.split(": ", 1) for fact in theirs.facts)
+    if not known and (mine.facts or mine.physics_settings != theirs.physics_settings):  # else they are the same
+        known = _sizes(theirs.build())
+    for name, size in _sizes(env).items():
+        if known.get(name, size) != size:
+            raise ConfigError(f"the teacher {which} has {name}={known[name]}, and the student's environment {size}")
     if teacher.network.distribution != student.network.distribution:
         raise ConfigError(
             f"the teacher {which} has distribution={teacher.network.distribution}, and the student "
