@@ -415,6 +415,7 @@ def test_gradients_through_brax_are_those_of_jax_and_of_finite_differences():
         (lambda: PixelBraxWrapper(_pixel_env(), requires_grad=True, functional=False), "needs functional=True"),
         (lambda: PixelBraxWrapper(_pixel_env(), soft=0), "soft is 0"),
         (lambda: PixelBraxWrapper(_pixel_env(grayscale=True), requires_grad=True), "without grayscale"),
+        (lambda: PixelBraxWrapper(_pixel_env(reflections=True), requires_grad=True), "soft images have no reflections"),
         (lambda: PixelBraxWrapper(_pixel_env(), frame_skip=2), "frame_skip is not a setting here: give settings"),
         (lambda: PixelBraxWrapper(_pixel_env(), pixels_key="action"), "pixels_key is 'action'"),
         (lambda: PixelBraxWrapper(_pixel_env(outputs=("depth",)), pixels_key="depth"), "pixels_key is 'depth'"),

@@ -51,6 +51,15 @@ def to_torch(array: jax.Array) -> Any:
     return torch.from_numpy(np.array(array))
 
 
+def torch_device() -> Any:
+    """The device of JAX's arrays, as PyTorch calls it."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    device = jnp.zeros(()).device
+    on_cpu = device.platform == "cpu" or not torch.cuda.is_available()
+    return torch.device("cpu") if on_cpu else torch.device("cuda", device.id)
+
+
 def is_tensor(array: Any) -> bool:
     """Whether it is a tensor of PyTorch's."""
     torch = sys.modules.get("torch")

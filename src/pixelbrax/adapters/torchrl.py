@@ -14,15 +14,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import pixelbrax
-from pixelbrax.adapters.arrays import from_torch, to_torch
+from pixelbrax.adapters.arrays import from_torch, to_torch, torch_device
 from pixelbrax.adapters.functional import Differentiable, SmoothStep, StateLeaves
 from pixelbrax.adapters.observations import Bounds, ObsView
 from pixelbrax.adapters.stepping import EnvBatch, refuse
-from pixelbrax.envs import PixelEnv, State, check_reversible, make, with_autoreset
+from pixelbrax.envs import PixelEnv, State, check_reversible, check_soft_image, make, with_autoreset
 from pixelbrax.errors import MAX_SEED, ConfigError, check_count, check_flag, check_number
 from pixelbrax.tasks import task_names
 
@@ -104,7 +103,7 @@ class PixelBraxWrapper(_EnvWrapper):
         refuse(kwargs, kwargs, "give settings of the environment to pixelbrax.make")
         self._clear_every = _cleared(cache_clear_frequency)
         super().__init__(
-            device=_jax_device() if device is None else torch.device(device),
+            device=torch_device() if device is None else torch.device(device),
             batch_size=torch.Size(() if batch_size is None else batch_size),
             allow_done_after_reset=allow_done_after_reset,
             env=env,
@@ -164,6 +163,8 @@ class PixelBraxWrapper(_EnvWrapper):
             raise ConfigError("requires_grad with pixels: these distractors change frames, which has no gradient")
         if grad and wanted and (env.images.grayscale or len(env.cameras) > 1):
             raise ConfigError("requires_grad with pixels: make the environment with one camera, without grayscale")
+        if grad and wanted:
+            check_soft_image(env)
         outputs = {name.partition("/")[0] for name in env.observation_spec} - {"pixels"}
         if not isinstance(key := kwargs["pixels_key"], str) or key in (*_OTHER_KEYS, *outputs):
             raise ConfigError(f"pixels_key is {key!r}: it must be a name that no other entry has")
@@ -438,11 +439,3 @@ def _cleared(frequency: int | bool | None) -> int:
 
 def _unbounded(leaf: jax.ShapeDtypeStruct) -> Bounds:
     return Bounds(-np.inf, np.inf, leaf.shape, np.dtype(leaf.dtype))
-
-
-def _jax_device() -> torch.device:
-    """The device of JAX's arrays, as PyTorch calls it."""
-    device = jnp.zeros(()).device
-    if device.platform == "cpu" or not torch.cuda.is_available():
-        return torch.device("cpu")
-    return torch.device("cuda", device.id)
