@@ -84,7 +84,7 @@ class EnvBatch:
         Args:
           seed: of the first environment, with the seed + i for environment i; or of each. None goes on with an
             environment's random stream, or begins one at random.
-          mask: which environments to reset; all by default.
+          mask: which environments to reset; they keep their parameters. By default all, with default parameters.
 
         Raises:
           ConfigError: a seed cannot be used, or there is a mask before the first reset of all.

@@ -175,7 +175,7 @@ class PixelBraxWrapper(_EnvWrapper):
         return with_autoreset(env, "disabled")
 
     def _init_env(self) -> None:
-        self._steps = 0
+        self._steps, self.frame_skip = 0, self._env.action_repeat
 
     def _compile(self) -> None:
         """Programs anew; the states stay."""
@@ -227,12 +227,15 @@ class PixelBraxWrapper(_EnvWrapper):
         if kwargs:
             raise ConfigError(f"reset has no setting {next(iter(kwargs))!r}")
         mask = None if tensordict is None else tensordict.get("_reset", None)
-        mask = None if mask is None or mask.all() else mask
-        if mask is None:
+        given, travels = mask is not None, self._settings["functional"]
+        mask = self._flags(mask) if given else np.ones(self.numel(), bool)
+        carried, seed = self._take(tensordict), None
+        if mask.all():
             seed, self._seed = self._seed, None
-            return self._shown(self._batch.reset(seed))
-        self._take(tensordict)
-        return self._shown(self._batch.reset(None, self._flags(mask)))
+            # Only states that travel can have other parameters than the defaults: all others begin anew.
+            if not carried and not (travels and given and self._batch.states is not None):
+                return self._shown(self._batch.reset(seed))
+        return self._shown(self._batch.reset(seed, mask))
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
         mask = tensordict.get("_step", None)
@@ -260,12 +263,13 @@ class PixelBraxWrapper(_EnvWrapper):
             self.clear_cache()
         return shown
 
-    def _take(self, tensordict: TensorDictBase) -> None:
-        """The states of the tensordict, if they travel in it; what TorchRL resets after a step comes without them."""
-        state = tensordict.get("state", None) if self._settings["functional"] else None
+    def _take(self, tensordict: TensorDictBase | None) -> bool:
+        """Takes the states of the tensordict, if it has some; what TorchRL resets after a step comes without them."""
+        state = None if tensordict is None or not self._settings["functional"] else tensordict.get("state", None)
         if state is not None:
             leaves = {name: self._flat(x) for name, x in state.items()}
             self._batch.states = self._leaves.states(from_torch(leaves, self._batch.device))
+        return state is not None
 
     def _shown(self, state: State, smooth: Differentiable | None = None) -> TensorDictBase:
         """What TorchRL is given of a state."""
