@@ -146,6 +146,12 @@ def test_all_images_are_observed():
     assert isinstance(envs.single_observation_space, gymnasium.spaces.Dict)
     assert set(envs.single_observation_space) == set(outputs)
     check_vector_env(envs)
+    shown, exact = envs.reset(seed=0)[0]["depth"], np.asarray(envs.states.obs["depth"])
+    visual, extent = envs.pixel_env.physics.mj_model.vis, envs.pixel_env.physics.mj_model.stat.extent
+    far = np.float32(visual.map.zfar * extent)  # as in mujoco.Renderer
+    assert np.isinf(exact).any()  # the sky
+    np.testing.assert_array_equal(shown, np.minimum(exact, far))
+    assert envs.single_observation_space["depth"] == gymnasium.spaces.Box(0, far, shown.shape[1:], np.float32)
 
 
 def test_what_distractors_add_is_in_the_space_of_a_segmentation():

@@ -356,6 +356,7 @@ def test_all_images_are_shown():
     assert set(env.observation_spec.keys(True, True)) == {"observation"} | {
         (o, c) for o in outputs for c in ("near", "far")
     }
+    assert env.reset()["depth", "far"].isfinite().all()
 
 
 def test_memory_does_not_grow_with_steps():

@@ -48,7 +48,8 @@ class PixelBraxVectorEnv(VectorEnv):
     has the seed s + i. In all three auto-reset modes every episode's true last observation is seen: with "next_step"
     as the observation of the step that ends it, with "same_step" as `info["final_obs"]`.
 
-    `info` has the metrics of `pixelbrax.State` under their names, each with a mask under "_" + name.
+    `info` has the metrics of `pixelbrax.State` under their names, each with a mask under "_" + name. Depth is
+    finite: at most that of MuJoCo's far plane, the bound of its space.
     """
 
     def __init__(

@@ -196,8 +196,10 @@ class PixelBraxWrapper(_EnvWrapper):
         keys = [] if given["pixels_only"] else ["state"]
         if given["from_pixels"] and not given["requires_grad"]:
             keys += [name for name in env.observation_spec if name != "state"]
-        self._shown_bounds = ObsView(env, keys).bounds if keys else {}
-        spec = {self._key(name): self._spec(bounds) for name, bounds in self._shown_bounds.items()}
+        self._view = ObsView(env, keys) if keys else None
+        spec = {
+            self._key(name): self._spec(bounds) for name, bounds in (self._view.bounds if self._view else {}).items()
+        }
         if given["from_pixels"] and given["requires_grad"]:
             shape = (3, *env.images.shape) if env.images.channels_first else (*env.images.shape, 3)
             spec[self._key("pixels")] = self._spec(Bounds(0.0, 1.0, shape, np.dtype(np.float32)))
@@ -227,15 +229,15 @@ class PixelBraxWrapper(_EnvWrapper):
         if kwargs:
             raise ConfigError(f"reset has no setting {next(iter(kwargs))!r}")
         mask = None if tensordict is None else tensordict.get("_reset", None)
-        given, travels = mask is not None, self._settings["functional"]
-        mask = self._flags(mask) if given else np.ones(self.numel(), bool)
+        flags = np.ones(self.numel(), bool) if mask is None else self._flags(mask)
         carried, seed = self._take(tensordict), None
-        if mask.all():
+        if flags.all():
             seed, self._seed = self._seed, None
             # Only states that travel can have other parameters than the defaults: all others begin anew.
-            if not carried and not (travels and given and self._batch.states is not None):
+            goes_on = self._settings["functional"] and mask is not None and self._batch.states is not None
+            if not carried and not goes_on:
                 return self._shown(self._batch.reset(seed))
-        return self._shown(self._batch.reset(seed, mask))
+        return self._shown(self._batch.reset(seed, flags))
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
         mask = tensordict.get("_step", None)
@@ -275,9 +277,9 @@ class PixelBraxWrapper(_EnvWrapper):
         """What TorchRL is given of a state."""
         given = self._settings
         shown = TensorDict({}, batch_size=self.batch_size, device=self.device)
-        for name in self._shown_bounds:
+        for name, array in (self._view.of(state.obs) if self._view else {}).items():
             shared = name != "state" and not self._stacked(name)
-            shown.set(self._key(name), self._tensor(state.obs[name], shared))
+            shown.set(self._key(name), self._tensor(array, shared))
         if given["functional"]:
             leaves = {name: self._tensor(x, shared=True) for name, x in self._leaves.of(state).items()}
             if smooth is not None:
