@@ -1,5 +1,6 @@
 """What all adapters share: a batch of environments that lives on the device, and is stepped from Python."""
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -122,6 +123,9 @@ class EnvBatch:
     def close(self) -> None:
         """Gives the device's memory back; `reset` begins anew."""
         self.states = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "EnvBatch":
+        return copy.copy(self)  # states are immutable, and programs of the same environment can be shared
 
     def _stepped_where(self, states: State, actions: Array, mask: Array) -> State:
         still = replace(states, reward=jnp.zeros_like(states.reward))
