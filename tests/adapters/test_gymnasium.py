@@ -190,10 +190,10 @@ def test_gymnasiums_wrappers_take_it():
 
 @pytest.mark.filterwarnings("ignore:.*alternative render modes")
 def test_a_single_environment_passes_gymnasiums_checker():
-    env = PixelBraxEnv(_env("disabled"), render_mode="rgb_array", render_size=(12, 16))
+    env = PixelBraxEnv(_env("disabled"), render_mode="rgb_array", render_size=np.int64(12))  # pyright: ignore[reportArgumentType]
     check_env(env)
     env.reset(seed=0)
-    assert env.render().shape == (12, 16, 3)
+    assert env.render().shape == (12, 12, 3)
     env.close()
 
 
@@ -206,6 +206,8 @@ def test_ids_make_both():
     assert envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
     env = gymnasium.make("PixelBrax/Env-v0", env="probe/sides", image_size=8)
     assert env.observation_space == gymnasium.spaces.Box(0, 255, (8, 8, 9), np.uint8)
+    for mode in ("rgb_array", "rgb_array_list"):  # a warning would be an error
+        assert gymnasium.make("PixelBrax/Env-v0", env=env.unwrapped.pixel_env, render_mode=mode).render_mode == mode
     assert gymnasium.spec("PixelBrax/HalfCheetah-v0").kwargs == {"env": "halfcheetah"}
 
 

@@ -169,6 +169,8 @@ class PixelBraxEnv(gymnasium.Env):
     `info` has the metrics of `pixelbrax.State` under their names.
     """
 
+    metadata = {"render_modes": list(RENDER_MODES)}  # noqa: RUF012 (`gymnasium.make` reads that of the class)
+
     def __init__(
         self,
         env: Any = None,
@@ -241,8 +243,10 @@ def _checked_render_mode(mode: str | None) -> str | None:
     return None if mode is None else check_choice("render_mode", mode, RENDER_MODES)
 
 
-def _size(size: int | Sequence[int]) -> tuple[int, int]:
-    height, width = (size, size) if isinstance(size, int) else check_pair("render_size", size, "height and width")
+def _size(size: Any) -> tuple[int, int]:
+    height, width = (
+        (size, size) if isinstance(size, int | np.integer) else check_pair("render_size", size, "height and width")
+    )
     return check_count("render_size", height), check_count("render_size", width)
 
 
