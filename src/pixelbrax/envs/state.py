@@ -39,7 +39,7 @@ class State:
         `terminated`.
       metrics: () each, by key.
         "episode_return": float32, up to and including this step.
-        "episode_length": int32 frames, up to and including this step.
+        "episode_length": int32 frames, up to and including this step, without a frame that diverged.
         "diverged": bool, the episode ended because an action or the simulation was not finite.
         any other: the engine task's own.
       params: settings that are data; replace them by `PixelEnv.with_params`.
