@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pixelbrax.errors import ConfigError, check_choice
+from pixelbrax.errors import MAX_FLOAT, ConfigError, check_choice
 
 Arrays = Literal["numpy", "jax", "torch"]
 ARRAYS: tuple[Arrays, ...] = ("numpy", "jax", "torch")
@@ -64,6 +64,13 @@ def is_tensor(array: Any) -> bool:
     """Whether it is a tensor of PyTorch's."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(array, torch.Tensor)
+
+
+def in_float32_range(tensor: Any) -> Any:
+    """The tensor, with finite numbers beyond float32's range as its largest: a cast would make them infinite."""
+    if not tensor.is_floating_point() or tensor.dtype.itemsize <= 4:
+        return tensor
+    return tensor.where(tensor.isinf(), tensor.clamp(-MAX_FLOAT, MAX_FLOAT))
 
 
 def from_torch(tree: Any, device: Any) -> Any:
