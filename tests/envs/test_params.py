@@ -192,7 +192,7 @@ def test_what_cannot_be_is_refused_before_anything_compiles(params, message):
 
 
 def test_each_value_of_a_batch_is_checked():
-    with pytest.raises(ConfigError, match="params.episode_length is 0.*: it must be at least 1"):
+    with pytest.raises(ConfigError, match=r"params.episode_length is 0.*: it must be at least 1"):
         ENV.with_params(jax.eval_shape(jax.vmap(ENV.reset), KEYS), EnvParams(episode_length=np.array([3, 0, 2])))
 
 
