@@ -8,11 +8,13 @@ An installed package is found by the entry-point group `pixelbrax.plugins`, whos
 Any other module is named: `pixelbrax COMMAND --import my_module`, or `pixelbrax.load_plugins("my_module")`.
 """
 
+import contextlib
 import importlib
 import os
 import sys
 import traceback
 import warnings
+from collections.abc import Callable, Iterator
 from importlib import metadata
 
 from pixelbrax.errors import ConfigError
@@ -21,6 +23,7 @@ GROUP = "pixelbrax.plugins"
 _imported: dict[str, None] = {}  # modules loaded by their names, in order
 _discovered: dict[tuple[str, str], bool] = {}  # names and values of entry points, and whether they could be loaded
 _searched: list[str] | None = None  # `sys.path` at the last search
+_registrations: list[tuple[str, Callable[[], object]]] = []  # who registered, and how to take it back
 
 
 def load_plugins(*modules: str) -> list[str]:
@@ -33,7 +36,8 @@ def load_plugins(*modules: str) -> list[str]:
       Names of everything loaded so far: of the modules, and of the entry points.
 
     Raises:
-      ConfigError: a module cannot be imported. An installed plugin that cannot be is skipped with a warning.
+      ConfigError: a module cannot be imported; what it has registered is taken back, so that it can be corrected and
+        loaded. An installed plugin that cannot be is skipped with a warning.
     """
     for name in modules:
         _import(name)
@@ -52,6 +56,11 @@ def imported_modules() -> tuple[str, ...]:
     return tuple(_imported)
 
 
+def note_registration(take_back: Callable[[], object]) -> None:
+    """Notes what a module registers, and how to take it back if its import fails."""
+    _registrations.append((_module_being_imported(), take_back))
+
+
 def _import(name: str) -> None:
     if name in _imported:
         return
@@ -60,7 +69,8 @@ def _import(name: str) -> None:
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.append(os.getcwd())
     try:
-        importlib.import_module(name)
+        with _undone_if_it_fails(name):
+            importlib.import_module(name)
     except Exception as e:
         raise ConfigError(f"cannot import {name}: {_reason(e)}") from e
     _imported[name] = None
@@ -75,14 +85,50 @@ def _discover() -> None:
             continue
         _discovered[known] = False
         try:
-            loaded = entry.load()
-            if callable(loaded):
-                loaded()
+            with _undone_if_it_fails(entry.module):
+                loaded = entry.load()
+                if callable(loaded):
+                    loaded()
         except Exception as e:
             package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist else ""
             warnings.warn(f"plugin {entry.name!r}{package} ({entry.value}) is skipped: {_reason(e)}", stacklevel=2)
             continue
         _discovered[known] = True
+
+
+@contextlib.contextmanager
+def _undone_if_it_fails(module: str) -> Iterator[None]:
+    """Where importing a module fails: forgets what its package has imported and registered, so that it can be repeated.
+
+    What other modules have registered meanwhile stays: they stay imported, and would not register it again.
+    """
+    imported, first = set(sys.modules), len(_registrations)
+    try:
+        yield
+    except BaseException:
+        for name in sys.modules.keys() - imported:
+            if name.split(".")[0] == module.split(".")[0]:
+                _forget(name)
+        for source, take_back in _registrations[first:]:
+            if source not in sys.modules:
+                take_back()
+        raise
+
+
+def _forget(module: str) -> None:
+    """Undoes the import of a module, also for `from parent import module`."""
+    del sys.modules[module]
+    parent, _, name = module.rpartition(".")
+    if parent in sys.modules:
+        vars(sys.modules[parent]).pop(name, None)
+
+
+def _module_being_imported() -> str:
+    """The name of the innermost module whose own code is running."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    return frame.f_globals.get("__name__", "")
 
 
 def _reason(error: Exception) -> str:

@@ -3,7 +3,7 @@
 from typing import Generic, Protocol, TypeVar
 
 from pixelbrax.errors import ConfigError, nearest
-from pixelbrax.plugins import load_installed_plugins
+from pixelbrax.plugins import load_installed_plugins, note_registration
 
 
 class Named(Protocol):
@@ -41,6 +41,7 @@ class Registry(Generic[T]):
         if thing.name in self._known:
             raise ConfigError(f"there is a registered {self._kind} {thing.name!r} already: choose another name")
         self._known[thing.name] = thing
+        note_registration(lambda: self._known.pop(thing.name, None))
 
     def names(self) -> list[str]:
         """All names, in the order of adding, those of plugins included."""

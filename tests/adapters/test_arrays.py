@@ -7,7 +7,7 @@ import pytest
 
 from pixelbrax.adapters.arrays import converted, from_torch, to_torch
 from pixelbrax.adapters.functional import StateLeaves
-from pixelbrax.adapters.stepping import EnvBatch
+from pixelbrax.adapters.stepping import EnvBatch, one_action
 from pixelbrax.envs import with_autoreset
 from pixelbrax.errors import ConfigError
 from tests.probe import probe_env
@@ -59,6 +59,17 @@ def test_actions_may_be_of_any_kind():
     halves = torch.from_numpy(values).bfloat16()
     batch.reset(0)
     np.testing.assert_array_equal(np.asarray(batch.step(halves).obs["state"]), seen[0])
+    batch.reset(0)
+    ends = np.asarray(batch.step(np.array([[1.0], [-1.0]])).obs["state"])
+    far = np.array([[1e300], [-1e300]])  # no infinite numbers, which would end the episode: clipped as others are
+    for actions in (far, torch.from_numpy(far)):
+        batch.reset(0)
+        np.testing.assert_array_equal(np.asarray(batch.step(actions).obs["state"]), ends)
+    bad = np.array([[np.inf], [np.nan]])
+    for actions in (bad, torch.from_numpy(bad)):
+        np.testing.assert_array_equal(batch.checked(actions), bad)
+    action = one_action(torch.full((1,), 0.5, requires_grad=True), env)
+    assert EnvBatch(env, 1).checked(action).tolist() == [[0.5]]
     with pytest.raises(ConfigError, match=r"the actions are <U1 of shape \(2, 1\): they must be floats"):
         batch.step([["a"], ["b"]])
 

@@ -155,6 +155,13 @@ def test_the_trainers_own_randomization_is_refused():
         wrapped.reset(jax.random.split(jax.random.PRNGKey(0), 2))
 
 
+def test_what_is_not_there_is_not_an_attribute():
+    for env, name in ((as_brax(short_env()), "sys"), (as_playground(short_env()), "_mjx_model")):
+        assert not hasattr(env, name)
+    with pytest.raises(ConfigError, match=r"Gym wrappers, .*, take pixelbrax.adapters.gymnasium"):
+        _brax().sys  # noqa: B018
+
+
 def test_depth_is_left_out_unless_it_is_asked_for():
     assert set(as_brax(short_env(outputs=("pixels", "depth"))).observation_size) == {"pixels/view_0"}
     both = as_brax(short_env(camera={"near": CAMERA, "far": CAMERA}))

@@ -1,5 +1,6 @@
 """Gymnasium's interface: its own checker, ours, and that no episode loses its last image."""
 
+import copy
 import functools
 import subprocess
 import sys
@@ -123,8 +124,11 @@ def test_an_environments_stream_does_not_depend_on_its_batch():
     one, three = _envs(num_envs=1), _envs(num_envs=3)
     np.testing.assert_array_equal(one.reset(seed=2)[0][0], three.reset(seed=0)[0][2])
     np.testing.assert_array_equal(three.reset(seed=[9, 2, None])[0][1], one.reset(seed=[2])[0][0])
+    copied = copy.deepcopy(three)
     for _ in range(5):  # through an episode's end
-        np.testing.assert_array_equal(one.step(np.zeros((1, 1)))[0][0], three.step(np.zeros((3, 1)))[0][1])
+        seen = three.step(np.zeros((3, 1)))[0]
+        np.testing.assert_array_equal(one.step(np.zeros((1, 1)))[0][0], seen[1])
+        np.testing.assert_array_equal(copied.step(np.zeros((3, 1)))[0], seen)
 
 
 def test_arrays_may_stay_on_the_device_and_numpys_are_the_callers():
@@ -146,6 +150,17 @@ def test_all_images_are_observed():
     assert isinstance(envs.single_observation_space, gymnasium.spaces.Dict)
     assert set(envs.single_observation_space) == set(outputs)
     check_vector_env(envs)
+    shown, exact = envs.reset(seed=0)[0]["depth"], np.asarray(_states(envs).obs["depth"])
+    visual, extent = envs.pixel_env.physics.mj_model.vis, envs.pixel_env.physics.mj_model.stat.extent
+    far = np.float32(visual.map.zfar * extent)  # as in mujoco.Renderer
+    assert np.isinf(exact).any()  # the sky
+    np.testing.assert_array_equal(shown, np.minimum(exact, far))
+    assert envs.single_observation_space["depth"] == gymnasium.spaces.Box(0, far, shown.shape[1:], np.float32)
+
+
+def _states(envs):
+    assert envs.states is not None
+    return envs.states
 
 
 def test_what_distractors_add_is_in_the_space_of_a_segmentation():
@@ -175,10 +190,10 @@ def test_gymnasiums_wrappers_take_it():
 
 @pytest.mark.filterwarnings("ignore:.*alternative render modes")
 def test_a_single_environment_passes_gymnasiums_checker():
-    env = PixelBraxEnv(_env("disabled"), render_mode="rgb_array", render_size=(12, 16))
+    env = PixelBraxEnv(_env("disabled"), render_mode="rgb_array", render_size=np.int64(12))  # pyright: ignore[reportArgumentType]
     check_env(env)
     env.reset(seed=0)
-    assert env.render().shape == (12, 16, 3)
+    assert env.render().shape == (12, 12, 3)
     env.close()
 
 
@@ -191,6 +206,8 @@ def test_ids_make_both():
     assert envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
     env = gymnasium.make("PixelBrax/Env-v0", env="probe/sides", image_size=8)
     assert env.observation_space == gymnasium.spaces.Box(0, 255, (8, 8, 9), np.uint8)
+    for mode in ("rgb_array", "rgb_array_list"):  # a warning would be an error
+        assert gymnasium.make("PixelBrax/Env-v0", env=env.unwrapped.pixel_env, render_mode=mode).render_mode == mode
     assert gymnasium.spec("PixelBrax/HalfCheetah-v0").kwargs == {"env": "halfcheetah"}
 
 

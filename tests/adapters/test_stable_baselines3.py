@@ -36,12 +36,19 @@ def test_infos_tell_how_episodes_end(envs):
             assert infos[1]["episode"]["r"] == 6
             assert infos[1]["episode"]["l"] == 3
             assert not np.array_equal(infos[1]["terminal_observation"], obs[1])
+            assert envs.reset_infos[1]["episode_length"] == 0
     terminating = PixelBraxVecEnv(short_env(terminates_at=2), 1)
     terminating.reset()
+    begun = terminating.reset_infos[0]["x"]
     terminating.step(np.zeros((1, 1)))
     *_, done, infos = terminating.step(np.zeros((1, 1)))
     assert done[0]
     assert not infos[0]["TimeLimit.truncated"]
+    assert terminating.reset_infos[0]["x"] != begun  # of the new episode
+    for diverged in ([0.0, np.nan], [np.nan]):  # its length is that of Monitor, which counts steps
+        for action in diverged:
+            *_, infos = terminating.step(np.full((1, 1), action))
+        assert infos[0]["episode"]["l"] == len(diverged)
 
 
 def test_the_terminal_observation_is_the_last_image(envs):
@@ -66,6 +73,7 @@ def test_it_answers_as_a_vec_env(envs):
     assert envs.env_method("render", indices=[1])[0].shape == (12, 12, 3)
     assert envs.get_attr("render_mode", 0) == ["rgb_array"]
     assert envs.get_attr("action_size") == [1] * 3
+    assert envs.get_attr("metadata", 0) == [{"render_modes": ["human", "rgb_array"], "render_fps": 10}]
     assert envs.env_is_wrapped(Monitor) == [True] * 3
     assert envs.env_is_wrapped(dict, indices=1) == [False]
     assert not envs.has_attr("no_such_attribute")

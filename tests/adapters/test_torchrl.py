@@ -155,6 +155,34 @@ def test_a_functional_step_depends_on_its_tensordict_alone():
     assert (env.step(start.clone())["next"] == once).all()
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_functional_reset_of_all_keeps_parameters_and_depends_on_its_tensordict_alone(masked):
+    env, weight = _made((5,), functional=True), ("state", "params.reward_weights.frame")
+    env.set_seed(0)
+    given = env.reset()
+    given[weight] = torch.full((5,), 5.0)
+    if masked:
+        given["_reset"] = torch.ones(5, 1, dtype=torch.bool)
+    once = env.reset(given.clone())
+    env.rollout(2)
+    again = env.reset(given.clone())
+    assert (once == again).all()
+    assert not torch.equal(once["pixels"], given["pixels"])
+    assert env.step(_no_action(once))["next", "reward"].flatten().tolist() == [5.0] * 5
+    assert env.rollout(1, _no_action)["next", "reward"].flatten().tolist() == [1.0] * 5  # begun without a tensordict
+
+
+def test_episodes_that_end_together_keep_their_parameters():
+    env, weight = _made((5,), functional=True), ("state", "params.reward_weights.frame")
+    given = env.reset()
+    given[weight] = torch.full((5,), 5.0)
+    rewards = []
+    for _ in range(4):
+        stepped, given = env.step_and_maybe_reset(_no_action(given))
+        rewards.append(stepped["next", "reward"][0].item())
+    assert rewards == [5.0, 10.0, 15.0, 5.0]
+
+
 def test_other_batches_transforms_and_collectors_take_it():
     serial = SerialEnv(2, lambda: PixelBraxWrapper(_pixel_env(), batch_size=(3,)))
     assert serial.rollout(7, break_when_any_done=False).shape == (2, 3, 7)
@@ -201,7 +229,7 @@ def test_settings_have_torchrls_names():
     check_env_specs(env)
     assert set(env.observation_spec.keys()) == {"image"}
     assert env.observation_spec["image"].shape == (2, 8, 8, 3)
-    assert env.pixel_env.action_repeat == 2
+    assert env.pixel_env.action_repeat == env.frame_skip == 2
     assert env.env_name == "probe/sides"
     assert "probe/sides" in list(PixelBraxEnv.available_envs)  # pyright: ignore[reportArgumentType]
     states = PixelBraxEnv("probe/sides")
@@ -328,6 +356,7 @@ def test_all_images_are_shown():
     assert set(env.observation_spec.keys(True, True)) == {"observation"} | {
         (o, c) for o in outputs for c in ("near", "far")
     }
+    assert env.reset()["depth", "far"].isfinite().all()
 
 
 def test_memory_does_not_grow_with_steps():
@@ -415,6 +444,7 @@ def test_gradients_through_brax_are_those_of_jax_and_of_finite_differences():
         (lambda: PixelBraxWrapper(_pixel_env(), requires_grad=True, functional=False), "needs functional=True"),
         (lambda: PixelBraxWrapper(_pixel_env(), soft=0), "soft is 0"),
         (lambda: PixelBraxWrapper(_pixel_env(grayscale=True), requires_grad=True), "without grayscale"),
+        (lambda: PixelBraxWrapper(_pixel_env(reflections=True), requires_grad=True), "soft images have no reflections"),
         (lambda: PixelBraxWrapper(_pixel_env(), frame_skip=2), "frame_skip is not a setting here: give settings"),
         (lambda: PixelBraxWrapper(_pixel_env(), pixels_key="action"), "pixels_key is 'action'"),
         (lambda: PixelBraxWrapper(_pixel_env(outputs=("depth",)), pixels_key="depth"), "pixels_key is 'depth'"),

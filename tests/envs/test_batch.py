@@ -32,6 +32,18 @@ def test_a_masked_reset_resets_those_and_no_others():
     np.testing.assert_array_equal(after.metrics["episode_length"], [0, 3, 0, 3])
 
 
+def test_keys_may_be_typed_or_raw_whatever_those_of_the_states():
+    raw = jax.random.key_data(KEYS)
+    expected, mask = jax.jit(jax.vmap(ENV.reset))(KEYS), jnp.ones(4, bool)
+    for of_states, given in ((KEYS, raw), (raw, KEYS)):
+        states = jax.eval_shape(jax.vmap(ENV.reset), of_states)
+        after = jax.eval_shape(lambda *args: reset_where(ENV, *args), states, mask, given)
+        assert jax.tree.map(jnp.result_type, after) == jax.tree.map(jnp.result_type, states)
+    again = jax.jit(lambda *args: reset_where(ENV, *args))(STATES, mask, raw)
+    for new, first in zip(_bits(again), _bits(expected), strict=True):
+        np.testing.assert_array_equal(new, first)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pixelbrax.envs import PixelEnv
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import MAX_FLOAT, ConfigError
 from pixelbrax.physics import checked_action
 from pixelbrax.physics.brax import make_brax_physics
 from pixelbrax.render import Camera, UnsupportedGeomError
@@ -104,6 +104,11 @@ def test_an_action_of_another_shape_is_refused_and_never_broadcast(monkeypatch, 
 def test_actions_of_other_numbers_become_float32(action):
     assert checked_action(action, 1).dtype == jnp.float32
     assert _traced_step(ENV, STATE, jnp.asarray(action)).reward.dtype == jnp.float32
+
+
+def test_actions_beyond_float32_are_clipped_and_not_infinite():
+    action = checked_action([1e300, -1e300, np.inf, np.nan, 0.1], 5)
+    np.testing.assert_array_equal(action, np.array([MAX_FLOAT, -MAX_FLOAT, np.inf, np.nan, 0.1], np.float32))
 
 
 @pytest.mark.parametrize(

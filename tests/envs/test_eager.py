@@ -111,6 +111,8 @@ def test_what_is_changed_or_copied_is_compiled_anew():
     env.action_repeat = 2
     assert env.step(env.reset(KEY), ACTION).reward == 3
     assert state.reward == 1
+    vars(env.physics)["backend"] = jax  # a module, which has no copy: Brax's engines have one
+    assert copy.deepcopy(env).step(env.reset(KEY), ACTION).reward == 3
 
 
 def test_what_was_found_once_is_found_anew_for_a_copy_with_other_attributes():

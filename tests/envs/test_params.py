@@ -191,6 +191,11 @@ def test_what_cannot_be_is_refused_before_anything_compiles(params, message):
         ENV.reset(KEYS[0], params)
 
 
+def test_each_value_of_a_batch_is_checked():
+    with pytest.raises(ConfigError, match=r"params.episode_length is 0.*: it must be at least 1"):
+        ENV.with_params(jax.eval_shape(jax.vmap(ENV.reset), KEYS), EnvParams(episode_length=np.array([3, 0, 2])))
+
+
 def test_states_whose_parameters_are_not_complete_are_refused():
     state = jax.eval_shape(ENV.reset, KEYS[0])
     with pytest.raises(ConfigError, match=r"set them by env.with_params\(state, params\)"):

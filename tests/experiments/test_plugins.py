@@ -1,5 +1,6 @@
 """Packages of other people: installed ones are found, others are named."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -94,6 +95,28 @@ def test_a_module_is_imported_by_name(named, capsys):
     assert main(["list", "named/*", f"--import={named}"]) == 0
     assert "named/task" in capsys.readouterr().out
     assert named in pixelbrax.load_plugins()
+
+
+def test_a_module_that_fails_can_be_corrected_and_loaded(named, tmp_path):
+    """All of a package runs again; a module beside it, which stays imported, keeps what it has registered."""
+    source = (tmp_path / f"{named}.py").read_text()
+    package = tmp_path / "package_of_mine"
+    package.mkdir()
+    (package / "tasks.py").write_text(source.replace("named/task", "named/other"))
+    start = package / "__init__.py"
+    start.write_text(f"import {named}\nfrom package_of_mine import tasks\nraise RuntimeError('not yet')\n")
+    before = pixelbrax.list_tasks()
+    try:
+        with pytest.raises(ConfigError, match="cannot import package_of_mine: RuntimeError: not yet"):
+            pixelbrax.load_plugins("package_of_mine")
+        assert set(pixelbrax.list_tasks()) - set(before) == {"named/task"}
+        start.write_text("from package_of_mine import tasks\n")
+        importlib.invalidate_caches()
+        assert "package_of_mine" in pixelbrax.load_plugins("package_of_mine", named)
+        assert set(pixelbrax.list_tasks()) - set(before) == {"named/task", "named/other"}
+    finally:
+        for module in ("package_of_mine", "package_of_mine.tasks"):
+            sys.modules.pop(module, None)
 
 
 def test_a_run_remembers_what_was_imported(named, tmp_path):

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pixelbrax.errors import ConfigError, check_choice
+from pixelbrax.errors import MAX_FLOAT, ConfigError, check_choice
 
 Arrays = Literal["numpy", "jax", "torch"]
 ARRAYS: tuple[Arrays, ...] = ("numpy", "jax", "torch")
@@ -51,10 +51,26 @@ def to_torch(array: jax.Array) -> Any:
     return torch.from_numpy(np.array(array))
 
 
+def torch_device() -> Any:
+    """The device of JAX's arrays, as PyTorch calls it."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    device = jnp.zeros(()).device
+    on_cpu = device.platform == "cpu" or not torch.cuda.is_available()
+    return torch.device("cpu") if on_cpu else torch.device("cuda", device.id)
+
+
 def is_tensor(array: Any) -> bool:
     """Whether it is a tensor of PyTorch's."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(array, torch.Tensor)
+
+
+def in_float32_range(tensor: Any) -> Any:
+    """The tensor, with finite numbers beyond float32's range as its largest: a cast would make them infinite."""
+    if not tensor.is_floating_point() or tensor.dtype.itemsize <= 4:
+        return tensor
+    return tensor.where(tensor.isinf(), tensor.clamp(-MAX_FLOAT, MAX_FLOAT))
 
 
 def from_torch(tree: Any, device: Any) -> Any:

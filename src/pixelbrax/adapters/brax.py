@@ -16,8 +16,7 @@ from brax.envs import Env
 from brax.envs import State as BraxState
 from jaxtyping import Array
 
-from pixelbrax.adapters.float_env import CommonProperties, FloatEnv, merged
-from pixelbrax.errors import ConfigError
+from pixelbrax.adapters.float_env import AbsentError, CommonProperties, FloatEnv, merged
 
 __all__ = ["BraxPixelEnv", "as_brax"]
 
@@ -71,9 +70,12 @@ class BraxPixelEnv(CommonProperties, Env):
         """Refuses: Brax's own randomization would replace it.
 
         Raises:
-          ConfigError: always.
+          AbsentError: always; a `ConfigError` and an `AttributeError`.
         """
-        raise ConfigError("randomization_fn of Brax's trainers is not supported: give it to as_brax")
+        raise AbsentError(
+            "there is no sys to read or to replace: a randomization_fn of Brax's trainers, give it to as_brax; for "
+            "Brax's Gym wrappers, which read the range of actions, take pixelbrax.adapters.gymnasium"
+        )
 
     def render(self, trajectory: Sequence[BraxState], height: int = 240, width: int = 320) -> list[np.ndarray]:
         """An RGB image of each state, by our renderer."""

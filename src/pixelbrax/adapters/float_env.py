@@ -17,6 +17,10 @@ from pixelbrax.errors import ConfigError, check_count, check_flag
 _OWN_METRICS = ("episode_return", "episode_length", "diverged")  # Brax's wrappers add up metrics over an episode
 
 
+class AbsentError(ConfigError, AttributeError):
+    """An attribute of the others' environments that ours cannot have: `hasattr` says no, and the message why."""
+
+
 class FloatEnv:
     """An environment that does not reset itself, and what the others' states show of its own.
 

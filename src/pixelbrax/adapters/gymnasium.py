@@ -48,7 +48,8 @@ class PixelBraxVectorEnv(VectorEnv):
     has the seed s + i. In all three auto-reset modes every episode's true last observation is seen: with "next_step"
     as the observation of the step that ends it, with "same_step" as `info["final_obs"]`.
 
-    `info` has the metrics of `pixelbrax.State` under their names, each with a mask under "_" + name.
+    `info` has the metrics of `pixelbrax.State` under their names, each with a mask under "_" + name. Depth is
+    finite: at most that of MuJoCo's far plane, the bound of its space.
     """
 
     def __init__(
@@ -168,6 +169,8 @@ class PixelBraxEnv(gymnasium.Env):
     `info` has the metrics of `pixelbrax.State` under their names.
     """
 
+    metadata = {"render_modes": list(RENDER_MODES)}  # noqa: RUF012 (`gymnasium.make` reads that of the class)
+
     def __init__(
         self,
         env: Any = None,
@@ -240,8 +243,10 @@ def _checked_render_mode(mode: str | None) -> str | None:
     return None if mode is None else check_choice("render_mode", mode, RENDER_MODES)
 
 
-def _size(size: int | Sequence[int]) -> tuple[int, int]:
-    height, width = (size, size) if isinstance(size, int) else check_pair("render_size", size, "height and width")
+def _size(size: Any) -> tuple[int, int]:
+    height, width = (
+        (size, size) if isinstance(size, int | np.integer) else check_pair("render_size", size, "height and width")
+    )
     return check_count("render_size", height), check_count("render_size", width)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from pixelbrax.envs import PixelEnv
@@ -21,6 +22,9 @@ class Bounds(NamedTuple):
 
 class ObsView:
     """What is observed of `State.obs`: one array, or a dict of several.
+
+    Depth is finite, for learners: nothing is farther than the far plane of MuJoCo's cameras, where MuJoCo's own depth
+    images have the sky.
 
     Attributes:
       bounds: of each entry that is observed, by its key in `State.obs`.
@@ -51,8 +55,8 @@ class ObsView:
         self.bounds = {name: _bounds(env, name, spec[name]) for name in chosen}
 
     def of(self, obs: dict[str, Any]) -> Any:
-        """The part of an observation, or of whatever has the same keys."""
-        return obs[next(iter(self.bounds))] if self.single else {name: obs[name] for name in self.bounds}
+        """The part of an observation that is observed."""
+        return self._chosen({name: _finite(name, obs[name], bounds) for name, bounds in self.bounds.items()})
 
     def space(self, box: Callable[[str, Bounds], Any], union: Callable[[dict[str, Any]], Any]) -> Any:
         """The space of observations, in a library's own classes.
@@ -62,12 +66,21 @@ class ObsView:
           union: makes the space of a dict from those of its entries.
         """
         spaces = {name: box(name, bounds) for name, bounds in self.bounds.items()}
-        return self.of(spaces) if self.single else union(spaces)
+        return self._chosen(spaces) if self.single else union(spaces)
+
+    def _chosen(self, entries: dict[str, Any]) -> Any:
+        """The only entry, if one array is observed."""
+        return next(iter(entries.values())) if self.single else entries
+
+
+def _finite(name: str, array: Any, bounds: Bounds) -> Any:
+    return jnp.minimum(array, np.float32(bounds.high)) if name.split("/")[0] == "depth" else array
 
 
 def _bounds(env: PixelEnv, name: str, spec: jax.ShapeDtypeStruct) -> Bounds:
-    kind = name.split("/")[0]
-    known = {"pixels": (0, 255), "depth": (0.0, np.inf), "mask": (0, 1)}
+    kind, model = name.split("/")[0], env.physics.mj_model
+    far = float(np.float32(model.vis.map.zfar * model.stat.extent))
+    known = {"pixels": (0, 255), "depth": (0.0, far), "mask": (0, 1)}
     low, high = (-1, _largest_id(env)) if kind == "segmentation" else known.get(kind, (-np.inf, np.inf))
     return Bounds(low, high, spec.shape, np.dtype(spec.dtype))
 

@@ -16,7 +16,7 @@ import mujoco
 import numpy as np
 from jaxtyping import Array
 
-from pixelbrax.adapters.float_env import CommonProperties, FloatEnv, merged
+from pixelbrax.adapters.float_env import AbsentError, CommonProperties, FloatEnv, merged
 from pixelbrax.errors import ConfigError
 
 try:
@@ -75,7 +75,10 @@ class MjxPixelEnv(CommonProperties, MjxEnv):
 
     @property
     def _mjx_model(self) -> Any:  # Playground's own randomization would replace it
-        raise ConfigError("randomization_fn of the wrapper is not supported: give it to as_playground")
+        raise AbsentError(
+            "there is no _mjx_model to replace: a randomization_fn of the wrapper, give it to as_playground; to read "
+            "the engine's model, take mjx_model"
+        )
 
     @property
     def xml_path(self) -> str:

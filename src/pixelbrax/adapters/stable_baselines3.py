@@ -55,6 +55,8 @@ class PixelBraxVecEnv(VecEnv):
         self._actions: Any = None
         self._begun = time.time()
         super().__init__(self._envs.num_envs, self._envs.single_observation_space, self._envs.single_action_space)
+        self.metadata["render_fps"] = self._envs.metadata["render_fps"]
+        self._lengths = np.zeros(self.num_envs, int)
 
     @property
     def pixel_env(self) -> PixelEnv:
@@ -78,6 +80,7 @@ class PixelBraxVecEnv(VecEnv):
             raise ConfigError("set_options: these environments have no options for their reset")
         obs, info = self._envs.reset(seed=self._seeds)
         self.reset_infos = self._infos(info)
+        self._lengths[:] = 0
         self._reset_seeds()
         return obs
 
@@ -90,15 +93,19 @@ class PixelBraxVecEnv(VecEnv):
         obs, reward, terminated, truncated, info = self._envs.step(self._actions)
         done, last = terminated | truncated, obs
         infos = self._infos(info)
+        self._lengths += 1
         if done.any():  # rarer than a step: auto-reset would render each environment twice in every step
-            obs, _ = self._envs.reset(options={"reset_mask": done})
+            obs, begun = self._envs.reset(options={"reset_mask": done})
+            begun = self._infos(begun)
+            for i in np.flatnonzero(done):
+                self.reset_infos[i] = begun[i]
         for each, cut in zip(infos, truncated.tolist(), strict=True):
             each["TimeLimit.truncated"] = cut
         for i in np.flatnonzero(done):
-            steps = -(-infos[i]["episode_length"] // self.pixel_env.action_repeat)
             seconds = round(time.time() - self._begun, 6)
-            infos[i]["episode"] = {"r": infos[i]["episode_return"], "l": steps, "t": seconds}
+            infos[i]["episode"] = {"r": infos[i]["episode_return"], "l": int(self._lengths[i]), "t": seconds}
             infos[i]["terminal_observation"] = jax.tree.map(lambda x, i=i: x[i], last)
+        self._lengths[done] = 0
         return obs, reward, done, infos
 
     def get_images(self) -> Sequence[np.ndarray | None]:
@@ -110,8 +117,8 @@ class PixelBraxVecEnv(VecEnv):
         self._envs.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """The environments' `render_mode`, or an attribute of their `PixelEnv`, once for each index."""
-        owner = self._envs if attr_name == "render_mode" else self.pixel_env
+        """The environments' `render_mode` or `metadata`, or an attribute of their `PixelEnv`, once for each index."""
+        owner = {"render_mode": self._envs, "metadata": self}.get(attr_name, self.pixel_env)
         return [getattr(owner, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:

@@ -1,5 +1,6 @@
 """What all adapters share: a batch of environments that lives on the device, and is stepped from Python."""
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
-from pixelbrax.adapters.arrays import from_torch, is_tensor
+from pixelbrax.adapters.arrays import from_torch, in_float32_range, is_tensor
 from pixelbrax.envs import Autoreset, PixelEnv, State, check_fits_device, each_env, make, reset_where, with_autoreset
 from pixelbrax.errors import MAX_SEED, ConfigError, check_count, check_seed
-from pixelbrax.physics import select_state
+from pixelbrax.physics import as_float32, select_state
 
 
 def make_env(
@@ -84,7 +85,7 @@ class EnvBatch:
         Args:
           seed: of the first environment, with the seed + i for environment i; or of each. None goes on with an
             environment's random stream, or begins one at random.
-          mask: which environments to reset; all by default.
+          mask: which environments to reset; they keep their parameters. By default all, with default parameters.
 
         Raises:
           ConfigError: a seed cannot be used, or there is a mask before the first reset of all.
@@ -123,6 +124,9 @@ class EnvBatch:
         """Gives the device's memory back; `reset` begins anew."""
         self.states = None
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "EnvBatch":
+        return copy.copy(self)  # states are immutable, and programs of the same environment can be shared
+
     def _stepped_where(self, states: State, actions: Array, mask: Array) -> State:
         still = replace(states, reward=jnp.zeros_like(states.reward))
         return each_env(select_state)(mask, jax.vmap(self.env.step)(states, actions), still)
@@ -134,14 +138,14 @@ class EnvBatch:
           ConfigError: they have another shape or are no numbers.
         """
         if is_tensor(actions):
-            actions = from_torch(actions, self.device)
+            actions = from_torch(in_float32_range(actions), self.device)
         elif not isinstance(actions, jax.Array):
             actions = np.asarray(actions)
         shape = (self.num_envs, self.env.action_size)
         numbers = jnp.issubdtype(actions.dtype, jnp.floating) or jnp.issubdtype(actions.dtype, jnp.integer)
         if actions.shape != shape or not numbers:
             raise ConfigError(f"the actions are {actions.dtype} of shape {actions.shape}: they must be floats, {shape}")
-        return actions.astype(np.float32)
+        return actions.astype(np.float32) if isinstance(actions, jax.Array) else as_float32(actions)
 
     def _keys(self, seed: int | Sequence[int | None] | None) -> Array:
         if seed is None:
@@ -160,15 +164,15 @@ class EnvBatch:
         return keys if self.states is None else _choose(given, keys, self.states.info["key"])
 
 
-def one_action(action: Any, env: PixelEnv) -> np.ndarray:
-    """The action of a single environment as a batch of one.
+def one_action(action: Any, env: PixelEnv) -> Any:
+    """The action of a single environment as a batch of one: a tensor or an array of NumPy's.
 
     Raises:
       ConfigError: it has another shape than (action_size,).
     """
-    action = np.asarray(action)
-    if action.shape != (env.action_size,):
-        raise ConfigError(f"the action has shape {action.shape}: it must be {(env.action_size,)}")
+    action = action if is_tensor(action) else np.asarray(action)
+    if (shape := tuple(action.shape)) != (env.action_size,):
+        raise ConfigError(f"the action has shape {shape}: it must be {(env.action_size,)}")
     return action[None]
 
 

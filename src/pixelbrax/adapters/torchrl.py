@@ -14,15 +14,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import pixelbrax
-from pixelbrax.adapters.arrays import from_torch, to_torch
+from pixelbrax.adapters.arrays import from_torch, to_torch, torch_device
 from pixelbrax.adapters.functional import Differentiable, SmoothStep, StateLeaves
 from pixelbrax.adapters.observations import Bounds, ObsView
 from pixelbrax.adapters.stepping import EnvBatch, refuse
-from pixelbrax.envs import PixelEnv, State, check_reversible, make, with_autoreset
+from pixelbrax.envs import PixelEnv, State, check_reversible, check_soft_image, make, with_autoreset
 from pixelbrax.errors import MAX_SEED, ConfigError, check_count, check_flag, check_number
 from pixelbrax.tasks import task_names
 
@@ -104,7 +103,7 @@ class PixelBraxWrapper(_EnvWrapper):
         refuse(kwargs, kwargs, "give settings of the environment to pixelbrax.make")
         self._clear_every = _cleared(cache_clear_frequency)
         super().__init__(
-            device=_jax_device() if device is None else torch.device(device),
+            device=torch_device() if device is None else torch.device(device),
             batch_size=torch.Size(() if batch_size is None else batch_size),
             allow_done_after_reset=allow_done_after_reset,
             env=env,
@@ -164,6 +163,8 @@ class PixelBraxWrapper(_EnvWrapper):
             raise ConfigError("requires_grad with pixels: these distractors change frames, which has no gradient")
         if grad and wanted and (env.images.grayscale or len(env.cameras) > 1):
             raise ConfigError("requires_grad with pixels: make the environment with one camera, without grayscale")
+        if grad and wanted:
+            check_soft_image(env)
         outputs = {name.partition("/")[0] for name in env.observation_spec} - {"pixels"}
         if not isinstance(key := kwargs["pixels_key"], str) or key in (*_OTHER_KEYS, *outputs):
             raise ConfigError(f"pixels_key is {key!r}: it must be a name that no other entry has")
@@ -174,7 +175,7 @@ class PixelBraxWrapper(_EnvWrapper):
         return with_autoreset(env, "disabled")
 
     def _init_env(self) -> None:
-        self._steps = 0
+        self._steps, self.frame_skip = 0, self._env.action_repeat
 
     def _compile(self) -> None:
         """Programs anew; the states stay."""
@@ -195,8 +196,10 @@ class PixelBraxWrapper(_EnvWrapper):
         keys = [] if given["pixels_only"] else ["state"]
         if given["from_pixels"] and not given["requires_grad"]:
             keys += [name for name in env.observation_spec if name != "state"]
-        self._shown_bounds = ObsView(env, keys).bounds if keys else {}
-        spec = {self._key(name): self._spec(bounds) for name, bounds in self._shown_bounds.items()}
+        self._view = ObsView(env, keys) if keys else None
+        spec = {
+            self._key(name): self._spec(bounds) for name, bounds in (self._view.bounds if self._view else {}).items()
+        }
         if given["from_pixels"] and given["requires_grad"]:
             shape = (3, *env.images.shape) if env.images.channels_first else (*env.images.shape, 3)
             spec[self._key("pixels")] = self._spec(Bounds(0.0, 1.0, shape, np.dtype(np.float32)))
@@ -226,12 +229,15 @@ class PixelBraxWrapper(_EnvWrapper):
         if kwargs:
             raise ConfigError(f"reset has no setting {next(iter(kwargs))!r}")
         mask = None if tensordict is None else tensordict.get("_reset", None)
-        mask = None if mask is None or mask.all() else mask
-        if mask is None:
+        flags = np.ones(self.numel(), bool) if mask is None else self._flags(mask)
+        carried, seed = self._take(tensordict), None
+        if flags.all():
             seed, self._seed = self._seed, None
-            return self._shown(self._batch.reset(seed))
-        self._take(tensordict)
-        return self._shown(self._batch.reset(None, self._flags(mask)))
+            # Only states that travel can have other parameters than the defaults: all others begin anew.
+            goes_on = self._settings["functional"] and mask is not None and self._batch.states is not None
+            if not carried and not goes_on:
+                return self._shown(self._batch.reset(seed))
+        return self._shown(self._batch.reset(seed, flags))
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
         mask = tensordict.get("_step", None)
@@ -259,20 +265,21 @@ class PixelBraxWrapper(_EnvWrapper):
             self.clear_cache()
         return shown
 
-    def _take(self, tensordict: TensorDictBase) -> None:
-        """The states of the tensordict, if they travel in it; what TorchRL resets after a step comes without them."""
-        state = tensordict.get("state", None) if self._settings["functional"] else None
+    def _take(self, tensordict: TensorDictBase | None) -> bool:
+        """Takes the states of the tensordict, if it has some; what TorchRL resets after a step comes without them."""
+        state = None if tensordict is None or not self._settings["functional"] else tensordict.get("state", None)
         if state is not None:
             leaves = {name: self._flat(x) for name, x in state.items()}
             self._batch.states = self._leaves.states(from_torch(leaves, self._batch.device))
+        return state is not None
 
     def _shown(self, state: State, smooth: Differentiable | None = None) -> TensorDictBase:
         """What TorchRL is given of a state."""
         given = self._settings
         shown = TensorDict({}, batch_size=self.batch_size, device=self.device)
-        for name in self._shown_bounds:
+        for name, array in (self._view.of(state.obs) if self._view else {}).items():
             shared = name != "state" and not self._stacked(name)
-            shown.set(self._key(name), self._tensor(state.obs[name], shared))
+            shown.set(self._key(name), self._tensor(array, shared))
         if given["functional"]:
             leaves = {name: self._tensor(x, shared=True) for name, x in self._leaves.of(state).items()}
             if smooth is not None:
@@ -438,11 +445,3 @@ def _cleared(frequency: int | bool | None) -> int:
 
 def _unbounded(leaf: jax.ShapeDtypeStruct) -> Bounds:
     return Bounds(-np.inf, np.inf, leaf.shape, np.dtype(leaf.dtype))
-
-
-def _jax_device() -> torch.device:
-    """The device of JAX's arrays, as PyTorch calls it."""
-    device = jnp.zeros(()).device
-    if device.platform == "cpu" or not torch.cuda.is_available():
-        return torch.device("cpu")
-    return torch.device("cuda", device.id)

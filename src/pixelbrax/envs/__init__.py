@@ -2,7 +2,7 @@
 
 from pixelbrax.envs.batch import DEVICE_AXIS, each_env, is_sharded, reset_where
 from pixelbrax.envs.cameras import CameraFn, CameraLike, camera_fn, default_camera
-from pixelbrax.envs.derivatives import check_reversible, soft_image
+from pixelbrax.envs.derivatives import check_reversible, check_soft_image, soft_image
 from pixelbrax.envs.device_memory import check_fits_device, check_networks, num_bytes
 from pixelbrax.envs.factory import is_model_file, make, with_autoreset, with_default_params, without_images, wrap
 from pixelbrax.envs.observe import IMAGE_OUTPUTS, MAX_IMAGE_SIZE, MIN_IMAGE_SIZE, ImageOutput, camera_places
@@ -34,6 +34,7 @@ __all__ = [
     "check_fits_device",
     "check_networks",
     "check_reversible",
+    "check_soft_image",
     "default_camera",
     "default_visual_key",
     "each_env",

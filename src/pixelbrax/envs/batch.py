@@ -47,7 +47,8 @@ def reset_where(env: PixelEnv, states: State, mask: Bool[Array, " env"], keys: A
       env: the environment.
       states: of all environments, batched along the first axis.
       mask: (env,) bool, which of them to reset.
-      keys: (env,) PRNG keys; those of environments that are not reset are ignored.
+      keys: (env,) PRNG keys, typed or raw whatever those of the states; of environments that are not reset they are
+        ignored.
 
     Raises:
       ConfigError: the states are not one batch, or mask or keys do not fit it.
@@ -62,5 +63,14 @@ def reset_where(env: PixelEnv, states: State, mask: Bool[Array, " env"], keys: A
         raise ConfigError(f"reset_where's keys have shape {jnp.shape(keys)}: there must be {batch[0]}, one each")
     if shares_arrays(states.physics):
         raise ConfigError("reset_where cannot reset part of a batch on MJX's warp, whose states share arrays")
+    keys = _of_kind(keys, states.info["key"])
     fresh = each_env(env.reset)(keys, states.params)
     return each_env(select_state)(jnp.asarray(mask), fresh, states)
+
+
+def _of_kind(keys: Array, others: Array) -> Array:
+    """PRNG keys, typed or raw as others are."""
+    typed, wanted = (jnp.issubdtype(x.dtype, jax.dtypes.prng_key) for x in (keys, others))
+    if typed == wanted:
+        return keys
+    return jax.random.wrap_key_data(keys) if wanted else jax.random.key_data(keys)

@@ -1,12 +1,10 @@
 """Derivatives in reverse mode: of images, and whether a step has one."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pixelbrax.envs.observe import LUMA
+from pixelbrax.envs.observe import LUMA, rendered_effects
 from pixelbrax.envs.pixel_env import PixelEnv
 from pixelbrax.envs.state import State
 from pixelbrax.errors import ConfigError
@@ -24,17 +22,30 @@ def soft_image(env: PixelEnv, state: State, softness: float) -> Float[Array, "_ 
       softness: width over which silhouettes fade, pixels.
 
     Raises:
-      ConfigError: the environment renders reflections, which soft images do not have.
+      ConfigError: see `check_soft_image`.
 
     Returns:
       Colors, or luma with `grayscale`, in [0, 1], in the order of axes of the environment's frames.
     """
+    check_soft_image(env)
     images, inputs = env.images, env.render_inputs(state)
-    quality: dict[str, Any] = {"shadows": images.shadows, "reflections": images.reflections, "samples": images.samples}
-    image = render(*inputs, *images.shape, ("color",), soft=softness, **quality).color
+    effects = rendered_effects(images, env.distractors)
+    image = render(*inputs, *images.shape, ("color",), soft=softness, **effects).color
     if images.grayscale:
         image = (image @ (jnp.asarray(LUMA, jnp.float32) / sum(LUMA)))[..., None]
     return jnp.moveaxis(image, -1, 0) if images.channels_first else image
+
+
+def check_soft_image(env: PixelEnv) -> None:
+    """Refuses an environment that `soft_image` cannot draw.
+
+    Raises:
+      ConfigError: it renders reflections, by itself or for a distractor; soft images have none.
+    """
+    if env.images.reflections:
+        raise ConfigError("soft images have no reflections: make the environment without reflections=True")
+    if env.distractors.needs_reflections:
+        raise ConfigError("soft images have no reflections: leave out the distractors that make the floor reflect")
 
 
 def check_reversible(env: PixelEnv) -> None:

@@ -71,3 +71,6 @@ class CompilesOnce:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != _PROGRAMS}  # a copy compiles its own
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "CompilesOnce":
+        return copy.copy(self)  # attributes are replaced, never changed in place; engines have parts that have no copy

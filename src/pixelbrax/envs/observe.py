@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Bool, PyTree, UInt8
 
-from pixelbrax.distractors import Distraction, DistractorState, Role, SceneView, main_body
+from pixelbrax.distractors import Composed, Distraction, DistractorState, Role, SceneView, main_body
 from pixelbrax.envs.cameras import CameraFn, CameraLike, camera_fn
 from pixelbrax.errors import ConfigError, check_count, check_flag, check_pair
 from pixelbrax.physics import PhysicsState, Randomizer
@@ -147,6 +147,15 @@ def _outputs(outputs: Any) -> tuple[ImageOutput, ...]:
 def _key(output: str, camera: str, cameras: Collection[str]) -> str:
     """Key of an image in an observation."""
     return output if len(cameras) == 1 else f"{output}/{camera}"
+
+
+def rendered_effects(images: ImageSettings, distractors: Composed) -> dict[str, Any]:
+    """The renderer's shadows, reflections and samples: those of the images, and what distractors need."""
+    return {
+        "shadows": images.shadows or ("same_exposure" if distractors.needs_shadows else False),
+        "reflections": images.reflections or distractors.needs_reflections,
+        "samples": images.samples,
+    }
 
 
 class _World(NamedTuple):
@@ -311,11 +320,8 @@ class Observer:
     ) -> Frame:
         # Observed images have no gradient; stopped here, `jax.grad` through physics need not trace the renderer.
         scene, pose, seen_from = _without_derivatives(inputs)
-        settings, distractors = self._settings, self._distraction.composed
-        shadows = settings.shadows or ("same_exposure" if distractors.needs_shadows else False)
-        reflections = settings.reflections or distractors.needs_reflections
-        quality: Any = {"shadows": shadows, "reflections": reflections, "samples": settings.samples}
-        return render(scene, pose, seen_from, height, width, outputs, **quality)
+        effects = rendered_effects(self._settings, self._distraction.composed)
+        return render(scene, pose, seen_from, height, width, outputs, **effects)
 
     def render_inputs(self, snapshot: Snapshot, camera: str) -> tuple[Scene, GeomPose, Camera]:
         """The renderer's arguments."""

@@ -246,8 +246,8 @@ class PixelEnv(CompilesOnce):
 
         Args:
           key: PRNG key for this and all later episodes.
-          params: settings that are data; what is None or missing has its default. For a batch of environments
-            `jax.vmap(env.reset, in_axes=(0, None))` gives all of them the same, and `(0, 0)` each its own.
+          params: settings that are data; what is None or missing has its default. `jax.vmap(env.reset, (0, None))`
+            gives a batch the same; `(0, 0)` each its own, whose values only `with_params` on the batch can check.
           visual_key: PRNG key for the distractors; derived from `key` by default.
 
         Raises:

@@ -27,7 +27,8 @@ class State:
         images are "pixels/<camera>" and so on.
         "pixels": (height, width, channels * frame_stack) uint8, the newest frame last; (channels * frame_stack, height,
           width) with `channels_first`.
-        "depth": (height, width) float32, meters, of the newest frame.
+        "depth": (height, width) float32, meters, of the newest frame; inf where the sky is seen. Networks need finite
+          numbers: take `jnp.minimum(depth, far)`.
         "segmentation": (height, width) int32, ids of the newest frame: of geoms, then of sites, of tendons
           and of what distractors add; -1 shows the sky.
         "mask": (height, width) bool, the pixels of the newest frame that show the body.
@@ -38,7 +39,7 @@ class State:
         `terminated`.
       metrics: () each, by key.
         "episode_return": float32, up to and including this step.
-        "episode_length": int32 frames, up to and including this step.
+        "episode_length": int32 frames, up to and including this step, without a frame that diverged.
         "diverged": bool, the episode ended because an action or the simulation was not finite.
         any other: the engine task's own.
       params: settings that are data; replace them by `PixelEnv.with_params`.

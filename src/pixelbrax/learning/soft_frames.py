@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pixelbrax.envs import PixelEnv, State, each_env, soft_image
+from pixelbrax.envs import PixelEnv, State, check_soft_image, each_env, soft_image
 from pixelbrax.networks import Observation
 
 
@@ -18,7 +18,12 @@ class SoftFrames:
     """
 
     def __init__(self, env: PixelEnv, softness: float):
-        """For an environment; `softness` is in pixels (`pixelbrax.envs.soft_image`)."""
+        """For an environment; `softness` is in pixels (`pixelbrax.envs.soft_image`).
+
+        Raises:
+          ConfigError: its images cannot be soft (`pixelbrax.envs.check_soft_image`).
+        """
+        check_soft_image(env)
         self._env, self._softness = env, softness
 
     @property

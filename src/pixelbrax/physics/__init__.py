@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from pixelbrax.physics._functions import qualified_name
-from pixelbrax.physics.base import Physics, PhysicsState, checked_action
+from pixelbrax.physics.base import Physics, PhysicsState, as_float32, checked_action
 from pixelbrax.physics.randomize import RandomizationFn, Randomizer
 from pixelbrax.physics.scales import RANDOMIZED, random_factors
 from pixelbrax.physics.select import select_state, shares_arrays
@@ -80,6 +80,7 @@ __all__ = [
     "Subject",
     "Totals",
     "Trial",
+    "as_float32",
     "check_for_brax",
     "check_model",
     "checked_action",

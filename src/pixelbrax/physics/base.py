@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import MAX_FLOAT, ConfigError
 
 
 @jax.tree_util.register_dataclass
@@ -104,6 +104,13 @@ def raw_key(key: Array) -> Array:
     return jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else key
 
 
+def as_float32(numbers: np.ndarray) -> np.ndarray:
+    """Numbers as float32. Finite ones beyond its range become its largest, where a cast would make them infinite."""
+    if numbers.dtype.kind == "f" and numbers.dtype.itemsize > 4:
+        numbers = np.where(np.isfinite(numbers), np.clip(numbers, -MAX_FLOAT, MAX_FLOAT), numbers)
+    return numbers.astype(np.float32)
+
+
 def checked_action(action: Any, action_size: int) -> Float[Array, " action_size"]:
     """An action of one environment, as float32.
 
@@ -127,4 +134,6 @@ def checked_action(action: Any, action_size: int) -> Float[Array, " action_size"
             f"the action of an environment has shape {array.shape}: it must have shape ({action_size},), a number for "
             f"each actuator{remedy}"
         )
+    if not isinstance(array, jax.Array):
+        array = as_float32(array)
     return array if array.dtype == jnp.float32 and isinstance(array, jax.Array) else jnp.asarray(array, jnp.float32)
