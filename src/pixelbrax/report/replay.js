@@ -300,11 +300,11 @@ function draw() {
   gl.depthMask(true);
 }
 function tell() {
-  const k = Math.min(Math.round(frame), data.frames - 1), total = (data.frames - 1) * data.dt;
+  const k = Math.min(Math.round(frame), data.frames - 1), time = Math.min((k + 1) * data.dt, data.seconds);
   element("scrub").value = k;
-  element("time").textContent = `${(k * data.dt).toFixed(2)} of ${total.toFixed(2)} s`;
+  element("time").textContent = `${time.toFixed(2)} of ${data.seconds.toFixed(2)} s`;
   const end = k === data.frames - 1 && data.ending ? `\n${data.ending}` : "";
-  element("told").textContent = `${document.title}\nreturn so far ${sums[k].toFixed(1)}${end}`;
+  element("told").textContent = `${document.title}\nreturn so far ${sums[k + 1].toFixed(1)}${end}`;
   element("play").textContent = playing ? "Pause" : "Play";
 }
 function tick(now) {
