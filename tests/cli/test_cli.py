@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import shutil
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -13,6 +14,7 @@ import pixelbrax
 from pixelbrax.algorithms import PPGConfig
 from pixelbrax.cli.main import main
 from pixelbrax.cli.render import Args, _policy
+from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import file_name
 from pixelbrax.generalization import SUITES, Pair, PairSuite
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig, TrainingRun, runs_in
@@ -271,7 +273,7 @@ def test_bench_train_splits_an_update(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.full
-def test_render_shows_what_distracts(finished, tmp_path):
+def test_render_shows_what_distracts(finished, tmp_path, capsys):
     grid = tmp_path / "grid.png"
     task = "render probe/sides --distractors kage/hue kage/pixelate --size 16 --seeds 1".split()
     assert main([*task, "--steps", "2", "--every", "1", "--out", str(grid)]) == 0
@@ -279,7 +281,10 @@ def test_render_shows_what_distracts(finished, tmp_path):
     assert (image == image[:, :1, :, :1]).all()  # blocks of 4 by 4 pixels
     run = ["render", "--run", str(finished.path), "--seeds", "1", "--steps", "2", "--every", "1", "--size", "16"]
     assert main([*run, "--out", str(tmp_path / "seen.png"), "--distractors", "kage/hue@test"]) == 0
-    assert read_image(tmp_path / "seen.png").shape == (8, 18, 3)  # of the size that the run's policy sees
+    seen = read_image(tmp_path / "seen.png")[:, :16].reshape(8, 2, 8, 2, 3)
+    assert (seen == seen[:, :1, :, :1]).all()  # the 8 by 8 pixels that the run's policy sees
+    assert main([*run[:3], "--out", str(tmp_path / "seen.png"), "--distractors", "kage/hue", "--size", "7"]) == 2
+    assert "size is 7: the policy's observations have 8 pixels" in capsys.readouterr().err
 
 
 def test_render_shows_a_run_without_its_weaker_distractors(tmp_path, monkeypatch):
@@ -290,6 +295,11 @@ def test_render_shows_a_run_without_its_weaker_distractors(tmp_path, monkeypatch
     monkeypatch.setattr(TrainingRun, "restore_policy", lambda *_: (((), ()), 0))
     *_, viewer, _, distracted = _policy(Args(run=run.path, distractors=(), shadows=True))
     assert (viewer.images.shadows, distracted) == (True, False)
+    with pytest.raises(ConfigError, match="are what the run's policy observes: leave out --shadows"):
+        _policy(Args(run=run.path, shadows=True))
+    env, viewer, *_ = _policy(Args(run=run.path, shadows=True, out=Path("replay.html")))
+    assert viewer.images.shadows
+    assert viewer.distractors == env.distractors, "one shows the states of the other"
 
 
 def test_plot_draws_seeds_as_one_curve(tmp_path, capsys, monkeypatch):
