@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import check_out, parse
-from pixelbrax.envs import PixelEnv, State, make
+from pixelbrax.envs import PixelEnv, State, make, with_autoreset
 from pixelbrax.errors import ConfigError, check_count, check_number, check_seed
 from pixelbrax.experiments import file_name, policy_actor, random_actor
 from pixelbrax.report import (
@@ -34,6 +34,7 @@ _MAX_PIXELS = 500_000_000  # of all images together, which are in memory at once
 _MAX_STEPS = 1_000_000  # of an episode
 _REPLAY = ".html"
 _SIZE, _SEEDS, _STEPS, _EVERY, _SECONDS = 128, 2, 6, 10, 20.0
+_PALE = 4  # times the distance from white that is left of images after an episode's end
 _GRID = ("seeds", "steps", "every")
 _UNUSED = {  # flags that would change nothing in such a file
     ".png": ("seconds",),
@@ -74,7 +75,7 @@ class Args:
     """Height and width of each image of a picture or video, pixels; by default 128. What a run's policy observes is
     enlarged to it, by default by a whole factor."""
     seeds: int | None = None
-    """Rows of a picture: episodes; by default 2."""
+    """Rows of a picture, each one episode; by default 2. What follows its end is pale, and the same image."""
     steps: int | None = None
     """Columns of a picture: moments of an episode; by default 6."""
     every: int | None = None
@@ -192,6 +193,7 @@ def _num_images(args: Args) -> int:
 def _grid(args: Args, env: PixelEnv, viewer: PixelEnv, actor: Actor, distracted: bool) -> np.ndarray:
     """(seeds, steps, size, size, 3) uint8."""
     size, every = args.size or _SIZE, args.every or _EVERY
+    env = with_autoreset(env, "disabled")  # an episode stays at its end
 
     def seen(state: State) -> Array:
         if not distracted:
@@ -199,18 +201,19 @@ def _grid(args: Args, env: PixelEnv, viewer: PixelEnv, actor: Actor, distracted:
         newest = state.obs["pixels"][..., -env.images.channels :]
         return jnp.broadcast_to(newest, (*newest.shape[:2], 3))
 
-    def column(state: State, key: Array) -> tuple[State, Array]:
-        image = seen(state)
+    def column(state: State, key: Array) -> tuple[State, tuple[Array, Array]]:
+        shown = (seen(state), state.done)
         state, _ = jax.lax.scan(lambda s, k: (env.step(s, actor(s, k)), None), state, jax.random.split(key, every))
-        return state, image
+        return state, shown
 
-    def row(key: Array) -> Array:
+    def row(key: Array) -> tuple[Array, Array]:
         reset_key, act_key = jax.random.split(key)
         return jax.lax.scan(column, env.reset(reset_key), jax.random.split(act_key, args.steps or _STEPS))[1]
 
     keys = jnp.stack([jax.random.fold_in(jax.random.key(args.seed), i) for i in range(args.seeds or _SEEDS)])
-    images = np.asarray(jax.jit(jax.vmap(row))(keys))
+    images, done = (np.array(x) for x in jax.jit(jax.vmap(row))(keys))
+    later = images[:, 1:][done[:, :-1]]
+    images[:, 1:][done[:, :-1]] = 255 - (255 - later) // _PALE
     if distracted:
-        side = max(env.images.shape)
-        return enlarged(images, args.size or whole_multiple(side, _SIZE))
+        return enlarged(images, args.size or whole_multiple(max(env.images.shape), _SIZE))
     return images
