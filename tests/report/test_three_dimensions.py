@@ -149,9 +149,11 @@ def test_a_browser_tells_the_whole_return_and_time(tmp_path):
 
 @pytest.mark.full
 @pytest.mark.skipif(_CHROMIUM is None, reason="there is no Chromium to look with")
-@pytest.mark.parametrize("name", ["solids", "checker", "spots", "materials", "infinite", "glass"])
+@pytest.mark.parametrize("name", ["solids", "checker", "spots", "materials", "infinite", "strip", "glass"])
 def test_a_browser_shows_what_the_renderer_shows(name, tmp_path):
-    model, data, view = load(name)
+    model, data, view = load("infinite" if name == "strip" else name)
+    if name == "strip":
+        model.geom_size[0, 1] = 0.5  # infinite along one axis only
     camera = orbit(jnp.array(view.lookat), view.distance, view.azimuth, view.elevation, model.vis.global_.fovy)
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
     pose, camera = jax.tree.map(lambda x: jnp.asarray(x)[None], (pose, camera))

@@ -121,6 +121,7 @@ void main() {
 const FRAGMENT = `#version 300 es
 precision highp float;
 in vec3 world; in vec3 facing; in vec2 flat_point;
+uniform vec2 extent; // half sides of a plane that is infinite along the other axis, and 0 along that
 uniform vec3 eye, ahead, rgb, ambient, checker_rgb[2], haze_rgb, sky[2];
 uniform vec4 material; // emission, specular, shininess, alpha
 uniform vec4 checker; // scale, offset
@@ -168,6 +169,7 @@ void main() {
     float share = place > end ? (1.0 - place) / (1.0 - end) : place / end;
     if (height > 0.0) sum = mix(place < end ? sky_color(-to_eye) : sum, haze_rgb, clamp(share, 0.0, 1.0));
   }
+  if (any(greaterThan(abs(flat_point) * sign(extent), extent))) discard; // last: derivatives need all pixels
   color = vec4(sum, material.w);
 }`;
 const SKY_VERTEX = `#version 300 es
@@ -287,6 +289,7 @@ function draw() {
       place = add(add(place, axes[0], start[0]), axes[1], start[1]);
     }
     scene.set("turn", "Matrix3fv", false, turn); scene.set("place", "3fv", place); scene.set("start", "2fv", start);
+    scene.set("extent", "2fv", isInfinite(geom) ? geom.size.slice(0, 2) : [0, 0]);
     scene.set("rgb", "3fv", geom.rgb);
     scene.set("material", "4f", geom.emission, geom.specular, geom.shininess, geom.alpha);
     scene.set("is_checker", "1i", geom.checker ? 1 : 0);
