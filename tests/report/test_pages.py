@@ -206,6 +206,14 @@ def test_a_chart_puts_points_where_its_axes_say():
     assert "10 (9 to 11)" in drawn
 
 
+def test_each_of_many_lines_has_its_own_look():
+    drawn = chart([Series(f"setting {k}", [1.0, 2.0], [1.0, 2.0 * k], color=k) for k in range(20)], size="half")
+    for element in "polyline", "line":  # in the picture, and in the legend
+        found = re.findall(rf"<{element} [^>]*>", drawn)
+        looks = {tuple(re.findall(r'stroke(?:-dasharray)?="[^"]*"', each)) for each in found if "var(--c" in each}
+        assert len(looks) == 20, element
+
+
 def test_a_chart_leaves_out_what_is_not_finite():
     assert "no data yet" in chart([Series("a", [1.0], [NAN])])
     drawn = chart([Series("a", [1.0, 2.0, 3.0], [1.0, NAN, float("inf")])], size="small")

@@ -6,6 +6,9 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+_NUM_COLORS = 10  # of Matplotlib's cycle
+_DASHES = ((), (6.0, 2.0), (1.0, 1.5), (6.0, 2.0, 1.0, 2.0))
+
 
 def steps_axis(axes: Any, last: float) -> None:
     """A horizontal axis from 0 to the last step, in whole steps such as 50k and 2M."""
@@ -20,6 +23,25 @@ def short(count: float) -> str:
         if count >= unit:
             return f"{count / unit:.4g}{letter}"
     return f"{count:.4g}"
+
+
+def dashes_of(k: int, num_colors: int) -> tuple[float, ...]:
+    """The dashes of line number `k`, so that lines of one color differ: none in the first round of colors.
+
+    Args:
+      k: from 0.
+      num_colors: after so many lines colors begin anew.
+
+    Returns:
+      Lengths that are drawn and left out, in widths of the line; empty if it is solid.
+    """
+    return _DASHES[k // num_colors % len(_DASHES)]
+
+
+def line_style(k: int) -> dict[str, Any]:
+    """Matplotlib's settings of line number `k`: its color, and what tells it from others of that color."""
+    dashes = dashes_of(k, _NUM_COLORS)
+    return {"color": f"C{k % _NUM_COLORS}", "linestyle": (0, dashes) if dashes else "-"}
 
 
 def lone_marker(count: int) -> str | None:

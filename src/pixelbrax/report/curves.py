@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from pixelbrax.report.axes import legend_below, lone_marker, steps_axis
+from pixelbrax.report.axes import legend_below, line_style, lone_marker, steps_axis
 from pixelbrax.training import over_runs
 
 Rows = Sequence[Mapping[str, float]]
@@ -29,18 +29,19 @@ def write_curves(path: Path, groups: Mapping[str, Sequence[Rows]], title: str) -
     figure = Figure(figsize=(10, 4.4), dpi=120, layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     ends = {"steps": 0.0, "seconds": 0.0}
-    for name, runs in groups.items():
+    for k, (name, runs) in enumerate(groups.items()):
+        style = line_style(k)
         label = f"{name} ({len(runs)} {'seed' if len(runs) == 1 else 'seeds'})"
         for axes, column, unit in ((panels[0], "steps", 1.0), (panels[1], "seconds", 60.0)):
             x, returns = common_points(runs, column)
             ends[column] = max(ends[column], x[-1] / unit)
             marker = lone_marker(len(x))
             center, low, high = np.array([over_runs(column) for column in returns.T]).T
-            (line,) = axes.plot(x / unit, center, label=label if column == "steps" else None, marker=marker)
+            axes.plot(x / unit, center, label=label if column == "steps" else None, marker=marker, **style)
             if len(runs) < FEW:
-                axes.plot(x / unit, returns.T, color=line.get_color(), alpha=0.5, linewidth=0.7)
+                axes.plot(x / unit, returns.T, alpha=0.5, linewidth=0.7, **style)
             else:
-                axes.fill_between(x / unit, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+                axes.fill_between(x / unit, low, high, color=style["color"], alpha=0.2, linewidth=0)
     panels[0].set(xlabel="steps (actions)", ylabel="return of an episode (sampled actions)")
     steps_axis(panels[0], ends["steps"])
     panels[1].set(xlabel="minutes", xlim=(0, 1.03 * max(ends["seconds"], 1e-3)))
