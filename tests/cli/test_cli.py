@@ -287,7 +287,7 @@ def test_render_shows_what_distracts(finished, tmp_path, capsys):
     assert main([*run, "--out", str(tmp_path / "seen.png"), "--distractors", "kage/hue@test"]) == 0
     seen = read_image(tmp_path / "seen.png")[:, :16].reshape(8, 2, 8, 2, 3)
     assert (seen == seen[:, :1, :, :1]).all()  # the 8 by 8 pixels that the run's policy sees
-    assert main([*run[:3], "--out", str(tmp_path / "seen.png"), "--distractors", "kage/hue", "--size", "7"]) == 2
+    assert main([*run[:3], "--out", str(tmp_path / "small.png"), "--distractors", "kage/hue", "--size", "7"]) == 2
     assert "size is 7: the policy's observations have 8 pixels" in capsys.readouterr().err
 
 

@@ -8,11 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from pixelbrax.report.axes import dashes_of, short
+from pixelbrax.report.axes import dashes_of, short, tick_texts
 from pixelbrax.report.markup import Markup, tag
 
 _MOST_POINTS = 400  # of a line: more are finer than a pixel
 _NUM_COLORS = 8  # of page.css
+_NUM_TICKS = {"large": 6, "narrow": 6, "small": 3}  # of the vertical axis, about
 _KINDS = {"wide": ("large", "narrow"), "half": ("narrow",), "small": ("small",)}  # of two the page shows one
 
 
@@ -130,9 +131,11 @@ def _frame(series: Sequence[Series], lines: Sequence[tuple[float, str]], size: s
     room = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
     span = (min(float(xs.min()), 0.0), max(float(xs.max()), 1e-9))
     around = (low - room, high + room)
+    longest = max(map(len, tick_texts(_ticks(around, _NUM_TICKS[size]))), default=0)
     if size == "small":
-        return Frame(280, 130, 44, 8, 8, 20, span, around)
-    return Frame(1080 if size == "large" else 400, 330, 48, 14, 26, 44, span, around)
+        return Frame(280, 130, max(44.0, 8 + 6.0 * longest), 8, 8, 20, span, around)
+    left = max(48.0, 8 + 7.0 * longest)
+    return Frame(1080 if size == "large" else 400, 330, left, 14, 26, 44, span, around)
 
 
 def _axes(
@@ -141,10 +144,11 @@ def _axes(
     bottom, right = frame.height - frame.bottom, frame.width - frame.right
     small, count = size == "small", {"small": 3, "narrow": 5, "large": 8}[size]
     parts = []
-    for value in _ticks(frame.y, 3 if small else 6):
+    values = _ticks(frame.y, _NUM_TICKS[size])
+    for value, text in zip(values, tick_texts(values), strict=True):
         y = frame.down(value)
         parts.append(tag("line", x1=frame.left, x2=right, y1=y, y2=y, class_="grid"))
-        parts.append(tag("text", _signed(value), x=frame.left - 6.0, y=y + 4, text_anchor="end"))
+        parts.append(tag("text", text, x=frame.left - 6.0, y=y + 4, text_anchor="end"))
     for value in _ticks(frame.x, count, x_whole):
         x = frame.across(value)
         parts.append(tag("line", x1=x, x2=x, y1=bottom, y2=bottom + 4, class_="axis"))
@@ -162,10 +166,6 @@ def _ticks(span: tuple[float, float], count: int, whole: bool = False) -> list[f
     places = MaxNLocator(nbins=count, integer=whole).tick_values(*span)
     margin = 1e-9 * (span[1] - span[0])
     return [float(place) for place in places if span[0] - margin <= place <= span[1] + margin]
-
-
-def _signed(value: float) -> str:
-    return f"\N{MINUS SIGN}{short(-value)}" if value < 0 else short(value)
 
 
 def _drawn(frame: Frame, series: Series) -> list[Markup | None]:
