@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import tomllib
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -14,6 +15,7 @@ import pixelbrax
 from pixelbrax.algorithms import PPGConfig
 from pixelbrax.cli.main import main
 from pixelbrax.cli.render import Args, _policy
+from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import file_name
 from pixelbrax.generalization import SUITES, Pair, PairSuite
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig, TrainingRun, runs_in
@@ -236,8 +238,12 @@ def test_collect_writes_a_dataset_of_a_run(finished, tmp_path, capsys):
 def test_render_writes_pictures_and_videos(finished, tmp_path, capsys):
     run = ["render", "--run", str(finished.path), "--size", "16"]
     grid = tmp_path / "grid.png"
-    assert main([*run, "--out", str(grid), "--seeds", "2", "--steps", "3", "--every", "2"]) == 0
-    assert read_image(grid).shape == (2 * 18 - 2, 3 * 18 - 2, 3)
+    assert main([*run, "--out", str(grid), "--seeds", "2", "--steps", "4", "--every", "12"]) == 0
+    picture = read_image(grid)
+    assert picture.shape == (2 * 18 - 2, 4 * 18 - 2, 3)
+    start, _, end, after = (picture[:16, 18 * k :][:, :16].astype(int) for k in range(4))  # an episode has 20 steps
+    assert (start != end).any()
+    np.testing.assert_array_equal(after, 255 - (255 - end) // 4)  # pale
     assert main([*run, "--out", str(grid)]) == 2
     assert "exists: choose another --out, or add --force" in capsys.readouterr().err
     assert main([*run, "--out", str(tmp_path / "best.png"), "--steps", "2", "--best"]) == 0
@@ -276,15 +282,18 @@ def test_bench_train_splits_an_update(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.full
-def test_render_shows_what_distracts(finished, tmp_path):
+def test_render_shows_what_distracts(finished, tmp_path, capsys):
     grid = tmp_path / "grid.png"
     task = "render probe/sides --distractors kage/hue kage/pixelate --size 16 --seeds 1".split()
     assert main([*task, "--steps", "2", "--every", "1", "--out", str(grid)]) == 0
-    image = read_image(grid)[:, :16].reshape(4, 4, 4, 4, 3)
-    assert (image == image[:, :1, :, :1]).all()  # blocks of 4 by 4 pixels
+    image = read_image(grid)[:, :16]
+    assert all(np.unique(image, axis=axis).shape[axis] <= 8 for axis in (0, 1))  # blocks of at least 2 by 2 pixels
     run = ["render", "--run", str(finished.path), "--seeds", "1", "--steps", "2", "--every", "1", "--size", "16"]
     assert main([*run, "--out", str(tmp_path / "seen.png"), "--distractors", "kage/hue@test"]) == 0
-    assert read_image(tmp_path / "seen.png").shape == (8, 18, 3)  # of the size that the run's policy sees
+    seen = read_image(tmp_path / "seen.png")[:, :16].reshape(8, 2, 8, 2, 3)
+    assert (seen == seen[:, :1, :, :1]).all()  # the 8 by 8 pixels that the run's policy sees
+    assert main([*run[:3], "--out", str(tmp_path / "small.png"), "--distractors", "kage/hue", "--size", "7"]) == 2
+    assert "size is 7: the policy's observations have 8 pixels" in capsys.readouterr().err
 
 
 def test_render_shows_a_run_without_its_weaker_distractors(tmp_path, monkeypatch):
@@ -295,6 +304,11 @@ def test_render_shows_a_run_without_its_weaker_distractors(tmp_path, monkeypatch
     monkeypatch.setattr(TrainingRun, "restore_policy", lambda *_: (((), ()), 0))
     *_, viewer, _, distracted = _policy(Args(run=run.path, distractors=(), shadows=True))
     assert (viewer.images.shadows, distracted) == (True, False)
+    with pytest.raises(ConfigError, match="are what the run's policy observes: leave out --shadows"):
+        _policy(Args(run=run.path, shadows=True))
+    env, viewer, *_ = _policy(Args(run=run.path, shadows=True, out=Path("replay.html")))
+    assert viewer.images.shadows
+    assert viewer.distractors == env.distractors, "one shows the states of the other"
 
 
 def test_plot_draws_seeds_as_one_curve(tmp_path, capsys, monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from pixelbrax.report import write_curve, write_curves
+from pixelbrax.report import write_curve, write_curves, write_profiles
 
 _EVALUATIONS = {
     "trained": {"steps": 50_000, "mean_return": 900.0, "standard_error": 9.0},
@@ -104,3 +104,26 @@ def test_divergence_is_marked(drawn, tmp_path):
     assert "physics diverged" not in sound
     marks = next(line for line in drawn[0].axes[0].lines if line.get_label() == "physics diverged")
     np.testing.assert_array_equal(marks.get_xdata(), [20.0])
+
+
+def _looks(lines):
+    """Color and dashes of the lines that have a name, and the names."""
+    named = [line for line in lines if not line.get_label().startswith("_")]
+    return {(line.get_color(), str(line._dash_pattern)) for line in named}, [line.get_label() for line in named]
+
+
+def test_each_of_many_settings_has_its_own_look(drawn, tmp_path):
+    groups = {f"setting {k}": [[_row(10), _row(20)]] for k in range(25)}
+    write_curves(tmp_path / "curves.png", groups, "a sweep")
+    write_profiles(tmp_path / "profiles.png", {"task": {name: [np.arange(3.0)] for name in groups}})
+    for figure in drawn:
+        for lines in figure.axes[0].lines, figure.legends[0].get_lines():
+            looks, names = _looks(lines)
+            assert len(looks) == len(names) == 25
+
+
+def test_a_profile_names_the_seeds_of_all_tasks(drawn, tmp_path):
+    runs = {"a": [np.arange(3.0)] * 2, "b": [np.arange(3.0)]}
+    write_profiles(tmp_path / "profiles.png", {"one": runs, "two": {"a": runs["a"] * 2, "b": runs["b"]}})
+    named = [text.get_text() for text in drawn[0].legends[0].get_texts()]
+    assert named == ["a (2 to 4 seeds)", "b (1 seed)"]

@@ -257,6 +257,33 @@ def test_a_chart_puts_points_where_its_axes_say():
     assert "10 (9 to 11)" in drawn
 
 
+@pytest.mark.parametrize(
+    ("values", "some"),
+    [
+        ((0.99991, 0.99999), "0.99994"),
+        ((12345.1, 12345.9), "12.3454k"),
+        ((-3e-7, -1e-7), "\N{MINUS SIGN}2e-07"),
+        ((-120.0, 2000.0), "1.6k"),
+        ((1e6, 1e6 + 2.5), "1.0000005M"),
+        ((5.0, 5.0), "5"),
+    ],
+)
+def test_ticks_have_the_digits_that_tell_them_apart(values, some):
+    for size in "half", "small":
+        texts = re.findall(r">([^<]+)</text>", chart([Series("", [0.0, 1.0], values)], size=size))
+        ticks = texts[: texts.index("0", 1)] if size == "half" else texts[:-2]  # those of the horizontal axis follow
+        assert len(ticks) == len(set(ticks)) > 1
+        assert some in ticks or size == "small"
+
+
+def test_each_of_many_lines_has_its_own_look():
+    drawn = chart([Series(f"setting {k}", [1.0, 2.0], [1.0, 2.0 * k], color=k) for k in range(20)], size="half")
+    for element in "polyline", "line":  # in the picture, and in the legend
+        found = re.findall(rf"<{element} [^>]*>", drawn)
+        looks = {tuple(re.findall(r'stroke(?:-dasharray)?="[^"]*"', each)) for each in found if "var(--c" in each}
+        assert len(looks) == 20, element
+
+
 def test_a_chart_leaves_out_what_is_not_finite():
     assert "no data yet" in chart([Series("a", [1.0], [NAN])])
     drawn = chart([Series("a", [1.0, 2.0, 3.0], [1.0, NAN, float("inf")])], size="small")

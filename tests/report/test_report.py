@@ -6,8 +6,18 @@ import sys
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
-from pixelbrax.report import record_episode, record_observations, write_curve, write_curves, write_grid, write_video
+from pixelbrax.report import (
+    enlarged,
+    record_episode,
+    record_observations,
+    whole_multiple,
+    write_curve,
+    write_curves,
+    write_grid,
+    write_video,
+)
 from pixelbrax.report.curves import common_points
 from tests.images import read_image
 from tests.probe import probe_env
@@ -25,11 +35,26 @@ def test_a_recording_shows_every_frame_up_to_the_episodes_end():
 
 def test_an_agents_own_view_is_recorded_with_what_distracts():
     env = probe_env(terminates_at=4, image_size=16, frame_stack=2, grayscale=True, distractors="kage/brightness")
-    video = record_observations(env, lambda state, key: jnp.zeros(1), jax.random.key(0))
-    assert video.frames.shape == (5, 256, 256, 3)
+    video = record_observations(env, lambda state, key: jnp.zeros(1), jax.random.key(0), size=48)
+    assert video.frames.shape == (5, 48, 48, 3)
     assert video.fps == 10.0
     first = jax.jit(env.reset)(jax.random.split(jax.random.key(0))[0]).obs["pixels"][..., -1]
-    np.testing.assert_array_equal(video.frames[0, ::16, ::16, 1], first)
+    np.testing.assert_array_equal(video.frames[0, ::3, ::3, 1], first)
+
+
+@pytest.mark.parametrize("side", [8, 10, 24])
+def test_enlarged_images_have_the_nearest_pixels(side):
+    images = np.arange(2 * 4 * 8 * 3, dtype=np.uint8).reshape(2, 4, 8, 3)
+    larger = enlarged(images, side)
+    assert larger.shape == (2, side // 2, side, 3)
+    at = (np.arange(side) + 0.5) * 8 / side  # their middles, in pixels of the smaller image
+    assert (np.abs(at - larger[0, 0, :, 0] // 3 - 0.5) <= 0.5).all()
+    if side % 8 == 0:
+        np.testing.assert_array_equal(larger, images.repeat(side // 8, axis=1).repeat(side // 8, axis=2))
+
+
+def test_whole_multiples_fit():
+    assert [whole_multiple(side, 128) for side in (64, 50, 8, 200)] == [128, 100, 128, 200]
 
 
 def test_grids_keep_their_order(tmp_path):

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +33,8 @@ def _replay(scene, pose, camera):
     """A motion under lights that stay where they are."""
     count = len(pose.xpos)
     lights = (np.repeat(np.asarray(x)[None], count, axis=0) for x in (scene.light_pos, scene.light_dir))
-    return Replay(scene, pose, camera, *lights, np.zeros(count, np.float32), 0.1, "")
+    rewards = np.zeros(count, np.float32)
+    return Replay(scene, pose, camera, *lights, rewards=rewards, dt=0.1, seconds=0.1 * count, ending="")
 
 
 def test_a_replay_has_the_motion_of_the_episode():
@@ -40,7 +42,7 @@ def test_a_replay_has_the_motion_of_the_episode():
     replay = record_replay(env, lambda state, key: jnp.zeros(1), jax.random.key(0))
     assert len(replay.rewards) == 5
     assert replay.ending == "terminated"
-    assert replay.dt == 0.1
+    assert (replay.dt, replay.seconds) == (0.1, pytest.approx(0.5))
     floor, ball = replay_data(replay)["geoms"]
     assert [floor["kind"], ball["kind"]] == ["plane", "sphere"]
     assert len(_floats(floor["pos"])) == 3, "what does not move is stored once"
@@ -50,6 +52,16 @@ def test_a_replay_has_the_motion_of_the_episode():
     shorter = record_replay(env, lambda state, key: jnp.zeros(1), jax.random.key(0), seconds=0.4)
     assert len(shorter.rewards) == 4
     assert shorter.ending == ""
+
+
+def test_the_last_state_and_its_reward_are_in_a_replay_that_skips_frames():
+    env = probe_env(terminates_at=5, action_repeat=3)
+    env.physics.dt = 0.01  # faster than a page shows: every other frame is left out
+    replay = record_replay(env, lambda state, key: jnp.zeros(1), jax.random.key(0))
+    assert (replay.dt, replay.seconds) == (0.02, 0.05)
+    places = np.asarray(replay.pose.xpos)[:, 1, 0]
+    np.testing.assert_allclose(np.diff(places), [0.2, 0.1], atol=1e-6)  # after frames 2, 4 and 5
+    np.testing.assert_allclose(replay.rewards, [4, 2 + 4.5, 4.5])  # 6 in three frames, 9 in two
 
 
 def test_what_distractors_add_is_in_a_replay():
@@ -114,20 +126,41 @@ def test_a_page_loads_nothing_and_no_title_becomes_markup(tmp_path):
     assert json.loads(found[1])["frames"] == 2
 
 
+def _browse(page, *flags):
+    """What Chromium prints about the first frames of a page."""
+    always = ["--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    always += ["--hide-scrollbars", "--virtual-time-budget=3000", "--window-size=640,640"]
+    return subprocess.run([str(_CHROMIUM), *always, *flags, page], check=True, capture_output=True, text=True).stdout
+
+
 @pytest.mark.full
 @pytest.mark.skipif(_CHROMIUM is None, reason="there is no Chromium to look with")
-@pytest.mark.parametrize("name", ["solids", "checker", "spots", "materials", "infinite", "glass"])
+def test_a_browser_tells_the_whole_return_and_time(tmp_path):
+    scene = Scene.from_mujoco(mujoco.MjModel.from_xml_string("<mujoco/>"))
+    pose = GeomPose(jnp.zeros((3, 0, 3)), jnp.zeros((3, 0, 3, 3)))
+    camera = jax.tree.map(lambda x: jnp.repeat(x[None], 3, 0), look_at(jnp.ones(3), jnp.zeros(3), 45.0))
+    replay = replace(_replay(scene, pose, camera), rewards=np.ones(3), seconds=0.25, ending="terminated")
+    write_replay(tmp_path / "page.html", replay, "three")
+    for frame, time, told in (0, "0.10", "1.0</div>"), (1, "0.20", "2.0</div>"), (2, "0.25", "3.0\nterminated</div>"):
+        page = _browse(f"file://{tmp_path}/page.html#frame={frame}", "--dump-dom")
+        assert f"{time} of 0.25 s" in page
+        assert f"return so far {told}" in page
+
+
+@pytest.mark.full
+@pytest.mark.skipif(_CHROMIUM is None, reason="there is no Chromium to look with")
+@pytest.mark.parametrize("name", ["solids", "checker", "spots", "materials", "infinite", "strip", "glass"])
 def test_a_browser_shows_what_the_renderer_shows(name, tmp_path):
-    model, data, view = load(name)
+    model, data, view = load("infinite" if name == "strip" else name)
+    if name == "strip":
+        model.geom_size[0, 1] = 0.5  # infinite along one axis only
     camera = orbit(jnp.array(view.lookat), view.distance, view.azimuth, view.elevation, model.vis.global_.fovy)
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
     pose, camera = jax.tree.map(lambda x: jnp.asarray(x)[None], (pose, camera))
     replay = _replay(scene, pose, camera)
     write_replay(tmp_path / "page.html", replay, name)
     shot = tmp_path / "page.png"
-    flags = ["--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-    flags += ["--hide-scrollbars", "--virtual-time-budget=3000", "--window-size=640,640", f"--screenshot={shot}"]
-    subprocess.run([str(_CHROMIUM), *flags, f"file://{tmp_path}/page.html#frame=0"], check=True, capture_output=True)
+    _browse(f"file://{tmp_path}/page.html#frame=0", f"--screenshot={shot}")
     theirs = np.asarray(Image.open(shot).convert("RGB"), float)
     first_pose, first_camera = jax.tree.map(lambda x: x[0], (pose, camera))
     ours = np.asarray(render(scene, first_pose, first_camera, 640, 640, samples=4).rgb, float)

@@ -12,16 +12,35 @@ from jaxtyping import Array
 
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import check_out, parse
-from pixelbrax.envs import PixelEnv, State, make
+from pixelbrax.envs import PixelEnv, State, make, with_autoreset
 from pixelbrax.errors import ConfigError, check_count, check_number, check_seed
 from pixelbrax.experiments import file_name, policy_actor, random_actor
-from pixelbrax.report import MOVIES, Actor, num_frames, record, record_replay, write_grid, write_replay, write_video
+from pixelbrax.report import (
+    MOVIES,
+    Actor,
+    enlarged,
+    num_frames,
+    record,
+    record_replay,
+    whole_multiple,
+    write_grid,
+    write_replay,
+    write_video,
+)
 from pixelbrax.training import Progress, RunDir, TrainingRun, camera_of
 
 _MAX_SIZE = 2048  # pixels of a side
 _MAX_PIXELS = 500_000_000  # of all images together, which are in memory at once
 _MAX_STEPS = 1_000_000  # of an episode
 _REPLAY = ".html"
+_SIZE, _SEEDS, _STEPS, _EVERY, _SECONDS = 128, 2, 6, 10, 20.0
+_PALE = 4  # times the distance from white that is left of images after an episode's end
+_GRID = ("seeds", "steps", "every")
+_UNUSED = {  # flags that would change nothing in such a file
+    ".png": ("seconds",),
+    **dict.fromkeys(MOVIES, _GRID),
+    _REPLAY: ("size", *_GRID, "shadows", "reflections", "tendons", "samples"),
+}
 
 
 @dataclass(frozen=True)
@@ -52,16 +71,17 @@ class Args:
     """Render the model's spatial tendons; by default as in the run, or no."""
     samples: int | None = None
     """Rays per pixel: 1, 4, 9 or 16; by default as in the run, or 1."""
-    size: int = 128
-    """Height and width of each image, pixels."""
-    seeds: int = 2
-    """Rows of the grid: episodes."""
-    steps: int = 6
-    """Columns of the grid: moments of an episode."""
-    every: int = 10
-    """Steps (actions) between two columns."""
-    seconds: float = 20.0
-    """Simulated length of a video or replay."""
+    size: int | None = None
+    """Height and width of each image of a picture or video, pixels; by default 128. What a run's policy observes is
+    enlarged to it, by default by a whole factor."""
+    seeds: int | None = None
+    """Rows of a picture, each one episode; by default 2. What follows its end is pale, and the same image."""
+    steps: int | None = None
+    """Columns of a picture: moments of an episode; by default 6."""
+    every: int | None = None
+    """Steps (actions) between two columns; by default 10."""
+    seconds: float | None = None
+    """Simulated length of a video or replay; by default 20."""
     seed: int = 0
     """Random seed of the episodes and the actions."""
     force: bool = False
@@ -73,10 +93,45 @@ def main(argv: list[str]) -> int:
     args = parse(
         Args, argv, "render", "Renders a task or a run: a PNG grid (row: seed, column: step), video or replay."
     )
-    check_count("size", args.size, most=_MAX_SIZE)
-    for name in ("seeds", "steps", "every"):
-        check_count(name, getattr(args, name), most=_MAX_STEPS)
-    check_number("seconds", args.seconds, above=0)
+    _check(args)
+    out = args.out or Path(f"{args.run.resolve().name if args.run else file_name(args.task or '')}.png")
+    check_out(out, args.force, ends=(".png", *MOVIES, _REPLAY))
+    _check_used(args, out.suffix)
+    if out.suffix == ".png":
+        _check_pixels(_num_images(args) * (args.size or _SIZE) ** 2, "--size, --seeds or --steps")
+    enable_compilation_cache()
+    env, viewer, actor, distracted = _policy(args)
+    progress, seconds = Progress(), args.seconds or _SECONDS
+    note = ""
+    if distracted and args.size and out.suffix != _REPLAY:
+        _check_enlarges(args.size, env)
+    if out.suffix in MOVIES:
+        _check_pixels(num_frames(env, seconds) * (args.size or _SIZE) ** 2, "--size or --seconds")
+    with progress.busy("compiling and rendering"):
+        if out.suffix == ".png":
+            write_grid(out, _grid(args, env, viewer, actor, distracted))
+        elif out.suffix == _REPLAY:
+            replay = record_replay(env, actor, jax.random.key(args.seed), seconds=seconds, viewer=viewer)
+            title = args.run.resolve().name if args.run else f"{args.task}, random actions"
+            write_replay(out, replay, title)
+        else:
+            size = args.size or (None if distracted else _SIZE)
+            settings = {"distracted": distracted, "size": size, "seconds": seconds, "viewer": viewer}
+            video = record(env, actor, jax.random.key(args.seed), **settings)
+            note = f" ({video.note})" if video.note else ""
+            if problem := write_video(out, video.frames, video.fps):
+                raise ConfigError(problem)
+    progress.say(f"{out}{note}")
+    return 0
+
+
+def _check(args: Args) -> None:
+    limits = {"size": _MAX_SIZE, **dict.fromkeys(_GRID, _MAX_STEPS)}
+    for name, most in limits.items():
+        if (value := getattr(args, name)) is not None:
+            check_count(name, value, most=most)
+    if args.seconds is not None:
+        check_number("seconds", args.seconds, above=0)
     check_seed(args.seed)
     if (args.task is None) == (args.run is None):
         raise ConfigError("name either a task or --run")
@@ -84,31 +139,18 @@ def main(argv: list[str]) -> int:
         raise ConfigError("--best is a run's policy: name the run with --run")
     if args.run is not None and args.backend is not None:
         raise ConfigError("--backend goes with a task: a run has its own")
-    out = args.out or Path(f"{args.run.resolve().name if args.run else file_name(args.task or '')}.png")
-    check_out(out, args.force, ends=(".png", *MOVIES, _REPLAY))
-    if out.suffix == ".png":
-        _check_pixels(args.seeds * args.steps * args.size**2, "--size, --seeds or --steps")
-    enable_compilation_cache()
-    env, viewer, actor, distracted = _policy(args)
-    progress = Progress()
-    note = ""
-    if out.suffix in MOVIES:
-        _check_pixels(num_frames(env, args.seconds) * args.size**2, "--size or --seconds")
-    with progress.busy("compiling and rendering"):
-        if out.suffix == ".png":
-            write_grid(out, _grid(args, env, viewer, actor, distracted))
-        elif out.suffix == _REPLAY:
-            replay = record_replay(env, actor, jax.random.key(args.seed), seconds=args.seconds, viewer=viewer)
-            title = args.run.resolve().name if args.run else f"{args.task}, random actions"
-            write_replay(out, replay, title)
-        else:
-            settings = {"distracted": distracted, "size": args.size, "seconds": args.seconds, "viewer": viewer}
-            video = record(env, actor, jax.random.key(args.seed), **settings)
-            note = f" ({video.note})" if video.note else ""
-            if problem := write_video(out, video.frames, video.fps):
-                raise ConfigError(problem)
-    progress.say(f"{out}{note}")
-    return 0
+
+
+def _check_used(args: Args, suffix: str) -> None:
+    """Refuses flags that were given and change nothing."""
+    unused = [f"--{name}" for name in _UNUSED[suffix] if getattr(args, name) is not None]
+    if unused:
+        raise ConfigError(f"leave out {', '.join(unused)}: nothing in a {suffix} depends on it")
+
+
+def _check_enlarges(size: int, env: PixelEnv) -> None:
+    if size < (least := max(env.images.shape)):
+        raise ConfigError(f"size is {size}: the policy's observations have {least} pixels, and are not made smaller")
 
 
 def _check_pixels(pixels: int, flags: str) -> None:
@@ -125,41 +167,53 @@ def _policy(args: Args) -> tuple[PixelEnv, PixelEnv, Actor, bool]:
     seen = {name: value for name, value in seen.items() if value is not None}
     if args.run is None:
         if args.distractors:
-            seen |= {"distractors": args.distractors, "image_size": args.size, "frame_stack": 1}
+            seen |= {"distractors": args.distractors, "image_size": args.size or _SIZE, "frame_stack": 1}
         env = make(args.task or "", args.backend, camera_of(seen.pop("camera", None)), **seen)
         return env, env, random_actor(env), bool(args.distractors)
     run = RunDir.open(args.run)
     config = run.load_config()
     looks = config.environment.distractors if args.distractors is None else args.distractors
-    if seen and looks:
+    replay = args.out is not None and args.out.suffix == _REPLAY  # from any camera: it has no images
+    if seen and looks and not replay:
         flags = ", ".join(f"--{name}" for name in seen)
         raise ConfigError(f"with distractors the images are what the run's policy observes: leave out {flags}")
     training_run = TrainingRun(config)
     restore = training_run.restore_best if args.best else training_run.restore_policy
     actor = policy_actor(training_run.policy, restore(run)[0])
     env = training_run.env_under(args.distractors)
-    plain = {"distractors": (), "distractor_strength": 1.0}
+    plain = {"distractors": looks, "distractor_strength": 1.0}  # a state has the strength of what it shows
     viewer = replace(config.environment, **plain, **seen).build() if seen else env
     return env, viewer, actor, bool(looks)
 
 
+def _num_images(args: Args) -> int:
+    return (args.seeds or _SEEDS) * (args.steps or _STEPS)
+
+
 def _grid(args: Args, env: PixelEnv, viewer: PixelEnv, actor: Actor, distracted: bool) -> np.ndarray:
     """(seeds, steps, size, size, 3) uint8."""
+    size, every = args.size or _SIZE, args.every or _EVERY
+    env = with_autoreset(env, "disabled")  # an episode stays at its end
 
     def seen(state: State) -> Array:
         if not distracted:
-            return viewer.render(state, args.size, args.size)
+            return viewer.render(state, size, size)
         newest = state.obs["pixels"][..., -env.images.channels :]
         return jnp.broadcast_to(newest, (*newest.shape[:2], 3))
 
-    def column(state: State, key: Array) -> tuple[State, Array]:
-        image = seen(state)
-        state, _ = jax.lax.scan(lambda s, k: (env.step(s, actor(s, k)), None), state, jax.random.split(key, args.every))
-        return state, image
+    def column(state: State, key: Array) -> tuple[State, tuple[Array, Array]]:
+        shown = (seen(state), state.done)
+        state, _ = jax.lax.scan(lambda s, k: (env.step(s, actor(s, k)), None), state, jax.random.split(key, every))
+        return state, shown
 
-    def row(key: Array) -> Array:
+    def row(key: Array) -> tuple[Array, Array]:
         reset_key, act_key = jax.random.split(key)
-        return jax.lax.scan(column, env.reset(reset_key), jax.random.split(act_key, args.steps))[1]
+        return jax.lax.scan(column, env.reset(reset_key), jax.random.split(act_key, args.steps or _STEPS))[1]
 
-    keys = jnp.stack([jax.random.fold_in(jax.random.key(args.seed), i) for i in range(args.seeds)])
-    return np.asarray(jax.jit(jax.vmap(row))(keys))
+    keys = jnp.stack([jax.random.fold_in(jax.random.key(args.seed), i) for i in range(args.seeds or _SEEDS)])
+    images, done = (np.array(x) for x in jax.jit(jax.vmap(row))(keys))
+    later = images[:, 1:][done[:, :-1]]
+    images[:, 1:][done[:, :-1]] = 255 - (255 - later) // _PALE
+    if distracted:
+        return enlarged(images, args.size or whole_multiple(max(env.images.shape), _SIZE))
+    return images

@@ -5,6 +5,7 @@ from pixelbrax.report.curriculum_page import page_of_curriculum
 from pixelbrax.report.curve import write_curve
 from pixelbrax.report.curves import write_curves
 from pixelbrax.report.drift import write_drift
+from pixelbrax.report.enlarge import enlarged, whole_multiple
 from pixelbrax.report.facts import FINISHED, RunFacts
 from pixelbrax.report.gap import write_gaps
 from pixelbrax.report.grid import write_grid
@@ -30,6 +31,7 @@ __all__ = [
     "Segment",
     "by_axis",
     "data_url",
+    "enlarged",
     "num_frames",
     "page_of_curriculum",
     "page_of_run",
@@ -39,6 +41,7 @@ __all__ = [
     "record_episode",
     "record_observations",
     "record_replay",
+    "whole_multiple",
     "write_curve",
     "write_curves",
     "write_drift",

@@ -1,10 +1,17 @@
 """What learning curves have in common."""
 
+import math
 import textwrap
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+_DIGITS, _MOST_DIGITS = 4, 17  # significant ones; the latter tell any two floats apart
+_NUM_COLORS = 10  # of Matplotlib's cycle
+_DASHES = ((), (6.0, 2.0), (1.0, 1.5), (6.0, 2.0, 1.0, 2.0))
 
 
 def steps_axis(axes: Any, last: float) -> None:
@@ -14,12 +21,39 @@ def steps_axis(axes: Any, last: float) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda steps, _: short(steps)))
 
 
-def short(count: float) -> str:
-    """A number of steps: 500, 1.5k, 50k, 2M, 1.5G."""
+def short(count: float, digits: int = _DIGITS) -> str:
+    """A number of steps, with so many significant digits: 500, 1.5k, 50k, 2M, 1.5G."""
     for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if count >= unit:
-            return f"{count / unit:.4g}{letter}"
-    return f"{count:.4g}"
+            return f"{count / unit:.{digits}g}{letter}"
+    return f"{count:.{digits}g}"
+
+
+def tick_texts(values: Sequence[float]) -> list[str]:
+    """The texts of an axis's ticks, as `short` writes them, with as many digits as the step between them needs."""
+    near = 1e-3 * min((abs(b - a) for a, b in pairwise(values)), default=math.inf)
+    enough = (n for n in range(_DIGITS, _MOST_DIGITS) if all(abs(float(f"{x:.{n}g}") - x) <= near for x in values))
+    digits = next(enough, _MOST_DIGITS)
+    return [f"\N{MINUS SIGN}{short(-value, digits)}" if value < 0 else short(value, digits) for value in values]
+
+
+def dashes_of(k: int, num_colors: int) -> tuple[float, ...]:
+    """The dashes of line number `k`, so that lines of one color differ: none in the first round of colors.
+
+    Args:
+      k: from 0.
+      num_colors: after so many lines colors begin anew.
+
+    Returns:
+      Lengths that are drawn and left out, in widths of the line; empty if it is solid.
+    """
+    return _DASHES[k // num_colors % len(_DASHES)]
+
+
+def line_style(k: int) -> dict[str, Any]:
+    """Matplotlib's settings of line number `k`: its color, and what tells it from others of that color."""
+    dashes = dashes_of(k, _NUM_COLORS)
+    return {"color": f"C{k % _NUM_COLORS}", "linestyle": (0, dashes) if dashes else "-"}
 
 
 def lone_marker(count: int) -> str | None:

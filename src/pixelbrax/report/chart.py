@@ -8,10 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from pixelbrax.report.axes import short
+from pixelbrax.report.axes import dashes_of, short, tick_texts
 from pixelbrax.report.markup import Markup, tag
 
 _MOST_POINTS = 400  # of a line: more are finer than a pixel
+_NUM_COLORS = 8  # of page.css
+_NUM_TICKS = {"large": 6, "narrow": 6, "small": 3}  # of the vertical axis, about
 _KINDS = {"wide": ("large", "narrow"), "half": ("narrow",), "small": ("small",)}  # of two the page shows one
 
 
@@ -23,7 +25,7 @@ class Series:
       name: in the legend; empty for none.
       x, y: points; those that are not finite are left out.
       low, high: ends of each point's interval, if there is one.
-      color: number of one of the page's colors.
+      color: number of one of the page's colors; from the ninth on they begin anew, and lines are dashed.
       form: how points are drawn: connected, each by itself, or connected by a dotted line. An interval is a band
         around a line, and bars at points.
       thin: a thin, pale line, for one of many.
@@ -129,9 +131,11 @@ def _frame(series: Sequence[Series], lines: Sequence[tuple[float, str]], size: s
     room = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
     span = (min(float(xs.min()), 0.0), max(float(xs.max()), 1e-9))
     around = (low - room, high + room)
+    longest = max(map(len, tick_texts(_ticks(around, _NUM_TICKS[size]))), default=0)
     if size == "small":
-        return Frame(280, 130, 44, 8, 8, 20, span, around)
-    return Frame(1080 if size == "large" else 400, 330, 48, 14, 26, 44, span, around)
+        return Frame(280, 130, max(44.0, 8 + 6.0 * longest), 8, 8, 20, span, around)
+    left = max(48.0, 8 + 7.0 * longest)
+    return Frame(1080 if size == "large" else 400, 330, left, 14, 26, 44, span, around)
 
 
 def _axes(
@@ -140,10 +144,11 @@ def _axes(
     bottom, right = frame.height - frame.bottom, frame.width - frame.right
     small, count = size == "small", {"small": 3, "narrow": 5, "large": 8}[size]
     parts = []
-    for value in _ticks(frame.y, 3 if small else 6):
+    values = _ticks(frame.y, _NUM_TICKS[size])
+    for value, text in zip(values, tick_texts(values), strict=True):
         y = frame.down(value)
         parts.append(tag("line", x1=frame.left, x2=right, y1=y, y2=y, class_="grid"))
-        parts.append(tag("text", _signed(value), x=frame.left - 6.0, y=y + 4, text_anchor="end"))
+        parts.append(tag("text", text, x=frame.left - 6.0, y=y + 4, text_anchor="end"))
     for value in _ticks(frame.x, count, x_whole):
         x = frame.across(value)
         parts.append(tag("line", x1=x, x2=x, y1=bottom, y2=bottom + 4, class_="axis"))
@@ -163,12 +168,8 @@ def _ticks(span: tuple[float, float], count: int, whole: bool = False) -> list[f
     return [float(place) for place in places if span[0] - margin <= place <= span[1] + margin]
 
 
-def _signed(value: float) -> str:
-    return f"\N{MINUS SIGN}{short(-value)}" if value < 0 else short(value)
-
-
 def _drawn(frame: Frame, series: Series) -> list[Markup | None]:
-    color = f"var(--c{series.color % 8})"
+    color = _color(series)
     if series.form == "line" and len(series.x) > 1:
         return [_band(frame, series, color), _line(frame, series, color)]
     parts: list[Markup | None] = [] if series.form != "dotted" else [_line(frame, series, color, dashed=True)]
@@ -188,11 +189,19 @@ def _drawn(frame: Frame, series: Series) -> list[Markup | None]:
     return parts
 
 
+def _color(series: Series) -> str:
+    return f"var(--c{series.color % _NUM_COLORS})"
+
+
+def _dashes(series: Series, width: float) -> str | None:
+    return " ".join(f"{width * length:.3g}" for length in dashes_of(series.color, _NUM_COLORS)) or None
+
+
 def _line(frame: Frame, series: Series, color: str, dashed: bool = False) -> Markup:
     chosen = np.unique(np.linspace(0, len(series.x) - 1, min(len(series.x), _MOST_POINTS)).round().astype(int))
     points = " ".join(f"{frame.across(series.x[k]):.1f},{frame.down(series.y[k]):.1f}" for k in chosen)
-    dots = "2 3" if dashed else None
     width, opacity = (0.8, 0.55) if series.thin else (1.8 if not dashed else 1.2, None)
+    dots = "2 3" if dashed else _dashes(series, width)
     form = {"stroke_width": width, "stroke_dasharray": dots, "opacity": opacity, "stroke_linejoin": "round"}
     return tag("polyline", points=points, fill="none", stroke=color, **form)
 
@@ -214,8 +223,9 @@ def _level(frame: Frame, value: float) -> Markup:
 
 
 def _key(series: Series) -> Markup:
-    color = f"var(--c{series.color % 8})"
-    line = tag("line", x1=0, x2=28, y1=6, y2=6, stroke=color, stroke_width=2)
+    color = _color(series)
+    dashes = _dashes(series, 1.8)
+    line = tag("line", x1=0, x2=28, y1=6, y2=6, stroke=color, stroke_width=2, stroke_dasharray=dashes)
     if series.form != "line" or len(series.x) == 1:
         dots = "2 3" if series.form == "dotted" else "0 99"
         line = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from pixelbrax.report.axes import legend_below, lone_marker, short, steps_axis
+from pixelbrax.report.axes import legend_below, line_style, lone_marker, short, steps_axis
 from pixelbrax.training import over_runs
 
 Rows = Sequence[Mapping[str, float]]
@@ -81,19 +81,18 @@ def write_curves(path: Path, groups: Mapping[str, Sequence[Rows]], title: str) -
     figure = Figure(figsize=(10, 4.4), dpi=120, layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     ends = {"steps": 0.0, "seconds": 0.0}
-    for name, runs in groups.items():
+    for k, (name, runs) in enumerate(groups.items()):
+        style = line_style(k)
         for axes, column, unit in ((panels[0], "steps", 1.0), (panels[1], "seconds", 60.0)):
             curve = together(name, runs, column)
             x, label = curve.x / unit, curve.label if column == "steps" else None
             ends[column] = max(ends[column], curve.end / unit)
-            (line,) = axes.plot(x, curve.center, label=label, marker=lone_marker(len(x)))
+            axes.plot(x, curve.center, label=label, marker=lone_marker(len(x)), **style)
             for at, returns in curve.alone:
                 marker = lone_marker(len(at))
-                axes.plot(
-                    at / unit, returns, color=line.get_color(), alpha=0.5, linewidth=0.7, marker=marker, markersize=3
-                )
+                axes.plot(at / unit, returns, alpha=0.5, linewidth=0.7, marker=marker, markersize=3, **style)
             if len(runs) >= FEW:
-                axes.fill_between(x, curve.low, curve.high, color=line.get_color(), alpha=0.2, linewidth=0)
+                axes.fill_between(x, curve.low, curve.high, color=style["color"], alpha=0.2, linewidth=0)
     panels[0].set(xlabel="steps (actions)", ylabel="return of an episode (sampled actions)")
     steps_axis(panels[0], ends["steps"])
     panels[1].set(xlabel="minutes", xlim=(0, 1.03 * max(ends["seconds"], 1e-3)))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from pixelbrax.report.axes import legend_below
+from pixelbrax.report.axes import legend_below, line_style
 from pixelbrax.training import share_above
 
 _LEVELS = 400
@@ -21,20 +21,27 @@ def write_profiles(path: Path, tasks: Mapping[str, Mapping[str, Sequence[np.ndar
     """
     figure = Figure(figsize=(1 + 4.5 * len(tasks), 4.2), dpi=120, layout="constrained")
     panels = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
-    colors = {name: f"C{k}" for k, name in enumerate(dict.fromkeys(n for settings in tasks.values() for n in settings))}
-    labelled: set[str] = set()
+    names = list(dict.fromkeys(name for settings in tasks.values() for name in settings))
+    labels = {name: f"{name} ({_num_seeds(name, tasks)})" for name in names}
     for axes, (task, settings) in zip(panels, tasks.items(), strict=True):
         everything = np.concatenate([returns for runs in settings.values() for returns in runs])
         levels = np.linspace(min(everything.min(), 0.0), everything.max(), _LEVELS)
         for name, runs in settings.items():
-            label = None if name in labelled else f"{name} ({len(runs)} {'seed' if len(runs) == 1 else 'seeds'})"
-            labelled.add(name)
-            axes.plot(levels, share_above(np.concatenate(list(runs)), levels), color=colors[name], label=label)
+            style = line_style(names.index(name))
+            label = labels.pop(name, None)  # once in the legend
+            axes.plot(levels, share_above(np.concatenate(list(runs)), levels), label=label, **style)
             if len(runs) > 1:
                 for returns in runs:
-                    axes.plot(levels, share_above(returns, levels), color=colors[name], alpha=0.4, linewidth=0.7)
+                    axes.plot(levels, share_above(returns, levels), alpha=0.4, linewidth=0.7, **style)
         axes.set(xlabel="return", title=task, ylim=(-0.02, 1.02))
         axes.grid(alpha=0.3)
     panels[0].set_ylabel("share of episodes above it")
     legend_below(figure)
     figure.savefig(path)
+
+
+def _num_seeds(name: str, tasks: Mapping[str, Mapping[str, Sequence[np.ndarray]]]) -> str:
+    """Of a setting: "5 seeds", or "3 to 5 seeds" where tasks have different numbers."""
+    counts = [len(settings[name]) for settings in tasks.values() if name in settings]
+    low, high = min(counts), max(counts)
+    return f"{low if low == high else f'{low} to {high}'} {'seed' if high == 1 else 'seeds'}"

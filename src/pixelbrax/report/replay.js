@@ -121,6 +121,7 @@ void main() {
 const FRAGMENT = `#version 300 es
 precision highp float;
 in vec3 world; in vec3 facing; in vec2 flat_point;
+uniform vec2 extent; // half sides of a plane that is infinite along the other axis, and 0 along that
 uniform vec3 eye, ahead, rgb, ambient, checker_rgb[2], haze_rgb, sky[2];
 uniform vec4 material; // emission, specular, shininess, alpha
 uniform vec4 checker; // scale, offset
@@ -168,6 +169,7 @@ void main() {
     float share = place > end ? (1.0 - place) / (1.0 - end) : place / end;
     if (height > 0.0) sum = mix(place < end ? sky_color(-to_eye) : sum, haze_rgb, clamp(share, 0.0, 1.0));
   }
+  if (any(greaterThan(abs(flat_point) * sign(extent), extent))) discard; // last: derivatives need all pixels
   color = vec4(sum, material.w);
 }`;
 const SKY_VERTEX = `#version 300 es
@@ -287,6 +289,7 @@ function draw() {
       place = add(add(place, axes[0], start[0]), axes[1], start[1]);
     }
     scene.set("turn", "Matrix3fv", false, turn); scene.set("place", "3fv", place); scene.set("start", "2fv", start);
+    scene.set("extent", "2fv", isInfinite(geom) ? geom.size.slice(0, 2) : [0, 0]);
     scene.set("rgb", "3fv", geom.rgb);
     scene.set("material", "4f", geom.emission, geom.specular, geom.shininess, geom.alpha);
     scene.set("is_checker", "1i", geom.checker ? 1 : 0);
@@ -300,11 +303,11 @@ function draw() {
   gl.depthMask(true);
 }
 function tell() {
-  const k = Math.min(Math.round(frame), data.frames - 1), total = (data.frames - 1) * data.dt;
+  const k = Math.min(Math.round(frame), data.frames - 1), time = Math.min((k + 1) * data.dt, data.seconds);
   element("scrub").value = k;
-  element("time").textContent = `${(k * data.dt).toFixed(2)} of ${total.toFixed(2)} s`;
+  element("time").textContent = `${time.toFixed(2)} of ${data.seconds.toFixed(2)} s`;
   const end = k === data.frames - 1 && data.ending ? `\n${data.ending}` : "";
-  element("told").textContent = `${document.title}\nreturn so far ${sums[k].toFixed(1)}${end}`;
+  element("told").textContent = `${document.title}\nreturn so far ${sums[k + 1].toFixed(1)}${end}`;
   element("play").textContent = playing ? "Pause" : "Play";
 }
 function tick(now) {

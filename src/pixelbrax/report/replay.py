@@ -43,8 +43,9 @@ class Replay:
       camera: the same of the task's camera.
       light_pos: (frame, light, 3) float32, places of the lights in the world, which may follow a body.
       light_dir: (frame, light, 3) float32, directions in which they shine.
-      rewards: (frame,) float32, reward of the step that each frame is part of, shared out evenly.
-      dt: seconds between two frames.
+      rewards: (frame,) float32, reward from the frame before up to each; a step's is shared out evenly over its time.
+      dt: seconds between two frames, and before the first; before the last it may be less.
+      seconds: simulated length, at whose end is the last frame.
       ending: why the episode ended, or empty.
     """
 
@@ -55,6 +56,7 @@ class Replay:
     light_dir: Float[np.ndarray, "frame light 3"]
     rewards: Float[np.ndarray, " frame"]
     dt: float
+    seconds: float
     ending: str
 
 
@@ -92,18 +94,21 @@ def record_replay(
     terminated, truncated, diverged, length = ends
     last, ending = end_of(terminated, truncated, diverged)
     count, skip = max(1, int(length[last])), max(1, round(1 / env.physics.dt / MAX_FPS))
-    frames = lambda x: x.reshape(-1, *x.shape[2:])[:count:skip]  # noqa: E731
+    starts = np.arange(0, count, skip)
+    shown_at = np.minimum(starts + skip, count) - 1  # the episode's last state is always among them
+    frames = lambda x: x.reshape(-1, *x.shape[2:])[shown_at]  # noqa: E731
     first = np.arange(0, count, env.action_repeat)  # the last action may have fewer frames
     lasting = np.diff(np.append(first, count))
     shared = np.repeat(rewards[: len(first)] / lasting, lasting)
-    sums = np.add.reduceat(shared, np.arange(0, count, skip))
+    sums = np.add.reduceat(shared, starts)
     scene = jax.jit(lambda key: viewer.render_inputs(env.reset(jax.random.split(key)[0]))[0])(key)
     model = env.physics.mj_model
     tendons = len(tendon_segments(model)) if viewer.images.tendons else 0  # left out: their lengths change
     changing = range(model.ngeom + model.nsite, model.ngeom + model.nsite + tendons)
     scene = replace(scene, visible=tuple(i for i in scene.visible if i not in changing))
     pose, camera, lights = jax.tree.map(frames, shown)
-    return Replay(jax.tree.map(np.asarray, scene), pose, camera, *lights, sums, env.physics.dt * skip, ending)
+    scene, dt = jax.tree.map(np.asarray, scene), env.physics.dt
+    return Replay(scene, pose, camera, *lights, rewards=sums, dt=dt * skip, seconds=dt * count, ending=ending)
 
 
 def write_replay(path: Path, replay: Replay, title: str) -> None:
@@ -133,6 +138,7 @@ def replay_data(replay: Replay) -> dict[str, Any]:
     camera, count = replay.camera, len(replay.rewards)
     return {
         "dt": replay.dt,
+        "seconds": replay.seconds,
         "frames": count,
         "ending": replay.ending,
         "rewards": _packed(replay.rewards),

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, UInt8
 
 from pixelbrax.envs import EnvParams, PixelEnv, State, with_autoreset
 from pixelbrax.physics import PhysicsState
+from pixelbrax.report.enlarge import enlarged, whole_multiple
 from pixelbrax.xla import compiler_options
 
 # Maps one state and a key to an action. Arrays in a `jax.tree_util.Partial` are arguments of the compiled program:
@@ -96,13 +97,16 @@ def record_episode(
     return Recording(frames[::skip], 1 / env.physics.dt / skip, ending, simulated, *_moments(env, seen, last))
 
 
-def record_observations(env: PixelEnv, actor: Actor, key: Array, *, seconds: float | None = None) -> Recording:
+def record_observations(
+    env: PixelEnv, actor: Actor, key: Array, *, size: int | None = None, seconds: float | None = None
+) -> Recording:
     """One episode in real time as an agent observes it, with distractors, in enlarged pixels.
 
     Args:
       env: the environment, of one camera, with channels last.
       actor: what acts in it.
       key: for the episode and the actor.
+      size: longer side of the frames, pixels, at least that of the observations; by default a whole multiple of it.
       seconds: simulated seconds after which to stop; by default the whole episode.
 
     Returns:
@@ -119,8 +123,7 @@ def record_observations(env: PixelEnv, actor: Actor, key: Array, *, seconds: flo
     frames, (terminated, truncated, diverged, length), seen = rollout(env, step, actor, key, num_steps + 1)
     last, ending = end_of(terminated, truncated, diverged)
     skip = max(1, round(1 / env.dt / MAX_FPS))
-    larger = max(1, _SIDE // max(frames.shape[1:3]))
-    frames = frames[: last + 1 : skip].repeat(larger, axis=1).repeat(larger, axis=2)
+    frames = enlarged(frames[: last + 1 : skip], size or whole_multiple(max(frames.shape[1:3]), _SIDE))
     simulated = int(length[last]) * env.physics.dt if ending else last * env.dt
     return Recording(frames, 1 / env.dt / skip, ending, simulated, *_moments(env, seen, max(0, last - 1)))
 
@@ -131,14 +134,14 @@ def record(
     key: Array,
     *,
     distracted: bool,
-    size: int = _SIDE,
+    size: int | None = None,
     seconds: float | None = None,
     viewer: PixelEnv | None = None,
 ) -> Recording:
-    """`record_observations` if there are distractors, and `record_episode` otherwise."""
+    """`record_observations` if there are distractors, and `record_episode` otherwise; each has its default size."""
     if distracted:
-        return record_observations(env, actor, key, seconds=seconds)
-    return record_episode(env, actor, key, size=size, seconds=seconds, viewer=viewer)
+        return record_observations(env, actor, key, size=size, seconds=seconds)
+    return record_episode(env, actor, key, size=size or _SIDE, seconds=seconds, viewer=viewer)
 
 
 def num_frames(env: PixelEnv, seconds: float) -> int:
