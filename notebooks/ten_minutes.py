@@ -76,7 +76,7 @@ print("action", policy(state.obs))
 # %% [markdown]
 # ## Does it still run when everything looks different?
 #
-# The same episodes, with hues that no training has shown. It has learned without distractors, so expect much less.
+# The same episodes, with a contrast that no training has shown. It has learned without distractors, so expect much less.
 
 # %%
 plain = pixelbrax.evaluate(policy, run.env, episodes=2 if SMALL else 16)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -73,6 +74,26 @@ def test_the_command_prints_it_and_writes_both_files(runs, tmp_path, capsys):
     assert "is better than PPO, learning_rate 0.001 with probability 0.22" in said
     assert out.exists()
     assert len(json.loads(out.with_suffix(".json").read_text())["rows"]) == 4
+
+
+@pytest.mark.parametrize("command", ["compare", "plot", "leaderboard", "report"])
+def test_only_files_of_the_default_name_are_replaced(command, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    end = ".html" if command == "report" else ".png"
+    other, default = Path(f"other{end}"), Path("curves.png" if command == "plot" else f"{command}{end}")
+    argv = [command, str(tmp_path / "nowhere")]
+    for file in other, default:
+        file.write_text("something else")
+    assert main([*argv, "--out", str(other)]) == 2
+    assert f"{other} exists: choose another --out, or add --force" in capsys.readouterr().err
+    for allowed in ([], ["--out", str(other), "--force"]):
+        assert main([*argv, *allowed]) == 2
+        assert "nowhere" in capsys.readouterr().err, "the file is no problem"
+    if command in ("compare", "leaderboard"):
+        Path("numbers.json").write_text("{}")
+        assert main([*argv, "--out", "numbers.png"]) == 2
+        assert "numbers.json exists: choose another --out" in capsys.readouterr().err
+    assert other.read_text() == "something else"
 
 
 def test_a_seed_counts_once(runs, tmp_path):

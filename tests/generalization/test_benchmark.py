@@ -1,6 +1,7 @@
 """A benchmark's protocol, tests, scores and leaderboard, from end to end on a run of seconds."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 
@@ -26,6 +27,7 @@ from pixelbrax.generalization import (
     read_results,
     result_file,
 )
+from pixelbrax.report import by_axis, ranking
 from pixelbrax.training import Progress, RunDir, TrainConfig, TrainingRun
 from tests.images import read_image
 
@@ -176,9 +178,9 @@ def test_from_the_command_line(runs, evaluated, tmp_path, monkeypatch, capsys):
     numbers = json.loads(out.with_suffix(".json").read_text())
     assert numbers["fingerprint"] == TINY.fingerprint
     assert [row["place"] for row in numbers["rows"]] == [1]
-    assert main(["leaderboard", str(tmp_path), "--suite", "tiny", "--out", str(out)]) == 2
+    assert main(["leaderboard", str(tmp_path), "--suite", "tiny", "--out", str(out), "--force"]) == 2
     assert "has no results of tiny" in capsys.readouterr().err
-    assert main(["leaderboard", folder, "--suite", "PixelBraxGen-v1", "--out", str(out)]) == 2
+    assert main(["leaderboard", folder, "--suite", "PixelBraxGen-v1", "--out", str(out), "--force"]) == 2
     assert "is a suite of pairs and has no leaderboard" in capsys.readouterr().err
 
 
@@ -245,6 +247,15 @@ def test_the_leaderboard_ranks_complete_results_first():
     assert board.results[2].lacking == "no run of b; fewer than 2 seeds: a has 1"
     assert "lone, plain: no run of b" in board.notes[0]
     assert json.dumps(board.rows())
+
+
+@pytest.mark.usefixtures("on_paper")
+def test_no_name_of_a_method_breaks_a_table():
+    rows = Leaderboard.of(PAPER, [_entry(method="mine|yours")]).rows()
+    for table in ranking(rows), by_axis(rows):
+        cells = {len(re.split(r"(?<!\\)\|", line)) for line in table.splitlines()}
+        assert len(cells) == 1
+        assert r"mine\|yours" in table
 
 
 @pytest.mark.usefixtures("on_paper")

@@ -53,6 +53,19 @@ def test_files_get_plain_lines():
     assert _shown(force_terminal=False).splitlines() == ["line 0", "line 2"]
 
 
+def test_a_text_is_printed_as_it_is(capsys):
+    text = "pixelbrax train --resume runs/lr:100:x[bold]"
+    Progress().say(text)
+    assert capsys.readouterr().out == f"{text}\n"
+    out = io.StringIO()
+    progress = Progress(Console(file=out, width=60, force_terminal=True, color_system=None))
+    progress.training(text, last=True)
+    with progress.busy(text):
+        pass
+    assert out.getvalue().count("lr:100:x[bold]") >= 3
+    assert "\N{HUNDRED POINTS SYMBOL}" not in out.getvalue()
+
+
 def test_a_notebook_gets_one_bar_that_moves(monkeypatch, capsys):
     shown = []
 

@@ -11,6 +11,8 @@ from pixelbrax.cli.parse import check_out, parse
 from pixelbrax.experiments import Comparison, sound_runs
 from pixelbrax.training import replace_text
 
+_OUT = Path("compare.png")  # replaced without --force: it is hardly anything else
+
 
 @dataclass(frozen=True)
 class Args:
@@ -22,14 +24,16 @@ class Args:
     below: float | None = None
     """Count the episodes below this return; by default below half of what the task's best setting returns (or below
     twice a negative return)."""
-    out: Path = Path("compare.png")
+    out: Path = _OUT
     """The PNG file of performance profiles; the .json beside it has the numbers."""
+    force: bool = False
+    """Overwrite --out if it, or the .json, exists; one of the default name is always replaced."""
 
 
 def main(argv: list[str]) -> int:
     """Prints a table and writes its picture."""
     args = parse(Args, argv, "compare", "Compares settings: returns, intervals over seeds, falls, odds of improvement.")
-    check_out(args.out, force=True, ends=(".png",))
+    check_out(args.out, args.force or args.out == _OUT, ends=(".png",), beside=".json")
     comparison = Comparison.of(sound_runs(args.runs, print))
     rows, improvements = comparison.table(args.below), comparison.improvements()
     for row in rows:

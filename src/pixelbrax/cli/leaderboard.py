@@ -11,6 +11,8 @@ from pixelbrax.generalization import Leaderboard, get_benchmark, read_results
 from pixelbrax.report import by_axis, ranking, write_severity
 from pixelbrax.training import replace_text
 
+_OUT = Path("leaderboard.png")  # replaced without --force: it is hardly anything else
+
 
 @dataclass(frozen=True)
 class Args:
@@ -21,14 +23,16 @@ class Args:
     (.json), whose rows then stand beside them."""
     suite: str = "PixelBraxGen-v2"
     """The benchmark, such as PixelBraxGen-v2-lite."""
-    out: Path = Path("leaderboard.png")
+    out: Path = _OUT
     """The PNG file of scores by severity; the .json beside it has the numbers."""
+    force: bool = False
+    """Overwrite --out if it, or the .json, exists; one of the default name is always replaced."""
 
 
 def main(argv: list[str]) -> int:
     """Prints the table, as Markdown, and writes its picture and numbers."""
     args = parse(Args, argv, "leaderboard", "Ranks methods by their scores in a benchmark of generalization.")
-    check_out(args.out, force=True, ends=(".png",))
+    check_out(args.out, args.force or args.out == _OUT, ends=(".png",), beside=".json")
     benchmark = get_benchmark(args.suite)
     board = Leaderboard.of(benchmark, *read_results(args.results, benchmark))
     rows = board.rows()

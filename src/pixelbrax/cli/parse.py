@@ -89,24 +89,26 @@ def _first_sentence(box: str) -> str:
     return " ".join(said) + (f": did you mean {' or '.join(list(meant)[:2])}?" if meant else "")
 
 
-def check_out(out: Path, force: bool, ends: Sequence[str] = ()) -> None:
+def check_out(out: Path, force: bool, ends: Sequence[str] = (), beside: str | None = None) -> None:
     """Refuses a file that a command cannot or should not write.
 
     Args:
       out: the file.
       force: whether it may exist.
       ends: allowed suffixes, such as ".png"; by default any.
+      beside: suffix of a second file that the command writes.
 
     Raises:
-      ConfigError: the suffix is not allowed, the file exists, or its folder does not.
+      ConfigError: the suffix is not allowed, a file exists, or its folder does not.
     """
     if ends and out.suffix not in ends:
         known = ", ".join(ends[:-1]) + (" or " if len(ends) > 1 else "") + ends[-1]
         raise ConfigError(f"{out}: --out must end in {known}")
-    if out.is_dir():
-        raise ConfigError(f"{out} is a folder: choose another --out")
-    if out.exists() and not force:
-        raise ConfigError(f"{out} exists: choose another --out, or add --force")
+    for file in (out,) if beside is None else (out, out.with_suffix(beside)):
+        if file.is_dir():
+            raise ConfigError(f"{file} is a folder: choose another --out")
+        if file.exists() and not force:
+            raise ConfigError(f"{file} exists: choose another --out, or add --force")
     if not out.absolute().parent.is_dir():
         raise ConfigError(f"{out}: there is no folder {out.absolute().parent}")
 

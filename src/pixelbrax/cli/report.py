@@ -30,6 +30,8 @@ class Args:
     alone, its stages are shown."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
     """The HTML file; by default report.html in the folder, or of several folders in the current one."""
+    force: bool = False
+    """Overwrite --out if it exists; report.html of a folder, or of the current one, is always replaced."""
     saliency: bool = True
     """Compute what a policy looks at, if a single run's folder does not have that yet; takes a minute or so."""
 
@@ -40,7 +42,7 @@ def main(argv: list[str]) -> int:
     if not args.runs:
         raise ConfigError("name at least one run")
     if args.out is not None:
-        check_out(args.out, force=True, ends=(_END,))
+        check_out(args.out, args.force, ends=(_END,))
     enable_compilation_cache()
     print(_written(args, Progress()))
     return 0

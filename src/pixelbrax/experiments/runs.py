@@ -225,7 +225,10 @@ class RunGroup(Sequence[Run]):
         return iter(self._runs)
 
     def curve(self) -> Path:
-        """Plots learning curves: the interquartile mean over seeds with its interval; returns the PNG file.
+        """Plots learning curves of the seeds and their center, as `pixelbrax plot` does; returns the PNG file.
+
+        The center is the mean of less than ten seeds and the interquartile mean of more. Of less than five seeds each
+        is drawn, and of more the 95 % interval of the center.
 
         Raises:
           ConfigError: no episode of a run has ended yet, or two runs have the same settings and seed.

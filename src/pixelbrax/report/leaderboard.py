@@ -37,4 +37,5 @@ def by_axis(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _table(head: Sequence[str], lines: Sequence[Sequence[Any]]) -> str:
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in (head, ["---"] * len(head), *lines))
+    cells = ([str(cell).replace("|", "\\|") for cell in line] for line in (head, ["---"] * len(head), *lines))
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)

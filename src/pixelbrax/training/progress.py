@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
+from rich.text import Text
 
 from pixelbrax.training.idle import idle_watch, ticking
 from pixelbrax.training.notebook import NotebookBar
@@ -44,7 +45,7 @@ class Progress:
           always: print it even if quiet, as for results and errors.
         """
         if always or not self.quiet:
-            self.console.print(text, markup=False, soft_wrap=True)
+            self.console.print(text, markup=False, emoji=False, soft_wrap=True)
 
     @contextlib.contextmanager
     def busy(self, what: str, part: str = "") -> Iterator[None]:
@@ -82,7 +83,8 @@ class Progress:
             self._bar.show(share, f"{line}  {sparkline(self._returns, _CURVE)}")
         elif self.console.is_terminal:
             padded = self._with_curve(line).ljust(self.console.width - 1)  # covers what a longer line left behind
-            self.console.print(padded, end="\n" if last else "\r", markup=False, overflow="crop", no_wrap=True)
+            end = "\n" if last else "\r"
+            self.console.print(padded, end=end, markup=False, emoji=False, overflow="crop", no_wrap=True)
         elif last or time.perf_counter() - self._last_line >= _LINE_SECONDS:
             self._last_line = time.perf_counter()
             self.say(line)
@@ -100,10 +102,10 @@ class Progress:
         if not self.console.is_terminal:
             yield
             return
-        with self.console.status(text()) as status:
+        with self.console.status(Text(text())) as status:
 
             def tick() -> bool:
-                status.update(text())
+                status.update(Text(text()))
                 return True
 
             with ticking(0.5, tick):
