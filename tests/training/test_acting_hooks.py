@@ -173,10 +173,10 @@ def test_a_hooks_state_comes_back_as_it_was(tmp_path):
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        (np.zeros(2), r"the hook _Keeps: state_of\(run\) is a ndarray"),
-        ({"a": [0, {1}]}, r"state_of\(run\)\['a'\]\[1\] is a set"),
-        ((1, 2), "is a tuple"),
-        ({1: 0.5}, "is a dict whose keys are not text"),
+        (np.zeros(2), r"the hook _Keeps: state_of\(run\) is of type ndarray"),
+        ({"a": [0, {1}]}, r"state_of\(run\)\['a'\]\[1\] is of type set"),
+        ((1, 2), "is of type tuple"),
+        ({1: 0.5}, "is a dict whose keys are not all text"),
     ],
 )
 def test_a_state_that_json_would_change_is_refused(state, message, tmp_path):

@@ -171,10 +171,10 @@ def _plain(state: Any, name: str, where: str = "") -> Any:
         return [_plain(each, name, f"{where}[{k}]") for k, each in enumerate(state)]
     if isinstance(state, dict) and all(isinstance(key, str) for key in state):
         return {key: _plain(each, name, f"{where}[{key!r}]") for key, each in state.items()}
-    what = "a dict whose keys are not text" if isinstance(state, dict) else f"a {type(state).__name__}"
+    what = "a dict whose keys are not all text" if isinstance(state, dict) else f"of type {type(state).__name__}"
     raise ConfigError(
-        f"the hook {name}: state_of(run){where} is {what}: a checkpoint keeps numbers, text, lists and dicts by text "
-        "(arrays by .tolist())"
+        f"the hook {name}: state_of(run){where} is {what}: a checkpoint keeps numbers, text, lists, and dicts whose "
+        "keys are text; make arrays lists by .tolist()"
     )
 
 
