@@ -148,10 +148,10 @@ def test_mistakes_are_told(make, settings, message):
 
 
 def test_the_trainers_own_randomization_is_refused():
-    with pytest.raises(ConfigError, match="give it to as_brax"):
+    with pytest.raises(ConfigError, match="randomization_fn to as_brax"):
         training.wrap(as_brax(short_env()), randomization_fn=lambda sys: (sys, sys))
     wrapped = wrapper.BraxDomainRandomizationVmapWrapper(as_playground(short_env()), lambda model: (model, model))
-    with pytest.raises(ConfigError, match="give it to as_playground"):
+    with pytest.raises(ConfigError, match="randomization_fn to as_playground"):
         wrapped.reset(jax.random.split(jax.random.PRNGKey(0), 2))
 
 

@@ -73,8 +73,8 @@ class BraxPixelEnv(CommonProperties, Env):
           AbsentError: always; a `ConfigError` and an `AttributeError`.
         """
         raise AbsentError(
-            "there is no sys to read or to replace: a randomization_fn of Brax's trainers, give it to as_brax; for "
-            "Brax's Gym wrappers, which read the range of actions, take pixelbrax.adapters.gymnasium"
+            "there is no sys to read or to replace: give a randomization_fn to as_brax, not to Brax's trainers; in "
+            "place of Brax's Gym wrappers, which read the range of actions, take pixelbrax.adapters.gymnasium"
         )
 
     def render(self, trajectory: Sequence[BraxState], height: int = 240, width: int = 320) -> list[np.ndarray]:

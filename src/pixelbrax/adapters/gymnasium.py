@@ -244,9 +244,8 @@ def _checked_render_mode(mode: str | None) -> str | None:
 
 
 def _size(size: Any) -> tuple[int, int]:
-    height, width = (
-        (size, size) if isinstance(size, int | np.integer) else check_pair("render_size", size, "height and width")
-    )
+    sides = (size, size) if isinstance(size, int | np.integer) else check_pair("render_size", size, "height and width")
+    height, width = sides
     return check_count("render_size", height), check_count("render_size", width)
 
 

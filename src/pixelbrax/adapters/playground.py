@@ -76,7 +76,7 @@ class MjxPixelEnv(CommonProperties, MjxEnv):
     @property
     def _mjx_model(self) -> Any:  # Playground's own randomization would replace it
         raise AbsentError(
-            "there is no _mjx_model to replace: a randomization_fn of the wrapper, give it to as_playground; to read "
+            "there is no _mjx_model to replace: give a randomization_fn to as_playground, not to the wrapper; to read "
             "the engine's model, take mjx_model"
         )
 

@@ -197,9 +197,8 @@ class PixelBraxWrapper(_EnvWrapper):
         if given["from_pixels"] and not given["requires_grad"]:
             keys += [name for name in env.observation_spec if name != "state"]
         self._view = ObsView(env, keys) if keys else None
-        spec = {
-            self._key(name): self._spec(bounds) for name, bounds in (self._view.bounds if self._view else {}).items()
-        }
+        shown = self._view.bounds if self._view else {}
+        spec = {self._key(name): self._spec(bounds) for name, bounds in shown.items()}
         if given["from_pixels"] and given["requires_grad"]:
             shape = (3, *env.images.shape) if env.images.channels_first else (*env.images.shape, 3)
             spec[self._key("pixels")] = self._spec(Bounds(0.0, 1.0, shape, np.dtype(np.float32)))
