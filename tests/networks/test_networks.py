@@ -12,7 +12,7 @@ from pixelbrax.networks import ActorCritic, ClippedNormal, NetworkConfig, TanhNo
 from pixelbrax.networks.bounds import at_least
 from pixelbrax.networks.conv import conv, max_pool
 from pixelbrax.networks.encoder import PatchEmbedding
-from pixelbrax.networks.normalization import add_values, empty_statistics, normalize
+from pixelbrax.networks.normalization import add_values, empty_statistics, normalize, return_std
 
 
 def _init(network, seed=0):
@@ -314,6 +314,18 @@ def test_new_statistics_of_returns_leave_all_values_as_they_were(strict):
     np.testing.assert_allclose(after.value, before.value, atol=1e-3)
     np.testing.assert_allclose(after.value_scale, np.std(target), rtol=1e-4)
     assert before.value_scale == 1.0
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e5])
+def test_the_unit_of_returns_is_free_of_scale_down_to_rounding(strict, size):
+    """And zeros make it neither 0, nor one in which the first return that is none would overflow."""
+    noise = jax.random.normal(jax.random.key(0), (512, 1))
+    for spread, unit in ((1.0, 1.0), (1e-3, 1e-3), (1e-7, 3e-5)):
+        returns = size * (3.0 + spread * noise)
+        found = return_std(add_values(empty_statistics(1), returns, jnp.ones(512, bool)))
+        np.testing.assert_allclose(found, size * unit, rtol=0.1)
+    zeros = add_values(empty_statistics(1), jnp.zeros((512, 1)), jnp.ones(512, bool))
+    assert np.isfinite((size / return_std(zeros)) ** 2).all()
 
 
 def test_a_blind_actor_may_have_a_critic_that_sees(strict):

@@ -18,7 +18,7 @@ from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, 
 from pixelbrax.networks.encoder import Encoder, StateEncoder, make_encoder
 from pixelbrax.networks.functional import Functional, Params, cast
 from pixelbrax.networks.initializers import orthogonal
-from pixelbrax.networks.normalization import Statistics, add_values, empty_statistics, normalize, std
+from pixelbrax.networks.normalization import Statistics, add_values, empty_statistics, normalize, return_std
 
 Observation = Mapping[str, Array]
 """Observations of an environment: "state", (batch, size) float32; "pixels", (batch, height, width, channels) uint8, or
@@ -142,7 +142,7 @@ class ActorCritic:
         value = module.value(valued)[..., 0]
         scale = 1.0
         if _RETURN in statistics:
-            scale = std(statistics[_RETURN])[0]
+            scale = return_std(statistics[_RETURN])[0]
             value = value * scale + jax.lax.stop_gradient(statistics[_RETURN]["mean"][0])
         return PolicyValue(self._distribution(mean, log_std), value, features, scale)
 
@@ -201,8 +201,9 @@ class ActorCritic:
 
 def _preserved(head: Params, before: Statistics, after: Statistics) -> Params:
     """The value head in new units, so that no value changes (PopArt, van Hasselt et al. 2016)."""
-    shift, share = before["mean"] - after["mean"], std(before) / std(after)
-    return {"kernel": head["kernel"] * share[None], "bias": head["bias"] * share + shift / std(after)}
+    unit = return_std(after)
+    shift, share = before["mean"] - after["mean"], return_std(before) / unit
+    return {"kernel": head["kernel"] * share[None], "bias": head["bias"] * share + shift / unit}
 
 
 class _Module(nnx.Module):
