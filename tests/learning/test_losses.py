@@ -109,6 +109,9 @@ def test_rewards_in_units_of_the_spread_of_returns():
         spread = np.std(seen)
         np.testing.assert_allclose(scaled, np.clip(reward / spread, -10, 10), rtol=1e-4)
         statistics = statistics | entry
+    tiny: Any = SimpleNamespace(**vars(rollout) | {"reward": 1e-6 * rollout.reward})
+    first, _ = scaled_rewards(config, reward_statistics(config), rollout)
+    np.testing.assert_allclose(scaled_rewards(config, reward_statistics(config), tiny)[0], first, rtol=1e-4)
     plain = replace(config, normalize_reward=False, reward_scale=0.5)
     assert reward_statistics(plain) == {}
     np.testing.assert_allclose(scaled_rewards(plain, {}, rollout)[0], 0.5 * reward, rtol=1e-6)

@@ -7,10 +7,12 @@ import pytest
 from brax.training.distribution import NormalTanhDistribution
 from flax import nnx
 
+from pixelbrax.errors import ConfigError
 from pixelbrax.networks import ActorCritic, ClippedNormal, NetworkConfig, TanhNormal, random_shift
+from pixelbrax.networks.bounds import at_least
 from pixelbrax.networks.conv import conv, max_pool
 from pixelbrax.networks.encoder import PatchEmbedding
-from pixelbrax.networks.normalization import add_values, empty_statistics, normalize
+from pixelbrax.networks.normalization import add_values, empty_statistics, normalize, return_std
 
 
 def _init(network, seed=0):
@@ -225,6 +227,38 @@ def test_a_policy_has_a_least_spread(strict):
     np.testing.assert_array_equal(seen.log_std, [[-5.0, 0.5]])
 
 
+def test_a_policy_at_its_least_spread_widens_again(strict):
+    """Below the bound a step up has the bound's gradient, and one further down has none."""
+    log_std = jnp.array([-6.0, -5.0, 0.5])
+    for sign in (-1.0, 1.0):
+        gradient = jax.jit(jax.grad(lambda x, sign=sign: (sign * at_least(x, -5.0)).sum()))(log_std)
+        np.testing.assert_array_equal(gradient, [min(sign, 0.0), sign, sign])
+    network = ActorCritic(_spec(state=4), 1, 2, NetworkConfig(features=8))
+    params, observation = _init(network) | {"log_std": jnp.array([-6.0, 0.5])}, {"state": jnp.zeros((3, 4))}
+
+    def narrowness(log_std):
+        return -network.apply(
+            params | {"log_std": log_std}, network.init_statistics(), observation
+        ).policy.log_std.sum()
+
+    np.testing.assert_array_equal(jax.jit(jax.grad(narrowness))(params["log_std"]), [-3.0, -3.0])
+
+
+@pytest.mark.parametrize(
+    ("distribution", "std", "message"),
+    [
+        ("tanh-normal", 0.005, "distribution=tanh-normal it must be above 0.00674, where"),
+        ("clipped-normal", 0.005, "must be above 0.00674"),
+        ("bounded-normal", 3.0, "must be above 0.00105 and below 2.13"),
+        ("bounded-normal", 1000.0, "must be above 0.00105 and below 2.13"),
+        ("bounded-normal", 0.00101, "must be above 0.00105"),
+    ],
+)
+def test_a_first_spread_beyond_the_bounds_is_refused(distribution, std, message):
+    with pytest.raises(ConfigError, match=f"initial_std is {std:g}: .*{message}"):
+        NetworkConfig(distribution=distribution, initial_std=std).validate()
+
+
 def _observation():
     pixels = jax.random.randint(jax.random.key(1), (5, 16, 16, 3), 0, 256).astype(jnp.uint8)
     return {"pixels": pixels, "state": jax.random.normal(jax.random.key(2), (5, 4))}
@@ -280,6 +314,18 @@ def test_new_statistics_of_returns_leave_all_values_as_they_were(strict):
     np.testing.assert_allclose(after.value, before.value, atol=1e-3)
     np.testing.assert_allclose(after.value_scale, np.std(target), rtol=1e-4)
     assert before.value_scale == 1.0
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e5])
+def test_the_unit_of_returns_is_free_of_scale_down_to_rounding(strict, size):
+    """And zeros make it neither 0, nor one in which the first return that is none would overflow."""
+    noise = jax.random.normal(jax.random.key(0), (512, 1))
+    for spread, unit in ((1.0, 1.0), (1e-3, 1e-3), (1e-7, 3e-5)):
+        returns = size * (3.0 + spread * noise)
+        found = return_std(add_values(empty_statistics(1), returns, jnp.ones(512, bool)))
+        np.testing.assert_allclose(found, size * unit, rtol=0.1)
+    zeros = add_values(empty_statistics(1), jnp.zeros((512, 1)), jnp.ones(512, bool))
+    assert np.isfinite((size / return_std(zeros)) ** 2).all()
 
 
 def test_a_blind_actor_may_have_a_critic_that_sees(strict):

@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float
 
 from pixelbrax.learning.acting import Rollout
 from pixelbrax.learning.config import OnPolicyConfig
-from pixelbrax.networks import add_values, empty_statistics, std
+from pixelbrax.networks import add_values, empty_statistics, return_std
 
 ReturnStatistics = dict[str, Any]
 """spread: mean and variance of discounted returns so far; largest: () float32, of their sizes."""
@@ -35,7 +35,7 @@ def reward_unit(statistics: ReturnStatistics, bound: float) -> Float[Array, ""]:
 
     It is 1 before the first returns.
     """
-    return jnp.maximum(std(statistics["spread"])[0], statistics["largest"] / bound)
+    return jnp.maximum(return_std(statistics["spread"])[0], statistics["largest"] / bound)
 
 
 _REWARD = "reward"  # entry of an on-policy agent's statistics
@@ -75,5 +75,5 @@ def scaled_rewards(
 
     last, returns = jax.lax.scan(step, known["returns"], (rollout.reward, ends))
     spread = add_values(known["spread"], returns[..., None], rollout.valid)
-    reward = jnp.clip(rollout.reward / std(spread)[0], -_MOST_REWARD, _MOST_REWARD)
+    reward = jnp.clip(rollout.reward / return_std(spread)[0], -_MOST_REWARD, _MOST_REWARD)
     return reward, {_REWARD: {"spread": spread, "returns": last}}

@@ -6,7 +6,7 @@ from pixelbrax.networks.config import NetworkConfig
 from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
 from pixelbrax.networks.dynamics import Dynamics
 from pixelbrax.networks.functional import Functional, Params
-from pixelbrax.networks.normalization import add_values, empty_statistics, std
+from pixelbrax.networks.normalization import add_values, empty_statistics, return_std, std
 from pixelbrax.networks.soft_actor_critic import SoftActorCritic
 
 __all__ = [
@@ -25,5 +25,6 @@ __all__ = [
     "add_values",
     "empty_statistics",
     "random_shift",
+    "return_std",
     "std",
 ]

@@ -12,12 +12,13 @@ from jaxtyping import Array, Bool, Float
 
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
-from pixelbrax.networks.config import LEAST_STD, NetworkConfig
+from pixelbrax.networks.bounds import at_least
+from pixelbrax.networks.config import LEAST_LOG_STD, LEAST_STD, SPREADS, NetworkConfig
 from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
 from pixelbrax.networks.encoder import Encoder, StateEncoder, make_encoder
 from pixelbrax.networks.functional import Functional, Params, cast
 from pixelbrax.networks.initializers import orthogonal
-from pixelbrax.networks.normalization import Statistics, add_values, empty_statistics, normalize, std
+from pixelbrax.networks.normalization import Statistics, add_values, empty_statistics, normalize, return_std
 
 Observation = Mapping[str, Array]
 """Observations of an environment: "state", (batch, size) float32; "pixels", (batch, height, width, channels) uint8, or
@@ -26,8 +27,6 @@ NetworkStatistics = dict[str, Statistics]
 """Running statistics of a network's inputs and targets: "state", "return", as far as it normalizes them."""
 _PIXELS, _STATE, _RETURN = "pixels", "state", "return"
 _RETURN_SHARE = 0.02  # of an update in the moments of returns, which grow: those of long ago are no measure
-_LEAST_LOG_STD = -5.0  # a policy that narrows without end would soon have infinite densities
-_SPREADS = -10.0, 2.0  # before the softplus, where the network says the spread
 _ACTOR = ("encoder", "policy", "log_std", "spread")
 
 
@@ -135,15 +134,15 @@ class ActorCritic:
         features = module.encoder(inputs[self.obs_keys[0]]).astype(jnp.float32)
         mean = module.policy(features)
         if self._config.distribution == "bounded-normal":
-            spread = jax.nn.softplus(jnp.clip(module.spread(features), *_SPREADS))
+            spread = jax.nn.softplus(jnp.clip(module.spread(features), *SPREADS))
             mean, log_std = jnp.tanh(mean), jnp.log(spread + LEAST_STD)
         else:
-            log_std = jnp.broadcast_to(jnp.maximum(module.log_std[...], _LEAST_LOG_STD), mean.shape)
+            log_std = jnp.broadcast_to(at_least(module.log_std[...], LEAST_LOG_STD), mean.shape)
         valued = features if self.shares_features else module.critic(inputs[self._critic_key]).astype(jnp.float32)
         value = module.value(valued)[..., 0]
         scale = 1.0
         if _RETURN in statistics:
-            scale = std(statistics[_RETURN])[0]
+            scale = return_std(statistics[_RETURN])[0]
             value = value * scale + jax.lax.stop_gradient(statistics[_RETURN]["mean"][0])
         return PolicyValue(self._distribution(mean, log_std), value, features, scale)
 
@@ -202,8 +201,9 @@ class ActorCritic:
 
 def _preserved(head: Params, before: Statistics, after: Statistics) -> Params:
     """The value head in new units, so that no value changes (PopArt, van Hasselt et al. 2016)."""
-    shift, share = before["mean"] - after["mean"], std(before) / std(after)
-    return {"kernel": head["kernel"] * share[None], "bias": head["bias"] * share + shift / std(after)}
+    unit = return_std(after)
+    shift, share = before["mean"] - after["mean"], return_std(before) / unit
+    return {"kernel": head["kernel"] * share[None], "bias": head["bias"] * share + shift / unit}
 
 
 class _Module(nnx.Module):

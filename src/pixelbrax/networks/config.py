@@ -1,13 +1,18 @@
 """Settings of networks."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
-from pixelbrax.errors import check_count, check_number
+from pixelbrax.errors import MAX_FLOAT, ConfigError, check_count, check_number
 
 _WIDEST = 1_000_000
+LEAST_LOG_STD = -5.0
+"""Bound of a policy's spread that is a parameter: one that narrows without end would soon have infinite densities."""
 LEAST_STD = 1e-3
-"""Least standard deviation of a bounded normal."""
+"""Least standard deviation of a bounded normal, beside the softplus of what the network says."""
+SPREADS = -10.0, 2.0
+"""Bounds of what the network says of a bounded normal's spread, before the softplus."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,8 @@ class NetworkConfig:
     """Distribution of actions: a normal squashed by tanh, or clipped to -1..1; bounded-normal is clipped too, has its
     mean within -1..1, and a spread that depends on the observation."""
     initial_std: float = 0.6
-    """Standard deviation of the untrained policy, before the tanh or the clipping."""
+    """Standard deviation of the untrained policy, before the tanh or the clipping; above 0.0067, for a bounded-normal
+    above 0.001 and below 2.13, where the spread is bounded."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Precision of the encoder's computation; parameters, heads and losses stay float32."""
     freeze_encoder: bool = False
@@ -48,10 +54,25 @@ class NetworkConfig:
         """Checks what can be checked before anything is compiled.
 
         Raises:
-          ConfigError: a size is not positive, or a name is unknown.
+          ConfigError: a size is not positive, or the spread is beyond its bounds.
         """
         sizes = {name: (getattr(self, name),) for name in ("patch_size", "patch_features", "features")}
         for name, values in (sizes | {"conv_features": self.conv_features, "state_layers": self.state_layers}).items():
             for value in values:
                 check_count(name, value, most=_WIDEST)
-        check_number("initial_std", self.initial_std, above=LEAST_STD if self.distribution == "bounded-normal" else 0)
+        check_number("initial_std", self.initial_std, above=0)
+        least, most = self._std_bounds
+        if not least < self.initial_std < most:
+            bounds = f"above {least:.3g}" + (f" and below {most:.3g}" if most < MAX_FLOAT else "")
+            raise ConfigError(
+                f"initial_std is {self.initial_std:g}: with distribution={self.distribution} it must be {bounds}, "
+                "where the policy's spread is bounded"
+            )
+
+    @property
+    def _std_bounds(self) -> tuple[float, float]:
+        """Bounds of the spread of a policy."""
+        if self.distribution != "bounded-normal":
+            return math.exp(LEAST_LOG_STD), MAX_FLOAT
+        least, most = (math.log1p(math.exp(spread)) + LEAST_STD for spread in SPREADS)
+        return least, most

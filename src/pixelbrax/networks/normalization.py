@@ -9,6 +9,8 @@ Statistics = dict[str, Array]
 
 _LARGEST = 10.0  # normalized values are clipped to this many standard deviations
 _LEAST_STD = 1e-3
+_LEAST_RETURN_STD = 1e-8
+_ROUNDING = 1e-5  # spread of float32 returns that ought to be equal, in units of their mean, and a margin
 
 
 def empty_statistics(size: int) -> Statistics:
@@ -47,9 +49,15 @@ def add_values(
     }
 
 
-def std(statistics: Statistics) -> Float[Array, " size"]:
-    """Standard deviation, at least 0.001; it has no gradient."""
-    return jax.lax.stop_gradient(jnp.maximum(jnp.sqrt(statistics["variance"]), _LEAST_STD))
+def std(statistics: Statistics, least: float = _LEAST_STD) -> Float[Array, " size"]:
+    """Standard deviation, at least `least`; it has no gradient."""
+    return jax.lax.stop_gradient(jnp.maximum(jnp.sqrt(statistics["variance"]), least))
+
+
+def return_std(statistics: Statistics) -> Float[Array, " size"]:
+    """That of returns, which may be small, as their unit is a task's own; at least what rounding makes of the mean."""
+    rounding = jax.lax.stop_gradient(_ROUNDING * jnp.abs(statistics["mean"]))
+    return jnp.maximum(std(statistics, _LEAST_RETURN_STD), rounding)
 
 
 def normalize(statistics: Statistics, values: Float[Array, "*batch size"]) -> Float[Array, "*batch size"]:
