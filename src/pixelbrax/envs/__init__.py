@@ -5,7 +5,14 @@ from pixelbrax.envs.cameras import CameraFn, CameraLike, camera_fn, default_came
 from pixelbrax.envs.derivatives import check_reversible, check_soft_image, soft_image
 from pixelbrax.envs.device_memory import check_fits_device, check_networks, num_bytes
 from pixelbrax.envs.factory import is_model_file, make, with_autoreset, with_default_params, without_images, wrap
-from pixelbrax.envs.observe import IMAGE_OUTPUTS, MAX_IMAGE_SIZE, MIN_IMAGE_SIZE, ImageOutput, camera_places
+from pixelbrax.envs.observe import (
+    IMAGE_OUTPUTS,
+    MAX_IMAGE_SIZE,
+    MIN_IMAGE_SIZE,
+    ImageOutput,
+    camera_places,
+    rendered_effects,
+)
 from pixelbrax.envs.params import MAX_EPISODE_LENGTH, EnvParams
 from pixelbrax.envs.pixel_env import PixelEnv
 from pixelbrax.envs.settings import AUTORESETS, EPISODE_LENGTH, Autoreset, MakeSettings, PixelSettings
@@ -42,6 +49,7 @@ __all__ = [
     "is_sharded",
     "make",
     "num_bytes",
+    "rendered_effects",
     "reset_where",
     "soft_image",
     "with_autoreset",

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int32, UInt32
 
 from pixelbrax.distractors import main_body, resolve
-from pixelbrax.envs import MAX_IMAGE_SIZE, MIN_IMAGE_SIZE, PixelEnv, State, make
+from pixelbrax.envs import MAX_IMAGE_SIZE, MIN_IMAGE_SIZE, PixelEnv, State, make, rendered_effects
 from pixelbrax.errors import check_choice, check_count
 from pixelbrax.render import Camera, orbit, render
 from pixelbrax.tasks import get_task
@@ -186,25 +186,14 @@ class Programs:
 def _look_of(env: PixelEnv, height: int, width: int) -> Callable[[State, Any], Look]:
     """The free camera's function of a state and the numbers of an `Orbit`."""
     body = main_body(env.physics.mj_model)
-    shadows = env.images.shadows or ("same_exposure" if env.distractors.needs_shadows else False)
-    reflections = env.images.reflections or env.distractors.needs_reflections
+    effects = rendered_effects(env.images, env.distractors)
 
     def look(state: State, numbers: Float[Array, "8"]) -> Look:
         scene, pose, camera = env.render_inputs(state)
         xpos, _ = env.engine(state).body_pose(state.physics)
         lookat = numbers[:3] + numbers[7] * xpos[body] * jnp.array([1.0, 1.0, 0.0])
         seen_from = orbit(lookat, numbers[3], numbers[4], numbers[5], numbers[6])
-        frame = render(
-            scene,
-            pose,
-            seen_from,
-            height,
-            width,
-            ("packed", "depth", "segmentation"),
-            shadows=shadows,
-            reflections=reflections,
-            samples=env.images.samples,
-        )
+        frame = render(scene, pose, seen_from, height, width, ("packed", "depth", "segmentation"), **effects)
         return Look(frame.packed, frame.depth, frame.segmentation, camera, xpos[body])
 
     return look
