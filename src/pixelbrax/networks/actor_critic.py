@@ -137,7 +137,7 @@ class ActorCritic:
             spread = jax.nn.softplus(jnp.clip(module.spread(features), *SPREADS))
             mean, log_std = jnp.tanh(mean), jnp.log(spread + LEAST_STD)
         else:
-            log_std = jnp.broadcast_to(at_least(module.log_std[...], LEAST_LOG_STD), mean.shape)
+            log_std = jnp.broadcast_to(at_least(jnp.asarray(module.log_std[...]), LEAST_LOG_STD), mean.shape)
         valued = features if self.shares_features else module.critic(inputs[self._critic_key]).astype(jnp.float32)
         value = module.value(valued)[..., 0]
         scale = 1.0
