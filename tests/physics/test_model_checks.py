@@ -12,7 +12,6 @@ from pixelbrax.physics import (
     check_for_brax,
     check_model,
     ignored_by_brax,
-    ignored_by_mjx,
     load_model,
     reference_start,
     suspicions,
@@ -257,8 +256,8 @@ def test_what_brax_ignores_is_named():
     ],
 )
 def test_what_mjx_ignores_is_named(mistake, what):
-    assert ignored_by_mjx(_model()) == []
-    (line,) = ignored_by_mjx(_model(**mistake))
+    assert ignored_by_brax(_model(), "mjx") == []
+    (line,) = ignored_by_brax(_model(**mistake), "mjx")
     assert f"MJX ignores {what}" in line
 
 

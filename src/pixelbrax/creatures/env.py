@@ -20,7 +20,6 @@ from pixelbrax.physics import (
     BraxPhysics,
     control_scale,
     ignored_by_brax,
-    ignored_by_mjx,
     load_model,
     load_system,
     quiet_brax,
@@ -248,7 +247,7 @@ def _warn_of(model: Any, backend: str) -> None:
       ConfigError: MuJoCo's simulation diverges at rest, and the engine integrates as MuJoCo does.
     """
     start = reference_start(model)
-    lines = suspicions(model, start) + (ignored_by_brax(model, backend) if backend != "mjx" else ignored_by_mjx(model))
+    lines = suspicions(model, start) + ignored_by_brax(model, backend)
     try:
         lines += simulated_suspicions(model, CONTROL_DT, start)
     except ConfigError as e:

@@ -202,13 +202,12 @@ def _brax_physics(env: Any) -> Physics:
 
 def _warn_of_model(env: Any) -> None:
     """Warns of what looks like a mistake in the model of someone's own Brax environment."""
-    from pixelbrax.physics import check_model, ignored_by_brax, ignored_by_mjx, suspicions
+    from pixelbrax.physics import check_model, ignored_by_brax, suspicions
 
     base = env.unwrapped
     model: mujoco.MjModel = base.sys.mj_model
     check_model(model)
-    ignored = ignored_by_mjx(model) if base.backend == "mjx" else ignored_by_brax(model, base.backend)
-    for line in suspicions(model, np.asarray(base.sys.init_q)) + ignored:
+    for line in suspicions(model, np.asarray(base.sys.init_q)) + ignored_by_brax(model, base.backend):
         warn_caller(line)
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pixelbrax.physics.controls import control_scale
     from pixelbrax.physics.first_steps import simulated_suspicions
     from pixelbrax.physics.mjcf import MjcfPhysics, load_model
-    from pixelbrax.physics.mjx_checks import ignored_by_mjx
     from pixelbrax.physics.model_checks import check_model, reference_start, suspicions
     from pixelbrax.physics.playground import PlaygroundPhysics, make_playground_physics
     from pixelbrax.physics.recorded import RecordedPhysics
@@ -48,7 +47,6 @@ _LAZY = {
     "ignored_by_brax": "brax_checks",
     "load_system": "brax_loading",
     "control_scale": "controls",
-    "ignored_by_mjx": "mjx_checks",
     "check_model": "model_checks",
     "reference_start": "model_checks",
     "suspicions": "model_checks",
@@ -87,7 +85,6 @@ __all__ = [
     "control_scale",
     "file_engines",
     "ignored_by_brax",
-    "ignored_by_mjx",
     "load_model",
     "load_system",
     "make_brax_physics",

@@ -21,6 +21,7 @@ from pixelbrax.physics._functions import qualified_name
 from pixelbrax.physics._mjx import body_pose, quiet_mujoco
 from pixelbrax.physics._reward_weights import RewardWeights, check_weights, reward_weights_of, with_weights
 from pixelbrax.physics.base import PhysicsState, checked_action, raw_key
+from pixelbrax.physics.scales import OF_VECTORS
 from pixelbrax.xla import by_component, check_float32, exact, in_float32
 
 with warnings.catch_warnings():  # Brax warns that it is no longer maintained
@@ -31,8 +32,7 @@ with warnings.catch_warnings():  # Brax warns that it is no longer maintained
     from brax.envs.base import PipelineEnv
     from brax.io import mjcf as brax_mjcf  # noqa: F401  (for `load_system`)
 
-BACKENDS = ("spring", "positional", "generalized", "mjx")
-_OF_VECTORS = ("spring", "positional")  # compute on vectors and quaternions; the others on larger matrices
+BACKENDS = (*OF_VECTORS, "generalized", "mjx")
 
 
 @contextlib.contextmanager
@@ -122,7 +122,7 @@ _DEFAULTS = (2000, 1000, 0, 0, 0, 0)  # the defaults of `brax.io.mjcf`, in the s
 
 
 def _warn_of_missing_numerics(env: PipelineEnv) -> None:
-    if env.backend not in _OF_VECTORS:
+    if env.backend not in OF_VECTORS:
         return
     link, sys = env.sys.link, env.sys
     values = [getattr(link if name.startswith("constraint") else sys, name) for name in _NUMERICS]
@@ -166,7 +166,7 @@ class BraxPhysics:
         check_float32(type(base).__name__, base.sys)
         _warn_of_missing_numerics(base)
         if componentwise is None:
-            componentwise = jax.default_backend() == "gpu" and env.unwrapped.backend in _OF_VECTORS
+            componentwise = jax.default_backend() == "gpu" and env.unwrapped.backend in OF_VECTORS
         self._componentwise = componentwise
         self._use(env)
         self.mj_model: mujoco.MjModel = self._base.sys.mj_model

@@ -6,9 +6,11 @@ import mujoco
 import numpy as np
 
 from pixelbrax.errors import ConfigError, listed
+from pixelbrax.physics.mjx_checks import ignored_by_mjx
 from pixelbrax.physics.model_checks import check_model, name_of, thing
+from pixelbrax.physics.scales import OF_VECTORS
 
-ENGINES = ("spring", "positional", "generalized")
+ENGINES = (*OF_VECTORS, "generalized")
 """Brax's own; its "mjx" simulates what MJX does, but loads models by the same code."""
 _FREE, _BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
 _OWN = 'or simulate the model by MJX: pixelbrax.make("model.xml", reward_fn=...)'
@@ -33,11 +35,13 @@ _DISABLES = {
 
 
 def ignored_by_brax(model: mujoco.MjModel, engine: str = "generalized") -> list[str]:
-    """What one of Brax's own engines leaves out of a simulation without a word, one line each.
+    """What an engine of Brax leaves out of a simulation without a word, one line each; on "mjx" what MJX does.
 
     Damping and armature of joints, which "spring" and "positional" do not read either, are in most models, and not
     named.
     """
+    if engine == "mjx":
+        return ignored_by_mjx(model)
     found = [f'<flag {name}="disable">' for name, bit in _DISABLES.items() if model.opt.disableflags & bit]
     if model.neq:
         names = listed([model.equality(i).name or f"number {i}" for i in range(model.neq)], 3)

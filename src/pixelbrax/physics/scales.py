@@ -16,7 +16,8 @@ RANDOMIZED = ("mass", "friction", "damping", "strength", "gravity")
 """What `random_factors` can change: masses with their inertias; friction of geoms and pairs; damping of joints; the
 force of actuators, with the stiffness of servos (strength); and gravity."""
 
-_OF_VECTORS = ("spring", "positional")  # Brax's engines that read less of a model than MuJoCo
+OF_VECTORS = ("spring", "positional")
+"""Brax's engines that compute on vectors and quaternions, and read less of a model than those on larger matrices."""
 _ELSEWHERE = 'use backend="generalized" or "mjx", or leave it out'
 _OF_MUSCLES = (2, 3)  # of a muscle's parameters, those that are forces
 
@@ -58,12 +59,12 @@ class RandomFactors:
         """
         chosen = replace(self, engine=engine)
         for name, _ in self.ranges:
-            if engine in _OF_VECTORS and name == "damping":
+            if engine in OF_VECTORS and name == "damping":
                 raise ConfigError(
                     f"the randomization of damping does nothing on {engine!r}, which reads no joint's damping: "
                     + _ELSEWHERE
                 )
-            if engine in _OF_VECTORS and name == "mass" and float(model.spring_mass_scale) >= 1:
+            if engine in OF_VECTORS and name == "mass" and float(model.spring_mass_scale) >= 1:
                 raise ConfigError(
                     f"the randomization of mass does nothing on {engine!r}: the model's spring_mass_scale is 1, with "
                     f"which every body moves like one of 1 kg; {_ELSEWHERE}"
@@ -122,7 +123,7 @@ class RandomFactors:
         Brax's engines of vectors compute with mass^(1 - spring_mass_scale) and inertia^(1 - spring_inertia_scale). 0
         where they read none.
         """
-        if self.engine not in _OF_VECTORS:
+        if self.engine not in OF_VECTORS:
             return 1, 1
         scales = (float(model.spring_mass_scale), float(model.spring_inertia_scale))
         of_mass, of_inertia = (1 / (1 - scale) if scale < 1 else 0 for scale in scales)
