@@ -163,6 +163,7 @@ def _states(envs):
     return envs.states
 
 
+@pytest.mark.full
 def test_what_distractors_add_is_in_the_space_of_a_segmentation():
     crowd = Objects(count=4, clear=0.0, smallest=0.2, largest=0.4)
     env = _env("same_step", outputs=("segmentation",), distractors=(crowd,))

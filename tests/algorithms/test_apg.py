@@ -85,6 +85,7 @@ def test_a_gradient_through_the_picture(drawn, monkeypatch):
     assert max(differ) > 1e-6
 
 
+@pytest.mark.full
 def test_the_gradient_of_a_stack_is_that_of_its_frames(monkeypatch):
     """Of every frame by its place in the stack, and of no other episode."""
     monkeypatch.setattr("pixelbrax.learning.soft_frames.soft_image", _flat_image)
@@ -135,6 +136,7 @@ class _OneBlowsUp(ProbePhysics):
         return replace(after, reward=after.reward + root - jnp.where(bad, 0.0, 1.0), engine_state=(key, frames, x))
 
 
+@pytest.mark.full
 def test_an_environment_that_blows_up_touches_no_other():
     env = PixelEnv(_OneBlowsUp(), CAMERA, outputs=(), episode_length=10)
     agent = make_agent("apg", env, unroll_length=6)

@@ -70,6 +70,7 @@ def test_two_devices_learn_what_one_does(tmp_path):
         Trainer([_config(2, minibatch_size=7)], env=probe_env(outputs=()))
 
 
+@pytest.mark.full
 def test_agents_side_by_side_differ_in_what_it_says_they_may(tmp_path):
     configs = [_config(), _config(seed=1, tau=0.5)]
     trainer, _, state = _trained(tmp_path / "both", configs)

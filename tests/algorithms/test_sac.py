@@ -80,6 +80,7 @@ def test_learns_an_action_that_pays_two_steps_later(length):
     assert episodes.episode_return / episodes.count > 0.85
 
 
+@pytest.mark.full
 def test_the_buffer_is_written_in_place():
     """Of the compiled update, donated: nothing as large as the frames is copied."""
     env = probe_env(image_size=16, episode_length=10)

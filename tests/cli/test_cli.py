@@ -188,6 +188,7 @@ def test_a_run_leaves_its_files(finished, capsys):
     assert main(["eval", str(finished.path), "--episodes", "0"]) == 2
 
 
+@pytest.mark.full
 def test_the_same_seed_gives_the_same_metrics_and_bits(finished):
     """Also if it is evaluated under another look beside, of which there is a video then."""
     where = ["--runs", str(finished.path.parent), "--name", "second"]
@@ -329,6 +330,7 @@ def test_plot_draws_seeds_as_one_curve(tmp_path, capsys, monkeypatch):
     assert "none of its episodes has ended" in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_bench_env_splits_a_step(tmp_path, capsys):
     out = tmp_path / "bench.json"
     settings = "--task probe/sides --size 8 --num-envs 2 --seconds 0.1".split()

@@ -18,11 +18,6 @@ from pixelbrax.tasks import get_task
 NAMES = sorted(CREATURES)
 ENGINES = ("spring", "positional", "generalized", "mjx")
 EVERYWHERE = [pytest.param(name, backend, marks=pytest.mark.full) for name in NAMES for backend in ENGINES[1:]]
-SLOW = [
-    *EVERYWHERE,
-    *(pytest.param(name, "spring", marks=pytest.mark.full) for name in NAMES[1:]),
-    (NAMES[0], "spring"),
-]
 EVERYWHERE += [(name, "spring") for name in NAMES]
 
 
@@ -70,7 +65,8 @@ def _rollout(env, scale, steps, count):
     return jax.lax.scan(step, state, jax.random.split(jax.random.key(1), steps))
 
 
-@pytest.mark.parametrize(("name", "backend"), SLOW)
+@pytest.mark.full
+@pytest.mark.parametrize(("name", "backend"), EVERYWHERE)
 def test_at_rest_it_stands_and_random_actions_stay_finite(name, backend):
     env = _env(name, backend)
     rollout = jax.jit(functools.partial(_rollout, env, steps=40, count=4))
@@ -89,6 +85,7 @@ def test_at_rest_it_stands_and_random_actions_stay_finite(name, backend):
     assert metrics["success"].shape == (40, 4)
 
 
+@pytest.mark.full
 def test_a_touched_target_jumps_and_counts():
     env = _env("eel")
 

@@ -28,6 +28,7 @@ _TORTOISE = Creature(
 )
 
 
+@pytest.mark.full
 def test_the_example_is_a_task(monkeypatch):
     monkeypatch.syspath_prepend(str(_FOLDER))
     monkeypatch.setattr(registry._REGISTRY, "_known", dict(registry._REGISTRY._known))

@@ -122,7 +122,8 @@ def test_parameters_of_what_is_added_are_checked():
             looks.complete_params(EnvParams(distractors=(params | {name: np.float32(0.01)},)))
 
 
-@pytest.mark.parametrize("task", ["probe", pytest.param("halfcheetah", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("task", ["probe", "halfcheetah"])
 def test_a_picture_is_on_the_body_and_nowhere_else(task):
     settings: Any = {"image_size": 48, "frame_stack": 1, "outputs": ("pixels", "mask")}
     env = probe_env(**settings) if task == "probe" else pixelbrax.make(task, **settings)
@@ -160,6 +161,7 @@ def test_what_is_added_is_seen_and_changes_no_physics(name):
     assert apart[added].mean() > 0.5  # a second body has the first one's colors
 
 
+@pytest.mark.full
 def test_several_may_add():
     env = pixelbrax.make("halfcheetah", image_size=16, frame_stack=1)
     several = env.with_distractors(["new/body-texture", "new/twin", "new/objects", "dcs/color-hard"])

@@ -188,7 +188,7 @@ def test_backgrounds_have_the_originals_clips_and_speeds(name, clips, speed):
 # --- DMControl Generalization Benchmark, RL-ViGen ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("level", "std"), [("easy", 0.1), ("hard", 0.2)])
+@pytest.mark.parametrize(("level", "std"), [pytest.param("easy", 0.1, marks=pytest.mark.full), ("hard", 0.2)])
 def test_dmcgb_colors_have_the_moments_of_its_files(level, std):
     """Of the 100 settings: N(default, std), clipped to 0..1; the floor's second color is its first plus 0.1."""
     context = _context("dmc/walker_walk")
@@ -283,9 +283,8 @@ def test_dmcr_has_its_domains_ranges(task, reach, turns):
         _of_kind(task, "dmcr/light", lit)
 
 
-@pytest.mark.parametrize(
-    "task", ["halfcheetah", *(pytest.param(task, marks=pytest.mark.full) for task in ("ant", "dmc/cheetah_run"))]
-)
+@pytest.mark.full
+@pytest.mark.parametrize("task", ["halfcheetah", "ant", "dmc/cheetah_run"])
 def test_dmcr_reflectance_changes_pixels(task):
     env = pixelbrax.make(task, image_size=48, frame_stack=1)
     mirrored = env.with_distractors("dmcr/reflectance")
@@ -387,7 +386,9 @@ def test_texels_are_the_clips_with_smaller_copies():
 # --- Severities -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("axis", ["noise", "occlusion", pytest.param("exposure", marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "axis", ["noise", *(pytest.param(axis, marks=pytest.mark.full) for axis in ("occlusion", "exposure"))]
+)
 def test_each_severity_is_farther_from_the_plain_image(axis):
     """The calibrated shares grow to the full strength, and so does the image distance, here of the cheapest axes."""
     assert all(list(shares) == sorted(shares) and shares[-1] == 1.0 for shares in SHARES.values())

@@ -278,6 +278,7 @@ def test_the_renderer_knows_the_numbers_of_a_scene_that_nothing_changes(monkeypa
     assert not any(seen)
 
 
+@pytest.mark.full
 def test_images_of_two_sizes_are_those_of_two_environments():
     settings = {"frame_stack": 1, "distractors": ("severity/color-3", "severity/moving-noise-3")}
     both = probe_env(image_size={"actor": 8, "critic": (16, 12)}, **settings)

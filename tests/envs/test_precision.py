@@ -31,6 +31,7 @@ def _bits(tree):
     return [np.asarray(jax.random.key_data(x) if key else x) for x, key in zip(leaves, keys, strict=True)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "settings",
     [{"action_repeat": 2}, pytest.param({"autoreset": "same_step", "distractors": "dcs/camera-easy"}, marks=FULL)],

@@ -72,6 +72,7 @@ def _step_often(step, states, count):
     return history
 
 
+@pytest.mark.full
 def test_each_episode_keeps_what_it_sampled_and_looks_like_it(pendulum):
     env, step, first = pendulum
     history = _step_often(step, first, 4)
@@ -171,6 +172,7 @@ SCENE = """
 """
 
 
+@pytest.mark.full
 def test_whatever_a_picture_shows_may_vary():
     model = mujoco.MjModel.from_xml_string(SCENE)
     rng = np.random.default_rng(0)

@@ -108,6 +108,7 @@ def test_an_exported_policy_needs_only_jax(policy, tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "actions.npy"), policy(OBS), atol=1e-5)
 
 
+@pytest.mark.full
 def test_a_policy_of_pixels_is_exported_without_its_critic(tmp_path):
     """What only the critic reads is no input."""
     network = NetworkConfig(features=8, patch_features=4, conv_features=(4,), critic="state", state_layers=(8,))

@@ -147,6 +147,7 @@ def test_other_folders_are_left_alone(pixels, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
 
 
+@pytest.mark.full
 def test_levels_of_distractors_are_kept():
     env = probe_env(image_size=8, episode_length=2, distractors="kage/hue@test")
     found = pixelbrax.rollout("random", env, 3)

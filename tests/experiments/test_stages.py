@@ -293,7 +293,8 @@ _EVERYWHERE = [_Dies("1-look", updates=2), _WITHIN_A_COUNT, _Dies("3-never", ste
 _EVERYWHERE += [_Dies("3-never-again-1", updates=4)]
 
 
-@pytest.mark.parametrize("deaths", [[_WITHIN_A_COUNT], pytest.param(_EVERYWHERE, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("deaths", [[_WITHIN_A_COUNT], _EVERYWHERE])
 def test_killed_at_any_moment_it_comes_to_the_same_bits(whole, tmp_path, deaths):
     brief: Any = {"quiet": True, "report": False, "video": False}
     with pytest.raises(RuntimeError, match="killed"):
@@ -337,6 +338,7 @@ def test_stopped_before_anything_was_begun_nothing_is_left(tmp_path, monkeypatch
     assert not list((tmp_path / "runs").iterdir())
 
 
+@pytest.mark.full
 def test_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     _file(tmp_path)

@@ -51,6 +51,7 @@ def test_a_run_tells_what_was_trained(finished):
     assert "data:video/mp4;base64," in finished._repr_html_()
 
 
+@pytest.mark.full
 def test_a_task_by_name_is_the_same_as_by_the_command_line(tmp_path, probe_tasks):
     settings = {"obs": "state", "episode_length": 10, **SETTINGS}
     run = pixelbrax.train("probe/sides", runs=tmp_path, name="python", **settings)

@@ -39,7 +39,7 @@ def _played(steps, write=1, **settings):
     return replay, states
 
 
-@pytest.mark.parametrize(("steps", "write"), [(4, 1), (12, 4), (28, 4), (31, 1)])
+@pytest.mark.parametrize(("steps", "write"), [(4, 1), (12, 4), pytest.param(28, 4, marks=pytest.mark.full), (31, 1)])
 def test_observations_are_those_of_the_environment(steps, write):
     """Round the ring, over the boundaries of episodes, however much is written at once."""
     replay, states = _played(steps, write)

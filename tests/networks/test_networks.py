@@ -122,8 +122,8 @@ def test_a_blind_network_sees_nothing(strict):
     [
         ("patch", "float32"),
         ("patch", "bfloat16"),
-        ("nature", "float32"),
-        ("impala", "bfloat16"),
+        pytest.param("nature", "float32", marks=pytest.mark.full),
+        pytest.param("impala", "bfloat16", marks=pytest.mark.full),
         ("drq", "bfloat16"),
     ],
 )

@@ -104,6 +104,7 @@ def test_every_engine_starts_with_mujocos_momentum_and_energy(tmp_path, backend)
     _same(ours, _mujoco_totals(space, qpos, qvel))
 
 
+@pytest.mark.full
 def test_mjx_drifts_as_mujoco_does(tmp_path):
     """A simulation in float32 of MJX and one in float64 of MuJoCo's Euler integrator, step by step the same."""
     subject = subject_of_file(_file(tmp_path, ONE_LIMB), "mjx")
@@ -232,6 +233,7 @@ def test_a_file_in_which_nothing_moves_is_refused(capsys, tmp_path):
     assert "no joint" in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_the_command_writes_table_numbers_and_plot(capsys, tmp_path):
     file, out = _file(tmp_path, ONE_LIMB), tmp_path / "out"
     command = ["diagnose", str(file), "--engine", "mjx", "--seeds", "3", "--seconds", ".1", "--output", str(out)]
@@ -255,6 +257,7 @@ def test_the_command_writes_table_numbers_and_plot(capsys, tmp_path):
     assert "add --force" in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_a_held_body_has_its_energy_measured_only(capsys, tmp_path):
     pole = '<body><joint axis="0 1 0"/><geom size=".1" pos="0 0 .5"/></body>'
     file, out = _file(tmp_path, pole), tmp_path / "out"

@@ -95,6 +95,7 @@ def test_weights_and_models_are_replaced_side_by_side(swing):
     assert (swing._base._healthy_reward, swing.with_model(both.model)._base._healthy_reward) == (2, 2)
 
 
+@pytest.mark.full
 def test_own_models_take_weights_as_a_fourth_argument():
     def reward(before, action, after, weights):
         return weights["height"] * after.qpos[0] - weights["ctrl"] * jnp.sum(action**2)

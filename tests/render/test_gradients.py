@@ -145,6 +145,7 @@ def test_gradients_are_finite_and_compose_with_vmap():
     assert np.abs(gradient[1]).sum() > 0
 
 
+@pytest.mark.full
 def test_the_program_of_a_soft_image_grows_little_with_geoms_of_a_kind():
     """Geom by geom, XLA took more than twelve minutes and 18 GB for the gradients through images of ten."""
 
@@ -216,6 +217,7 @@ def test_many_geoms_have_gradients():
     _finite_with_respect_to_poses(spheres, look_at(jnp.array([0.0, -4.0, 0.0]), jnp.zeros(3), 40.0), 4)
 
 
+@pytest.mark.full
 def test_softness_is_in_pixels_however_many_rays_each_has():
     model = mujoco.MjModel.from_xml_string('<mujoco><worldbody><geom size=".3"/></worldbody></mujoco>')
     data = mujoco.MjData(model)

@@ -107,7 +107,8 @@ def test_a_batch_is_its_images():
         _assert_same(jax.tree.map(lambda x, i=i: x[i // 2, i % 2], moved), single(shift[i], 60.0, 1.0))
 
 
-@pytest.mark.parametrize("shadows", [False, pytest.param(True, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("shadows", [False, True])
 def test_the_program_for_accelerators_renders_the_same(shadows, monkeypatch, request):
     """The program for accelerators, run on a CPU."""
     _, _, scene, pose, camera = _setup(1)

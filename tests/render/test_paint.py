@@ -181,6 +181,7 @@ def test_more_geoms_look_as_those_of_a_model_and_need_no_new_program():
     assert len(traced) == 1
 
 
+@pytest.mark.full
 def test_what_has_no_size_is_in_no_soft_image_either():
     """Nor has it a derivative."""
     model = mujoco.MjModel.from_xml_string(

@@ -323,6 +323,7 @@ def test_a_geom_that_is_not_supported_is_named_or_skipped():
     assert set(np.unique(frame.segmentation)) == {-1, 1}
 
 
+@pytest.mark.full
 def test_supersampling_smooths_edges_and_leaves_geometry_alone():
     model, data = _random_model(5)
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)

@@ -161,6 +161,7 @@ def test_tendons_are_where_mujoco_draws_them(model: mujoco.MjModel, sites: bool)
     assert all(1 in seen[name] and max(seen[name]) >= 10 for name in CURVED if "_" in name)
 
 
+@pytest.mark.full
 def test_gradients_are_finite_and_those_of_finite_differences(model: mujoco.MjModel) -> None:
     place, scene = spatial_tendons(model), Scene.from_mujoco(model, tendons=True)
     assert place is not None
@@ -205,7 +206,11 @@ _TAUT = 'limited="true" range="0 0.9"'
 
 @pytest.mark.parametrize(
     ("alpha", "soft", "by_site"),
-    [(1.0, 1.5, False), (0.4, None, False), pytest.param(1.0, 1.5, True, marks=pytest.mark.full)],
+    [
+        (1.0, 1.5, False),
+        pytest.param(0.4, None, False, marks=pytest.mark.full),
+        pytest.param(1.0, 1.5, True, marks=pytest.mark.full),
+    ],
 )
 def test_what_is_straight_looks_alike_however_many_capsules_it_may_need(
     alpha: float, soft: float | None, by_site: bool

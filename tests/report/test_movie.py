@@ -36,6 +36,7 @@ def _faster(model, keys):
     return {"speed": jnp.full((len(keys),), 0.5, jnp.float32)}, {"speed": 0}
 
 
+@pytest.mark.full
 def test_a_video_shows_the_dynamics_that_the_agent_had():
     env = PixelEnv(_Fast(), CAMERA, image_size=16, frame_stack=1, episode_length=5, randomization_fn=_faster)
     frames = record_episode(env, _still, jax.random.key(0), size=16).frames
@@ -64,6 +65,7 @@ def test_a_recording_says_why_it_ends(recorded, settings, seconds, ending, laste
     assert video.note == (f"episode ended after {lasted:g} s: {ending}" if ending else "")
 
 
+@pytest.mark.full
 def test_another_view_of_the_same_episode():
     env, key = probe_env(image_size=8), jax.random.key(0)
     viewer = probe_env(image_size=8, camera=replace(CAMERA, fovy=20.0))

@@ -123,6 +123,7 @@ def test_the_best_policy_is_that_of_the_highest_mean(tmp_path):
     assert keys[3] != keys[0], "the best one's last episodes are fresh"
 
 
+@pytest.mark.full
 def test_an_evaluation_is_made_again_under_held_out_distractors(tmp_path):
     """Of an environment that was given: in the same episodes, with other distractors in the place of its own."""
     env = probe_env(pays_side=True, image_size=8, frame_stack=1)

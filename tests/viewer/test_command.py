@@ -15,7 +15,8 @@ from pixelbrax.cli.main import main
 COMMAND = [sys.executable, "-m", "pixelbrax", "view", "probe/sides", "--import", "tests.probe_tasks", "--no-browser"]
 
 
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.full), signal.SIGTERM])
+@pytest.mark.full
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_cleanly_even_while_it_compiles(number, tmp_path):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])}
     process = subprocess.Popen(

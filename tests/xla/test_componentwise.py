@@ -89,6 +89,7 @@ def test_loops_keep_their_carry_in_parts():
     assert not {"dot_general", "concatenate"} & {e.primitive.name for e in scan.params["jaxpr"].eqns}
 
 
+@pytest.mark.full
 @given(first=st.lists(LENGTHS, min_size=1, max_size=4), data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_elements_move_as_numbers_do(first, data):

@@ -94,6 +94,7 @@ def test_without_a_curriculum_nothing_is_different():
     assert str(jax.make_jaxpr(agent.update)(state)) == str(jax.make_jaxpr(plain.update)(state))
 
 
+@pytest.mark.full
 def test_advantages_besides_are_no_other_update():
     config = _config()
     agent = make_agent(replace(config, curriculum=CurriculumConfig()), probe_env(pays_side=True, outputs=()))

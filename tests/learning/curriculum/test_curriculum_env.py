@@ -76,6 +76,7 @@ def test_a_running_episode_keeps_its_level():
     np.testing.assert_array_equal(seen.done[:, 0], [False, True, False, False])
 
 
+@pytest.mark.full
 def test_levels_are_those_of_the_distractors():
     plain = probe_env(distractors=Levels((GaussianNoise(fixed=True),), first=100, count=8), episode_length=3)
     env = CurriculumEnv(plain, CurriculumConfig(num_levels=8))
@@ -90,6 +91,7 @@ def test_levels_are_those_of_the_distractors():
     assert (pixels[0] != pixels[1]).any()
 
 
+@pytest.mark.full
 def test_difficulty_scales_distractors_and_randomization_of_the_next_episode():
     plain = pixelbrax.make(
         "inverted_pendulum",
@@ -152,6 +154,7 @@ def test_episodes_are_measured(settings, measures):
     np.testing.assert_allclose(track.total[2], measures(seen.obs["state"][2, 2, 0]), rtol=1e-5)
 
 
+@pytest.mark.full
 def test_an_episode_that_began_at_another_difficulty_does_not_count():
     plain = probe_env(distractors=GaussianNoise(), episode_length=4, image_size=8)
     env = CurriculumEnv(plain, CurriculumConfig(**_GATED))
