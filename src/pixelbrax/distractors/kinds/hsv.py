@@ -52,7 +52,8 @@ class HsvShift(Distractor):
         spread = jnp.minimum(self.saturation * spread, value)
 
         def channel(first: float) -> Array:
-            k = jnp.mod(first + sixth, 6.0)
+            place = first + sixth
+            k = place - 6.0 * jnp.floor(place * (1 / 6))  # mod would call C's fmod for each pixel
             return value - spread * jnp.clip(jnp.minimum(k, 4.0 - k), 0.0, 1.0)
 
         return frame._replace(rgb=jnp.stack([channel(5.0), channel(3.0), channel(1.0)]))
