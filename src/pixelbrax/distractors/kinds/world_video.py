@@ -63,10 +63,10 @@ class SkyVideo(_WorldVideo):
         x, y, z = view_directions(frame.camera, context)
         ax, ay, az = jnp.abs(x), jnp.abs(y), jnp.abs(z)
         on_z, on_x = (az >= ax) & (az >= ay), ax >= ay
-        scale = 0.5 / jnp.where(on_z, az, jnp.where(on_x, ax, ay))
-        right = jnp.where(on_z, -x, jnp.where(on_x, -y * jnp.sign(x), x * jnp.sign(y)))
-        down = jnp.where(on_z, -y * jnp.sign(z), -z)
-        return self._texels().at(self._number(state), 0.5 + right * scale, 0.5 + down * scale)
+        scale = 0.5 / jnp.where(on_z, z, jnp.where(on_x, x, y))  # has the sign of the face
+        right = jnp.where(on_z, -x * jnp.abs(scale), jnp.where(on_x, -y, x) * scale)
+        down = jnp.where(on_z, -y * scale, -z * jnp.abs(scale))
+        return self._texels().at(self._number(state), 0.5 + right, 0.5 + down)
 
 
 @dataclass(frozen=True)
