@@ -158,6 +158,9 @@ def test_isolation():
     x = jnp.array([[1.0, 4.0], [0.0, 4.0], [9.0, 16.0]])
     assert loss(x) == 1 + 2 + 0 + 2 + 3 + 4 + 9
     np.testing.assert_allclose(jax.grad(loss)(x), [[0.5, 0.25], [0, 0], [1 / 6, 0.125]], rtol=1e-6)
+    # The square of 1e25 would be infinite in the norm to which the gradients of all are clipped.
+    steep = jax.grad(lambda x: (jax.vmap(isolated)(x) * jnp.array([1.0, 1e25])[:, None]).sum())(x[:2])
+    np.testing.assert_array_equal(steep, [[1, 1], [0, 0]])
 
 
 def test_truncation_bootstraps_and_termination_does_not():

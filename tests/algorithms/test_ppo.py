@@ -109,6 +109,10 @@ def _largest(tree):
         ({"learning_rate": 0.0}, "learning_rate is 0.0: it must be positive"),
         ({"discount": 1.5}, "discount is 1.5: it must be at most 1"),
         ({"target_kl": 0.01, "num_epochs": 1, "num_minibatches": 1}, "raise num_epochs or num_minibatches"),
+        (
+            {"target_kl": 0.01, "learning_rate": 1e-6},
+            "learning_rate with target_kl is 1e-06: it must be at",
+        ),
         ({"unroll_length": 1, "num_minibatches": 16}, "a minibatch is one sample, .* use a larger unroll_length"),
     ],
 )

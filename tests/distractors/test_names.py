@@ -2,6 +2,7 @@
 
 import pytest
 
+import pixelbrax
 from pixelbrax.distractors import Composed, Preset, distractor, resolve
 from pixelbrax.distractors.kinds.filters import Hue
 from pixelbrax.distractors.kinds.video import Video
@@ -98,3 +99,12 @@ def test_a_preset_has_videos_or_none_of_a_source():
 def test_members_of_a_preset_are_distractors(members):
     with pytest.raises(ConfigError, match=r"members returns|distractors\[0\] is"):
         Preset("my/own", "", lambda setting: members).build("train")
+
+
+# One of each catalog whose presets read what the task is.
+@pytest.mark.parametrize("name", ["dcs/hard@test", "dmcr/camera", "dmcvb/hard-dynamic", "gen-v1/dcs-hard", "kage/hue"])
+@pytest.mark.parametrize("task", ["inverted_pendulum", "reacher"])
+def test_another_distractor_is_what_make_would_have_given(task, name):
+    bare = pixelbrax.make(task, image_size=16)
+    assert bare.with_distractors(name).distractors == pixelbrax.make(task, image_size=16, distractors=name).distractors
+    assert bare.with_distractors([name, Hue(0.5)]).distractor_names == (name, "Hue")

@@ -9,6 +9,7 @@ import pytest
 
 from pixelbrax.envs import PixelEnv, observe
 from pixelbrax.errors import ConfigError
+from pixelbrax.physics import is_sound
 from pixelbrax.render import look_at
 from pixelbrax.tasks import CameraSpec
 from tests.probe import CAMERA, ProbePhysics, probe_env
@@ -160,6 +161,15 @@ def test_diverged_physics_ends_the_episode_and_poisons_nothing(strict, autoreset
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((states.obs, states.metrics, states.reward)))
     later = {"next_step": [0, 3], "same_step": [3, 0], "disabled": [0, 0]}[autoreset]
     np.testing.assert_array_equal(states.reward[3:], later)
+
+
+@pytest.mark.parametrize(("size", "sound"), [(1e9, True), (2e10, False), (np.inf, False), (np.nan, False)])
+def test_a_simulation_is_sound_up_to_mujocos_bound(size, sound):
+    physics = ProbePhysics()
+    state = physics.reset(jax.random.key(0))
+    assert is_sound(physics, state)
+    for grown in (replace(state, obs=state.obs.at[0].set(-size)), replace(state, reward=jnp.float32(size))):
+        assert bool(is_sound(physics, grown)) == sound
 
 
 def test_an_action_that_is_not_a_number_ends_its_own_episode_only(strict):

@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 
 from pixelbrax.algorithms import PPOConfig
-from pixelbrax.learning import Minibatch, clipped_surrogate, gae, reward_statistics, scaled_rewards, shift_error
+from pixelbrax.learning import (
+    Minibatch,
+    clipped_surrogate,
+    explained_variance,
+    gae,
+    reward_statistics,
+    scaled_rewards,
+    shift_error,
+)
 from pixelbrax.learning.losses import normalized
 from pixelbrax.networks import TanhNormal, random_shift
 from tests.algorithms.agents import make_agent, train
@@ -28,6 +36,14 @@ def test_advantages_have_mean_0_and_spread_1_where_they_count(strict):
 @pytest.mark.parametrize(("name", "over"), [("ppo", "minibatch"), ("ppg", "rollout"), ("dcpg", "rollout")])
 def test_each_normalizes_advantages_as_its_paper_does(name, over):
     assert make_agent(name, probe_env(outputs=())).config.normalize_advantage == over
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_explained_variance_has_no_unit(unit):
+    target, valid = unit * jax.random.normal(jax.random.key(0), (1000,)), jnp.ones(1000, bool)
+    found = [explained_variance(value, target, valid) for value in (jnp.zeros(1000), 0.5 * target, target)]
+    np.testing.assert_allclose(found, [0, 0.75, 1], atol=1e-5)
+    assert jnp.isnan(explained_variance(jnp.zeros(1000), jnp.full(1000, unit), valid))  # nothing is to be explained
 
 
 def test_a_collapsed_policy_has_a_finite_loss():

@@ -205,6 +205,17 @@ def test_statistics_are_those_of_all_valid_numbers_however_they_came(strict):
     np.testing.assert_array_equal(normalize(nothing, jnp.ones((1, 3))), 1.0)
 
 
+@pytest.mark.parametrize("blown_up", [1e6, 1e10, 3e38, np.inf, np.nan])
+def test_one_simulation_that_blows_up_leaves_the_statistics_of_the_others(blown_up, strict):
+    numbers, everything = np.random.default_rng(0).normal(size=(20, 500, 2)).astype(np.float32), jnp.ones(500, bool)
+    numbers[3, 7, 0] = blown_up
+    statistics = empty_statistics(2)
+    for several in numbers:
+        statistics = add_values(statistics, jnp.asarray(several), everything)
+    np.testing.assert_allclose(statistics["mean"], 0, atol=0.05)
+    np.testing.assert_allclose(np.sqrt(statistics["variance"]), 1, atol=0.5)  # one in 10,000 is 100 away
+
+
 def test_moving_statistics_follow_values_that_grow(strict):
     """Of a constant they are that constant at once; of a step's new level, most after 1 / least_share additions."""
     statistics, everything = empty_statistics(1), jnp.ones(8, bool)

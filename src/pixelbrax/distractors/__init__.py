@@ -56,6 +56,7 @@ from pixelbrax.distractors.presets import (
     distractor,
     get_preset,
     list_distractors,
+    names_of,
     register_preset,
     resolve,
 )
@@ -155,6 +156,7 @@ __all__ = [
     "load_bank",
     "load_saved",
     "main_body",
+    "names_of",
     "register_preset",
     "resolve",
     "save_banks",

@@ -208,3 +208,9 @@ def resolve(distractors: DistractorLike, task: str = "") -> tuple[Distractor, ..
         if not isinstance(one, str | Distractor):
             raise ConfigError(f"distractors[{i}] is {no_distractor(one, 'a preset name or a Distractor')}")
     return tuple(distractor(d, task) if isinstance(d, str) else d for d in several)
+
+
+def names_of(distractors: DistractorLike) -> tuple[str, ...]:
+    """The names by which distractors were given; of those that were not named, their classes'."""
+    several = [distractors] if isinstance(distractors, str | Distractor) else distractors
+    return tuple(one if isinstance(one, str) else type(one).__name__ for one in several)

@@ -11,7 +11,6 @@ import mujoco
 import numpy as np
 from typing_extensions import Unpack
 
-from pixelbrax.distractors import resolve
 from pixelbrax.envs.camera_checks import camera_suspicions
 from pixelbrax.envs.cameras import CameraLike
 from pixelbrax.envs.checks import named_cameras
@@ -77,9 +76,10 @@ def _of_task(name: str, backend: str | None, camera: Any, own: dict[str, Any], c
     if own.get("suite") is True and not task.name.startswith("dmc/"):
         raise ConfigError(f"physics='suite' is for tasks of the DeepMind Control Suite, dmc/NAME, not {name!r}")
     chosen = task.env_settings | chosen
-    if "distractors" in chosen:
-        chosen["distractors"] = resolve(chosen["distractors"], task.name)
+    distractors = chosen.pop("distractors", ())
     env = PixelEnv(task.load_physics(backend, **own), task.camera if camera is None else camera, **chosen)
+    env._task = task.name
+    env._set_distractors(distractors)
     if weights is not None:
         env._set_default_params(EnvParams(reward_weights=weights))
     if task.is_own:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, UInt8
 
-from pixelbrax.distractors import Distraction, DistractorLike, SceneContext, resolve
+from pixelbrax.distractors import Distraction, DistractorLike, SceneContext, names_of, resolve
 from pixelbrax.envs.cameras import CameraLike, default_camera
 from pixelbrax.envs.checks import check_key, check_shapes, named_cameras, suggests_keywords
 from pixelbrax.envs.device_memory import check_videos, num_bytes
@@ -34,6 +34,7 @@ from pixelbrax.physics import (
     RandomizationFn,
     Randomizer,
     checked_action,
+    is_sound,
     select_state,
     shares_arrays,
 )
@@ -57,9 +58,9 @@ class PixelEnv(CompilesOnce):
       disabled: a finished episode stays as it is, with reward 0, until `reset`.
 
     An action lasts `action_repeat` frames or until the episode ends; its reward is the sum over those frames. Actions
-    outside [-1, 1] are clipped. If an action or the simulation is not finite, the episode is terminated in the last
-    finite state, with `metrics["diverged"]`; the reward of that frame does not count. (If it were truncated, learners
-    would count on rewards after it: blowing up would cost nothing.)
+    outside [-1, 1] are clipped. If an action is not finite, or the simulation blows up (see `is_sound`), the episode is
+    terminated in the last sound state, with `metrics["diverged"]`; the reward of that frame does not count. (If it were
+    truncated, learners would count on rewards after it: blowing up would cost nothing.)
 
     Settings (see `default_params` for those that can change without compiling again):
       physics: the engine's environment.
@@ -89,6 +90,8 @@ class PixelEnv(CompilesOnce):
       distractors: a name such as "dcs/hard" (see `pixelbrax.distractors.presets`), a `Distractor`, or several of these,
         applied in order.
     """
+
+    _task = ""  # name of the task, if it has one: what a preset of distractors does may depend on it
 
     @suggests_keywords
     @in_float32
@@ -163,8 +166,8 @@ class PixelEnv(CompilesOnce):
         model = self.physics.mj_model
         self.recipe: Mapping[str, Any] | None = None  # the arguments of `pixelbrax.make`, if it made this environment
         context = SceneContext.of(model, self.scene, *self.images.shape, self.action_repeat)
-        distraction = Distraction(resolve(distractors), context)
-        self.distractors = distraction.composed
+        distraction = Distraction(resolve(distractors, self._task), context)
+        self.distractors, self.distractor_names = distraction.composed, names_of(distractors)
         weights, scalable = self.physics.reward_weights, self._randomizer.scalable
         params = ParamsOf(self._episode_length, weights, scalable, self.distractors)
         self._params = params.with_default(self._own_params)
@@ -395,7 +398,7 @@ class PixelEnv(CompilesOnce):
         Returns:
           The physics at the end, sum of rewards, number of frames, whether it diverged; each frame's physics or None.
         """
-        sound = jnp.all(jnp.isfinite(action))
+        acts = jnp.all(jnp.isfinite(action))
         action = jnp.clip(jnp.where(jnp.isfinite(action), action, 0.0), -1.0, 1.0)
         engine = self.engine(state)
 
@@ -403,14 +406,14 @@ class PixelEnv(CompilesOnce):
             physics, reward, frames, diverged = carry
             over = diverged | physics.terminated | (state.info["steps"] + frames >= state.params.episode_length)
             stepped = engine.step(physics, action)
-            finite = self._is_finite(stepped)
-            stays = over | ~finite
+            sound = is_sound(engine, stepped)
+            stays = over | ~sound
             physics = select_state(stays, physics, stepped)
             reward += jnp.where(stays, 0.0, stepped.reward)
-            carry = (physics, reward, frames + (~stays).astype(jnp.int32), diverged | (~over & ~finite))
+            carry = (physics, reward, frames + (~stays).astype(jnp.int32), diverged | (~over & ~sound))
             return carry, physics if keep_frames else None
 
-        initial = (state.physics, jnp.zeros(()), jnp.zeros((), jnp.int32), ~sound)
+        initial = (state.physics, jnp.zeros(()), jnp.zeros((), jnp.int32), ~acts)
         return jax.lax.scan(frame, initial, None, length=self.action_repeat)
 
     def _advance(self, state: State, action: Float[Array, " action_size"]) -> State:
@@ -435,10 +438,6 @@ class PixelEnv(CompilesOnce):
             params=state.params,
             info=state.info | {"steps": steps},
         )
-
-    def _is_finite(self, physics: PhysicsState) -> Bool[Array, ""]:
-        values = (physics.obs, physics.reward, self.physics.coordinates(physics))
-        return jnp.all(jnp.array([jnp.all(jnp.isfinite(x)) for x in values]))
 
     def _observe(self, state: State, previous: dict[str, Array] | None, first: Bool[Array, ""]) -> State:
         """Adds the observation; an episode's first fills the whole frame stack."""

@@ -102,7 +102,7 @@ def rollout(
         "steps": limit,
         "deterministic": deterministic and policy != RANDOM,
         "policy": _described(policy, variables),
-        "distractors": _distractors(env),
+        "distractors": " + ".join(env.distractor_names) or "none",
         "environment": json.loads(json.dumps(asdict(config_of(env)))),
         "frame_stack": env.images.frame_stack,
         "channels_first": env.images.channels_first,
@@ -231,14 +231,6 @@ def _described(policy: PolicyLike, variables: PyTree) -> str:
     for leaf in jax.tree.leaves(jax.device_get(variables)):
         total.update(np.ascontiguousarray(leaf).tobytes())
     return f"{policy.source or 'a policy'}, {policy.updates:,} updates, sha256 {total.hexdigest()[:12]}"
-
-
-def _distractors(env: PixelEnv) -> str:
-    names = (env.recipe or {}).get("distractors") or ()
-    several = [names] if isinstance(names, str) else names
-    if several and all(isinstance(name, str) for name in several):
-        return " + ".join(several)
-    return ", ".join(type(each).__name__ for each in env.distractors.distractors) or "none"
 
 
 def _readme(facts: Mapping[str, Any], shard: Trajectories) -> str:

@@ -8,6 +8,8 @@ from typing_extensions import override
 from pixelbrax.errors import ConfigError, check_count, check_number
 
 _MOST = 2**31 - 1  # compiled programs count with int32
+ADAPTED_RATES = (1e-5, 1e-2)
+"""Least and greatest learning rate to which `target_kl` leads."""
 
 
 @dataclass(frozen=True)
@@ -179,8 +181,11 @@ class OnPolicyConfig(RewardConfig):
         """Refuses a target for a KL divergence that is 0: it is measured before each gradient step.
 
         Raises:
-          ConfigError: there is one gradient step in an update; `epochs` names the setting that counts passes.
+          ConfigError: there is one gradient step in an update, where `epochs` names the setting that counts passes; or
+            the learning rate begins outside the range in which it adapts.
         """
+        if self.target_kl:
+            check_number("learning_rate with target_kl", self.learning_rate, *ADAPTED_RATES)
         if self.target_kl and getattr(self, epochs) * self.num_minibatches == 1:
             raise ConfigError(
                 "target_kl needs more than one gradient step in an update: before the first the KL divergence is 0; "

@@ -4,12 +4,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
+_MOST = 1e12
+
 
 def isolated(tree: PyTree) -> PyTree:
-    """The same arrays; backward, all of their gradients are zero if one of them is not finite.
+    """The same arrays; backward, all of their gradients are zero if one of them is larger than 1e12, or no number.
 
     Put it between the parts of one environment, within `jax.vmap`: where its physics blows up, its own gradient up to
     there is lost, and no other is touched. A `jnp.where` after the fact would not do: 0 times infinity is no number.
+    One of 1e20 would be as bad: the square of the norm to which all are clipped together would be infinite.
     """
     leaves, structure = jax.tree.flatten(tree)
     chosen = [k for k, x in enumerate(leaves) if jnp.issubdtype(x.dtype, jnp.floating)]
@@ -28,8 +31,8 @@ def _forward(arrays: list[jax.Array]) -> tuple[list[jax.Array], None]:
 
 
 def _backward(_: None, cotangents: list[jax.Array]) -> tuple[list[jax.Array]]:
-    finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(x)) for x in cotangents])) if cotangents else True
-    return ([jnp.where(finite, x, jnp.zeros_like(x)) for x in cotangents],)
+    sound = jnp.all(jnp.stack([jnp.all(jnp.abs(x) <= _MOST) for x in cotangents])) if cotangents else True
+    return ([jnp.where(sound, x, jnp.zeros_like(x)) for x in cotangents],)
 
 
 _identity.defvjp(_forward, _backward)

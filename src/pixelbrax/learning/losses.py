@@ -12,6 +12,7 @@ from pixelbrax.learning.agent import Metrics
 from pixelbrax.learning.config import OnPolicyConfig
 from pixelbrax.networks import ActionDistribution, Observation, PolicyValue, random_shift
 
+_ROUNDING = 1e-5  # spread of float32 targets that ought to be equal, in units of their mean, and a margin
 _MOST_LOG_RATIO = 20.0  # a ratio of half a billion: what is above would become infinite, and then NaN
 
 
@@ -131,6 +132,7 @@ def shift_error(
 def explained_variance(
     value: Float[Array, "*batch"], target: Float[Array, "*batch"], valid: Bool[Array, "*batch"]
 ) -> Float[Array, ""]:
-    """1 - Var[target - value] / Var[target] over the valid samples."""
-    spread = jnp.maximum(jnp.var(target, where=valid), 1e-8)
-    return 1 - jnp.var(target - value, where=valid) / spread
+    """1 - Var[target - value] / Var[target] over the valid samples; NaN where targets differ by rounding, or not."""
+    spread, mean = jnp.var(target, where=valid), jnp.mean(target, where=valid)
+    known = spread > (_ROUNDING * mean) ** 2
+    return jnp.where(known, 1 - jnp.var(target - value, where=valid) / jnp.where(known, spread, 1.0), jnp.nan)

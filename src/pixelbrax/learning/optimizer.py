@@ -9,10 +9,9 @@ import optax
 from jaxtyping import Array, Float, Int32, PyTree
 
 from pixelbrax.errors import check_count
-from pixelbrax.learning.config import GradientConfig, OnPolicyConfig
+from pixelbrax.learning.config import ADAPTED_RATES, GradientConfig, OnPolicyConfig
 
-# Adaptive learning rate: the factor of a change, and the bounds.
-_FACTOR, _LEAST, _MOST = 1.5, 1e-5, 1e-2
+_FACTOR = 1.5  # of a change of an adaptive learning rate
 
 
 class LearningRateState(NamedTuple):
@@ -105,7 +104,7 @@ def adapt_learning_rate(state: optax.OptState, kl: Float[Array, ""], config: OnP
     rate = last.learning_rate
     far, near = kl > 2 * config.target_kl, kl < config.target_kl / 2
     rate = jnp.where(far, rate / _FACTOR, jnp.where(near, rate * _FACTOR, rate))
-    return (*others, LearningRateState(jnp.clip(rate, _LEAST, _MOST)))
+    return (*others, LearningRateState(jnp.clip(rate, *ADAPTED_RATES)))
 
 
 def with_first_learning_rate(state: PyTree, fresh: PyTree) -> PyTree:

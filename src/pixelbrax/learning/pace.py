@@ -9,7 +9,7 @@ from jax.sharding import PartitionSpec
 from jaxtyping import Array, Bool, Float
 
 from pixelbrax.envs import DEVICE_AXIS
-from pixelbrax.networks import add_values, empty_statistics, std
+from pixelbrax.networks import add_values, empty_statistics, return_std
 
 _ENOUGH = 100  # steps of a teacher before anything can be said
 
@@ -52,7 +52,7 @@ class Pace:
 
         They count for at least a tenth of the mean's size, so that a teacher that always earns the same is no trap.
         """
-        unit = jnp.maximum(std(self.teacher), 0.1 * jnp.abs(self.teacher["mean"]))
+        unit = jnp.maximum(return_std(self.teacher), 0.1 * jnp.abs(self.teacher["mean"]))
         return self.ahead < -stds * unit
 
     @staticmethod

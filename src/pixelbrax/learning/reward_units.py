@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float
 
 from pixelbrax.learning.acting import Rollout
 from pixelbrax.learning.config import OnPolicyConfig
-from pixelbrax.networks import add_values, empty_statistics, return_std
+from pixelbrax.networks import add_values, as_counted, empty_statistics, return_std
 
 ReturnStatistics = dict[str, Any]
 """spread: mean and variance of discounted returns so far; largest: () float32, of their sizes."""
@@ -22,8 +22,13 @@ def empty_returns() -> ReturnStatistics:
 def add_returns(
     statistics: ReturnStatistics, returns: Float[Array, " env"], valid: Bool[Array, " env"]
 ) -> ReturnStatistics:
-    """Statistics with more returns: discounted sums of each environment's rewards up to now, since a termination."""
-    largest = jnp.max(jnp.abs(jnp.where(valid, returns, 0.0)))
+    """Statistics with more returns: discounted sums of each environment's rewards up to now, since a termination.
+
+    `largest` never forgets, as in SimbaV2. That of an episode that blows up counts as in `add_values`, so that a single
+    one does not make all other rewards nothing.
+    """
+    counted = as_counted(statistics["spread"], jnp.where(valid & jnp.isfinite(returns), returns, 0.0)[:, None])
+    largest = jnp.max(jnp.abs(counted))
     return {
         "spread": add_values(statistics["spread"], returns[:, None], valid),
         "largest": jnp.maximum(statistics["largest"], largest),

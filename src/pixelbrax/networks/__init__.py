@@ -6,7 +6,7 @@ from pixelbrax.networks.config import NetworkConfig
 from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
 from pixelbrax.networks.dynamics import Dynamics
 from pixelbrax.networks.functional import Functional, Params
-from pixelbrax.networks.normalization import add_values, empty_statistics, return_std, std
+from pixelbrax.networks.normalization import add_values, as_counted, empty_statistics, return_std, std
 from pixelbrax.networks.soft_actor_critic import SoftActorCritic
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "TanhNormal",
     "actor_params",
     "add_values",
+    "as_counted",
     "empty_statistics",
     "random_shift",
     "return_std",

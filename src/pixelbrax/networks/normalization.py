@@ -8,6 +8,7 @@ Statistics = dict[str, Array]
 """count, () float32; mean and variance, (size,) float32, of the values so far."""
 
 _LARGEST = 10.0  # normalized values are clipped to this many standard deviations
+_FARTHEST = 100.0  # of their scale so far: as far from their mean new values count as what they are
 _LEAST_STD = 1e-3
 _LEAST_RETURN_STD = 1e-8
 _ROUNDING = 1e-5  # spread of float32 returns that ought to be equal, in units of their mean, and a margin
@@ -26,6 +27,10 @@ def add_values(
 ) -> Statistics:
     """Statistics with more values, by the parallel formula of Chan, Golub and LeVeque 1983.
 
+    A simulation that blows up shows huge numbers before its episode ends: one of 1e6 among a million would leave a
+    standard deviation of 1,000, and other environments' values would all be normalized to 0. So a new value counts as
+    if it were at most 100 times the scale so far from the mean (`as_counted`); one that is not finite does not count.
+
     Args:
       statistics: so far.
       values: new ones.
@@ -33,8 +38,9 @@ def add_values(
       least_share: weight of the new values among all, at least: above 0 earlier ones are forgotten exponentially, once
         there are so many that the new ones' share by number is less.
     """
-    weight = valid.astype(jnp.float32).reshape(-1, 1)
     new = values.reshape(-1, values.shape[-1])
+    weight = (valid.reshape(-1) & jnp.isfinite(new).all(-1)).astype(jnp.float32)[:, None]
+    new = as_counted(statistics, jnp.where(weight > 0, new, 0.0))
     added = weight.sum()
     new_mean = (weight * new).sum(0) / jnp.maximum(added, 1.0)
     new_variance = (weight * (new - new_mean[None]) ** 2).sum(0) / jnp.maximum(added, 1.0)
@@ -47,6 +53,17 @@ def add_values(
         "mean": statistics["mean"] + share * distance,
         "variance": jnp.where(count > 0, variance, statistics["variance"]),
     }
+
+
+def as_counted(statistics: Statistics, values: Float[Array, "*batch size"]) -> Float[Array, "*batch size"]:
+    """Values not farther from the mean so far than 100 times their scale; all of them where nothing is known yet.
+
+    The scale is the largest of standard deviation, size of the mean, and 1: what never varied may begin to.
+    """
+    mean = statistics["mean"].reshape(*(1,) * (values.ndim - 1), -1)
+    spread = jnp.sqrt(statistics["variance"]).reshape(mean.shape)
+    far = _FARTHEST * jnp.maximum(spread, jnp.maximum(jnp.abs(mean), 1.0))
+    return jnp.where(statistics["count"] > 0, jnp.clip(values, mean - far, mean + far), values)
 
 
 def std(statistics: Statistics, least: float = _LEAST_STD) -> Float[Array, " size"]:

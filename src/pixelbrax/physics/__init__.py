@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from pixelbrax.physics._functions import qualified_name
-from pixelbrax.physics.base import Physics, PhysicsState, as_float32, checked_action
+from pixelbrax.physics.base import Physics, PhysicsState, as_float32, checked_action, is_sound
 from pixelbrax.physics.randomize import RandomizationFn, Randomizer
 from pixelbrax.physics.scales import RANDOMIZED, random_factors
 from pixelbrax.physics.select import select_state, shares_arrays
@@ -85,6 +85,7 @@ __all__ = [
     "control_scale",
     "file_engines",
     "ignored_by_brax",
+    "is_sound",
     "load_model",
     "load_system",
     "make_brax_physics",

@@ -99,6 +99,18 @@ class Physics(Protocol):
         ...
 
 
+_MOST = 1e10  # MuJoCo's mjMAXVAL, beyond which it calls positions, velocities and accelerations bad
+
+
+def is_sound(physics: Physics, state: PhysicsState) -> Bool[Array, ""]:
+    """Whether coordinates, observation and reward are numbers of at most 1e10, as MuJoCo demands of its states.
+
+    A simulation that blows up passes through ever larger finite numbers before the first that is none.
+    """
+    values = (state.obs, state.reward, physics.coordinates(state))
+    return jnp.all(jnp.array([jnp.all(jnp.abs(x) <= _MOST) for x in values]))
+
+
 def raw_key(key: Array) -> Array:
     """The PRNG key as (2,) uint32, for engines that predate typed keys."""
     return jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else key
