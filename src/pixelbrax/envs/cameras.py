@@ -1,7 +1,7 @@
 """Cameras of an environment: a task's, one of the model's, or your own."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import jax.numpy as jnp
@@ -60,6 +60,19 @@ def camera_fn(model: mujoco.MjModel, camera: CameraLike) -> CameraFn:
     if isinstance(camera, CameraSpec):
         return _following(model, camera)
     return ModelCamera.from_mujoco(model, camera).at
+
+
+def check_sensors(
+    model: mujoco.MjModel, cameras: Mapping[str, CameraLike], sizes: Mapping[str, tuple[int, int]]
+) -> None:
+    """Refuses cameras of the model whose sensors do not have the shapes of their images.
+
+    Raises:
+      ConfigError: one has not; see `ModelCamera.check_sensor`.
+    """
+    for name, camera in cameras.items():
+        if isinstance(camera, str | int):
+            ModelCamera.check_sensor(model, camera, *sizes[name])
 
 
 def default_camera(model: mujoco.MjModel) -> CameraLike:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, PyTree, UInt8
 
 from pixelbrax.distractors import Composed, Distraction, DistractorState, Role, SceneView, main_body
-from pixelbrax.envs.cameras import CameraFn, CameraLike, camera_fn
+from pixelbrax.envs.cameras import CameraFn, CameraLike, camera_fn, check_sensors
 from pixelbrax.errors import ConfigError, check_count, check_flag, check_pair
 from pixelbrax.physics import PhysicsState, Randomizer
 from pixelbrax.render import (
@@ -240,6 +240,8 @@ class Observer:
         places = camera_places(model, self._plain.cameras) if distraction else {}
         self._distances = {name: place.distance for name, place in places.items()}
         sizes = dict(settings.shapes)
+        if settings.outputs:
+            check_sensors(model, cameras, sizes)
         resized = {size: distraction.resized(*size) for size in set(sizes.values())}
         self._seen_by = {name: resized[sizes[name]].seen_from(place.offset) for name, place in places.items()}
         wanted = set(settings.outputs)

@@ -16,6 +16,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.render.concrete import check_array
 from pixelbrax.render.tolerances import MIN_LENGTH, MIN_SINE_TO_UP, ROTATION_ERROR
 
+_SAME_ASPECT = 0.01  # a share by which a sensor may differ from the image, which has whole pixels
 _MODE = mujoco.mjtCamLight
 _X, _Y = np.eye(3, dtype=np.float32)[:2]
 
@@ -220,6 +221,25 @@ class ModelCamera:
             center=leaf(model.body_ipos),
             fovy=leaf(model.cam_fovy[index]),
         )
+
+    @staticmethod
+    def check_sensor(model: mujoco.MjModel, camera: str | int, height: int, width: int) -> None:
+        """Refuses a camera of the model whose sensor does not have the image's shape: MuJoCo would stretch the picture.
+
+        Raises:
+          ConfigError: the angles of view across and down do not belong to square pixels.
+        """
+        names = [model.camera(i).name for i in range(model.ncam)]
+        index = _index_of(camera, names)
+        if not model.cam_sensorsize[index].all():
+            return  # it has a fovy, which is that of any image
+        aspect = float(np.divide(*model.cam_sensorsize[index] / model.cam_intrinsic[index][:2]))
+        if abs(aspect * height / width - 1) > _SAME_ASPECT:
+            raise ConfigError(
+                f"the model's camera {names[index] or index!r} has a sensor (sensorsize and focal) that sees "
+                f"{aspect:.3g} times as far across as down, unlike an image of {height}x{width} square pixels: give "
+                f"image_size=({height}, {max(round(height * aspect), 1)}), or the camera a fovy instead of a sensor"
+            )
 
     def at(self, xpos: Float[Array, "nbody 3"], xmat: Float[Array, "nbody 3 3"]) -> Camera:
         """The camera when the bodies are at `xpos` (meters) with orientations `xmat`, world first."""

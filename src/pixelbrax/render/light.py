@@ -84,7 +84,9 @@ def model_light(shot: Shot, hit: Hit, index: int) -> Illumination:
         inverse = jax.lax.rsqrt(jnp.maximum(squared_distance, MIN_SQUARED_DISTANCE))
         unit = (toward[0] * inverse, toward[1] * inverse, toward[2] * inverse)
         constant, linear, quadratic = scene.light_attenuation[index]
-        ambient = 1.0 / (constant + linear * squared_distance * inverse + quadratic * squared_distance)
+        weakened = constant + linear * squared_distance * inverse + quadratic * squared_distance
+        # It may be 0 at the camera, where pixels of the sky are said to be.
+        ambient = 1.0 / jnp.maximum(weakened, MIN_SQUARED_DISTANCE)
         if kind == LightKind.SPOT:
             ambient *= _cone(scene, index, -dot(unit, direction))
         reach = 1.0

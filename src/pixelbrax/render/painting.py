@@ -126,13 +126,16 @@ def repaint(scene: Scene, texture: int, images: Any) -> Scene:
 
     Args:
       scene: the scene.
-      texture: position in `scene.textures`; `paint` and `paint_sky` append theirs.
+      texture: position in `scene.textures`; `paint` and `paint_sky` append theirs, so that -1 is the latest.
       images: of the same height and width as the texture's; with its dtype, and with an axis of faces if it has six.
         The number of frames may differ.
 
     Raises:
       ConfigError: they do not fit.
     """
+    if not -len(scene.textures) <= texture < len(scene.textures):
+        raise ConfigError(f"there is no texture {texture}: the scene has {len(scene.textures)}")
+    texture = range(len(scene.textures))[texture]
     faces, ((height, width), *_) = scene.texture_shape[texture]
     images = _faces(images) if faces == 6 else _clip(images)[..., None, :, :, :]
     if images.shape[-3:-1] != (height, width) or images.shape[-4] != faces:

@@ -16,9 +16,10 @@ from pixelbrax.render.mip import TextureShape, mip_chain
 from pixelbrax.render.scene import Pattern
 from pixelbrax.render.shapes import PLANE, Shape
 
-# A texture (or a cell of it) counts as plain if all but this share of its texels have one color. Marks one texel wide
-# (MJCF's `mark`) are then averaged in: at an agent's image sizes they are far smaller than a pixel.
-_MARKED_SHARE = 0.05
+# A texture (or a cell of it) counts as plain if all but this share of each face's texels have one color, and if those
+# are one texel wide, as MJCF's marks: at an agent's image sizes they are far smaller than a pixel, and averaged in. Of
+# all places not more than the second share may be the corner of a larger spot, as where random marks meet.
+_MARKED_SHARE, _SPOTTED_SHARE = 0.05, 1e-3
 # Colors that differ by at most this are equal: within one texture, between two cells of a checker, from a gradient.
 _SAME_COLOR, _SAME_CELL, _SAME_GRADIENT = 1 / 255, 2 / 255, 3 / 255
 
@@ -111,10 +112,10 @@ class TextureReader:
         ends = np.stack([faces[i % len(faces), middle, middle] for i in (3, 2)])  # faces: right, left, up, down, ...
         grid = np.linspace(-1, 1, faces.shape[1])
         x, y = np.meshgrid(grid, -grid)
-        share = gradient_share(y / np.sqrt(1 + x * x + y * y), np)[..., None]
-        side = ends[0] + share * (ends[1] - ends[0])
-        unlike = np.abs(faces[0] - side).max(-1) > _SAME_GRADIENT
-        if len(faces) == 6 and unlike.mean() <= _MARKED_SHARE:  # a few texels off are marks
+        length = np.sqrt(1 + x * x + y * y)
+        heights = np.stack([y / length, y / length, 1 / length, -1 / length, y / length, y / length])
+        smooth = ends[0] + gradient_share(heights, np)[..., None] * (ends[1] - ends[0])
+        if len(faces) == 6 and _are_marks(np.abs(faces - smooth).max(-1) > _SAME_GRADIENT):
             return ends, -1
         return np.zeros((2, 3)), self._store(self.skybox)
 
@@ -157,8 +158,15 @@ def _image_placement(
 def _single_color(texels: np.ndarray) -> np.ndarray | None:
     """(3,) the mean of the texels if nearly all are equal, else None."""
     flat = texels.reshape(-1, 3)
-    unlike = np.any(np.abs(flat - np.median(flat, axis=0)) > _SAME_COLOR, axis=1)
-    return flat.mean(0) if unlike.mean() <= _MARKED_SHARE else None
+    unlike = np.any(np.abs(texels - np.median(flat, axis=0)) > _SAME_COLOR, axis=-1)
+    return flat.mean(0) if _are_marks(unlike) else None
+
+
+def _are_marks(unlike: np.ndarray) -> bool:
+    """Whether texels, (..., height, width) bool, are as few and as thin as marks, on each face."""
+    corners = unlike[..., 1:, 1:] & unlike[..., :-1, 1:] & unlike[..., 1:, :-1] & unlike[..., :-1, :-1]
+    few = unlike.mean((-2, -1)).max() <= _MARKED_SHARE
+    return bool(few and (corners.size == 0 or corners.mean((-2, -1)).max() <= _SPOTTED_SHARE))
 
 
 def _checker(texels: np.ndarray) -> np.ndarray | None:

@@ -34,8 +34,11 @@ def _depth(rays: Rays, geom: Geom) -> GeomPixels:
     radius, half_length = geom.size[0], geom.size[1]
     height, distance, (p, q, axis) = basis_around(geom.center, geom.mat)
     x, y, z = rays.dot(p), rays.dot(q), rays.dot(axis)
-    a = jnp.maximum(x * x + y * y, MIN_SQUARED_SINE)
-    root = jnp.sqrt(radius * radius * a - (distance * y) ** 2)  # NaN where the ray misses, and so is the result
+    square = x * x + y * y
+    a = jnp.maximum(square, MIN_SQUARED_SINE)
+    # NaN where the ray misses, and so is the result. What was added counts as turned aside: a ray along the axis misses
+    # if it begins beyond the radius.
+    root = jnp.sqrt(radius * radius * a - (distance * y) ** 2 - distance * distance * (a - square))
     one_end, other_end = (height - half_length) / z, (height + half_length) / z
     enter = jnp.maximum((distance * x - root) / a, jnp.minimum(one_end, other_end))
     leave = jnp.minimum((distance * x + root) / a, jnp.maximum(one_end, other_end))
