@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from pixelbrax.cli import parse as parsing
 from pixelbrax.cli import render
 from pixelbrax.cli.main import main
 from pixelbrax.cli.parse import _first_sentence, parse
@@ -134,3 +135,18 @@ def test_a_reader_who_leaves_ends_a_command_without_a_word():
 def test_flags_that_are_as_elsewhere_by_default_need_no_value(words, shadows, samples):
     args = parse(render.Args, ["ant", *words], "render", "")
     assert (args.task, args.shadows, args.samples) == ("ant", shadows, samples)
+
+
+def test_a_closed_output_is_no_error(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["list"]) == 0
+
+
+def test_the_recorded_command_loads_its_plugins(monkeypatch):
+    monkeypatch.setattr(parsing, "imported_modules", lambda: ("my.tasks",))
+    assert parsing.as_typed("sweep", ["--seed", "3"]) == "pixelbrax sweep --import my.tasks --seed 3"
+
+
+def test_a_level_that_is_no_number_is_refused(capsys, tmp_path):
+    assert main(["compare", str(tmp_path), "--below", "nan", "--out", str(tmp_path / "a.png")]) == 2
+    assert "--below is nan: it must be a finite number" in capsys.readouterr().err

@@ -103,6 +103,19 @@ def finished(tmp_path):
     return run
 
 
+def test_a_torn_saliency_file_is_none(tmp_path):
+    file, noise = tmp_path / "saliency.npz", np.random.default_rng(0)
+    maps = noise.random((2, 8, 8), np.float32)
+    Saliency(np.zeros((2, 8, 8, 3), np.uint8), maps, maps, np.zeros(2, np.float32)).save(file)
+    whole = file.read_bytes()
+    assert Saliency.load(file) is not None
+    for end in range(0, len(whole), 97):
+        file.write_bytes(whole[:end])
+        assert Saliency.load(file) is None
+    file.write_bytes(whole[:200] + b"\xff" * 20 + whole[220:])
+    assert Saliency.load(file) is None
+
+
 def test_a_finished_run(finished):
     page = _checked(page_of_run(finished))
     for said in (

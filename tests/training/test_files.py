@@ -1,5 +1,6 @@
 """Settings, run directories and checkpoints: what is on disk, and what happens when it is damaged."""
 
+import os
 import re
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ import orbax.checkpoint as ocp
 import pytest
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.training import EnvConfig, RunDir, TrainConfig
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, replacing
 from pixelbrax.training.checkpoint import (
     all_checkpoints,
     last_checkpoint,
@@ -62,6 +63,7 @@ def test_presets_can_be_used(name):
         (f"checkpoint_interval = 1{'0' * 400}", "config.toml: .*too large"),
         ("ppo = [1]", r"config.toml: ppo is \[1\]: it must be a table, \[ppo\]"),
         ("network = 3", r"config.toml: network is 3: it must be a table, \[network\]"),
+        ('[environment]\ndistractors = "dcs/easy"', r"distractors is 'dcs/easy': it must be a list, \["),
         ("environment = [[[1]]]", r"config.toml: environment is \[\[\[1\]\]\]: it must be a table"),
         (f"x = {'[' * 100_000}", "config.toml: its brackets are nested too deeply"),
         (f"num_steps = {'[' * 400}{']' * 400}", "config.toml: .*num_steps"),
@@ -73,6 +75,30 @@ def test_bad_settings_files_are_told(tmp_path, text, message):
     (tmp_path / "config.toml").write_text(text)
     with pytest.raises(ConfigError, match=message):
         load_config(tmp_path / "config.toml")
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path):
+    (tmp_path / "config.toml").write_text("num_steps = 7", encoding="utf-8-sig")
+    assert load_config(tmp_path / "config.toml").num_steps == 7
+
+
+def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path):
+    file = tmp_path / "a.png"
+    file.write_text("old")
+
+    def fill_the_disk():
+        with replacing(file) as temporary:
+            temporary.write_text("ne")
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match=r"No space.*a\.png"):
+        fill_the_disk()
+    assert file.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.png"]
+    with replacing(file) as temporary:
+        temporary.write_text("new")
+    assert file.read_text() == "new"
+    assert os.listdir(tmp_path) == ["a.png"]
 
 
 def test_num_updates_are_whole_intervals():

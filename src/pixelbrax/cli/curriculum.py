@@ -1,6 +1,5 @@
 """`pixelbrax curriculum FILE`: training through stages with gates."""
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,7 +7,7 @@ from typing import Annotated, Any
 import tyro
 
 from pixelbrax.cache import enable_compilation_cache
-from pixelbrax.cli.parse import check_only, parse
+from pixelbrax.cli.parse import as_typed, check_only, parse
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import (
     CurriculumRun,
@@ -59,7 +58,7 @@ def main(argv: list[str]) -> int:
     args = parse(Args, argv, "curriculum", f"Trains through stages with gates. {known}")
     enable_compilation_cache()
     remedy = lambda path: f"pixelbrax curriculum {path} --resume"  # noqa: E731
-    command = shlex.join(["pixelbrax", "curriculum", *argv])
+    command = as_typed("curriculum", argv)
     at_end: Any = {"report": args.report, "video": args.video}
     launch = Launch(command, "curriculum", args.quiet, remedy=remedy, **at_end)
     if args.resume:

@@ -36,7 +36,8 @@ def main(argv: list[str] | None = None) -> int:
     """
     try:
         code = _run(argv)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # None if the shell closed it, as in `pixelbrax list >&-`
+            sys.stdout.flush()
         return code
     except BrokenPipeError:
         # What is still in the buffer would be flushed at exit, and fail again with a message.

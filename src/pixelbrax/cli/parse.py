@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
@@ -10,6 +11,7 @@ from typing import Any, TypeVar, get_type_hints
 import tyro
 
 from pixelbrax.errors import ConfigError, listed
+from pixelbrax.plugins import imported_modules
 
 T = TypeVar("T")
 
@@ -137,3 +139,14 @@ def pick(argv: list[str], command: str, what: str, known: Mapping[str, str]) -> 
     if argv[0] not in known:
         raise ConfigError(f"unknown {what} {argv[0]!r}: there are {names}")
     return argv[0], argv[1:]
+
+
+def as_typed(command: str, argv: Sequence[str]) -> str:
+    """The command line that does it again, with the plugins that were loaded by name.
+
+    Args:
+      command: the name of the command.
+      argv: its arguments, without --import.
+    """
+    imports = [word for module in imported_modules() for word in ("--import", module)]
+    return shlex.join(["pixelbrax", command, *imports, *argv])

@@ -2,13 +2,13 @@
 
 import itertools
 import math
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pixelbrax.cache import enable_compilation_cache
+from pixelbrax.cli.parse import as_typed
 from pixelbrax.cli.settings import read
 from pixelbrax.cli.train import Args as TrainArgs
 from pixelbrax.cli.train import launch
@@ -38,7 +38,7 @@ def main(argv: list[str]) -> int:
         for name, config in seeds(varied, args.num_seeds).items()
     }
     enable_compilation_cache()
-    return launch(args, configs, shlex.join(["pixelbrax", "sweep", *argv]), "sweep")
+    return launch(args, configs, as_typed("sweep", argv), "sweep")
 
 
 def combinations(config: TrainConfig, vary: Sequence[str]) -> list[tuple[list[str], TrainConfig]]:

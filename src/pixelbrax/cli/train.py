@@ -1,6 +1,5 @@
 """`pixelbrax train`: trains a policy from pixels, with a curve and a video."""
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Annotated
 import tyro
 
 from pixelbrax.cache import enable_compilation_cache
-from pixelbrax.cli.parse import check_only
+from pixelbrax.cli.parse import as_typed, check_only
 from pixelbrax.cli.settings import read
 from pixelbrax.experiments import Launch, check_name, file_name, name_of, resume, seeds, start
 from pixelbrax.training import Processes, TrainConfig, process_start
@@ -71,7 +70,7 @@ def main(argv: list[str]) -> int:
         check_only(argv, beside, "--resume continues with the run's own settings")
         _, finished = resume(args.resume, replace(args.how, began=process_start()))
         return exit_code(finished)
-    return launch(args, seeds(args.config, args.num_seeds), shlex.join(["pixelbrax", "train", *argv]))
+    return launch(args, seeds(args.config, args.num_seeds), as_typed("train", argv))
 
 
 def launch(args: Args, configs: Mapping[str, TrainConfig], command: str, kind: str = "train") -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pixelbrax.report.axes import legend_below, lone_marker, steps_axis
-from pixelbrax.training import BEST, HELD_OUT, TEACHER
+from pixelbrax.training import BEST, HELD_OUT, TEACHER, replacing
 
 _SAMPLED, _MODE, _DIVERGED = "#2a6f97", "#bb3e03", "#9b2226"
 
@@ -49,7 +49,8 @@ def write_curve(path: Path, rows: list[dict[str, float]], evaluations: dict[str,
     steps_axis(axes, max((point["steps"] for point in (*rows, *results)), default=0))
     axes.grid(alpha=0.3)
     legend_below(figure, most_columns=2)
-    figure.savefig(path)
+    with replacing(path) as temporary:
+        figure.savefig(temporary)
 
 
 def _points(axes: Any, points: Sequence[dict[str, Any]], label: str, form: str, **settings: Any) -> None:

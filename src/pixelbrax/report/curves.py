@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pixelbrax.report.axes import legend_below, line_style, lone_marker, short, steps_axis
-from pixelbrax.training import over_runs
+from pixelbrax.training import over_runs, replacing
 
 Rows = Sequence[Mapping[str, float]]
 _POINTS = 100
@@ -100,7 +100,8 @@ def write_curves(path: Path, groups: Mapping[str, Sequence[Rows]], title: str) -
         axes.grid(alpha=0.3)
     legend_below(figure)
     figure.suptitle(title)
-    figure.savefig(path)
+    with replacing(path) as temporary:
+        figure.savefig(temporary)
 
 
 def common_points(runs: Sequence[Rows], column: str) -> tuple[np.ndarray, np.ndarray]:

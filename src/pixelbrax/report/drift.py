@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from pixelbrax.report.axes import legend_below
+from pixelbrax.training import replacing
 
 # Wide lines lie below narrow ones: engines that compute the same are both seen.
 _STYLES: dict[str, dict[str, Any]] = {
@@ -61,7 +62,8 @@ def write_drift(path: Path, systems: Sequence[Mapping[str, Any]], quantities: Ma
         panel.grid(alpha=0.3)
     legend_below(figure, most_columns=7)
     figure.suptitle(title)
-    figure.savefig(path)
+    with replacing(path) as temporary:
+        figure.savefig(temporary)
 
 
 def _over_time(panel: Any, system: Mapping[str, Any], quantity: str, label: str | None) -> None:

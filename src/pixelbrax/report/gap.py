@@ -6,6 +6,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from pixelbrax.generalization import PairResult
+from pixelbrax.training import replacing
 
 
 def write_gaps(path: Path, results: Sequence[PairResult], title: str) -> None:
@@ -33,4 +34,5 @@ def write_gaps(path: Path, results: Sequence[PairResult], title: str) -> None:
     axes.set(xlabel="return (deterministic policy, ± standard error)", title=title)
     axes.grid(axis="x", alpha=0.3)
     figure.legend(loc="outside lower right", frameon=False)
-    figure.savefig(path)
+    with replacing(path) as temporary:
+        figure.savefig(temporary)

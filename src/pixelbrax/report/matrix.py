@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from pixelbrax.training import replacing
+
 
 def write_matrix(
     path: Path, values: np.ndarray, rows: Sequence[str], columns: Sequence[str], marked: np.ndarray
@@ -37,4 +39,5 @@ def write_matrix(
     axes.tick_params(length=0)
     note = "\n* meets the stage's gate" if marked.any() else ""
     axes.set_xlabel(f"mean return with the stage's rewards{note}", fontsize="small")
-    figure.savefig(path)
+    with replacing(path) as temporary:
+        figure.savefig(temporary)

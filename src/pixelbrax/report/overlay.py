@@ -1,6 +1,8 @@
 """Frames with what a policy looks at laid over them."""
 
 import io
+import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from jaxtyping import Float, UInt8
 from PIL import Image
 
 from pixelbrax.report.markup import Markup, data_url, tag
-from pixelbrax.training import writing
+from pixelbrax.training import replacing
 
 _FULL = 99.5  # percentile of all pixels that has the strongest color: a single one would pale all others
 
@@ -33,8 +35,8 @@ class Saliency:
 
     def save(self, file: Path) -> None:
         """Writes an npz file."""
-        with writing(file):
-            np.savez_compressed(file, **vars(self))
+        with replacing(file) as temporary:
+            np.savez_compressed(temporary, **vars(self))
 
     @classmethod
     def load(cls, file: Path) -> "Saliency | None":
@@ -42,7 +44,7 @@ class Saliency:
         try:
             with np.load(file) as found:
                 return cls(**{name: found[name] for name in cls.__dataclass_fields__})
-        except (OSError, ValueError, KeyError, EOFError):
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             return None
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pixelbrax.report.axes import legend_below, line_style
-from pixelbrax.training import share_above
+from pixelbrax.training import replacing, share_above
 
 _LEVELS = 400
 
@@ -37,7 +37,8 @@ def write_profiles(path: Path, tasks: Mapping[str, Mapping[str, Sequence[np.ndar
         axes.grid(alpha=0.3)
     panels[0].set_ylabel("share of episodes above it")
     legend_below(figure)
-    figure.savefig(path)
+    with replacing(path) as temporary:
+        figure.savefig(temporary)
 
 
 def _num_seeds(name: str, tasks: Mapping[str, Mapping[str, Sequence[np.ndarray]]]) -> str:

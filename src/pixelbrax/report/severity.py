@@ -7,6 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from pixelbrax.report.axes import legend_below
+from pixelbrax.training import replacing
 
 _COLUMNS = 4
 
@@ -45,4 +46,5 @@ def write_severity(
         panel.set_xlabel("severity")
     figure.supylabel("score (0: blind, 1: reference)", fontsize="medium")
     legend_below(figure, most_columns=4)
-    figure.savefig(path)
+    with replacing(path) as temporary:
+        figure.savefig(temporary)

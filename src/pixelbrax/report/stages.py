@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pixelbrax.report.axes import legend_below, lone_marker, steps_axis
+from pixelbrax.training import replacing
 
 _SAMPLED, _MODE, _GATE = "#2a6f97", "#bb3e03", "#606c38"
 _SHADES = ("#f1f3f5", "#e3ecf4")
@@ -66,7 +67,8 @@ def write_stages(path: Path, segments: Sequence[Segment], title: str) -> None:
     steps_axis(panels[-1], max((each.end for each in segments), default=0))
     panels[-1].set_xlabel("steps (actions) of all stages")
     legend_below(figure, most_columns=2)
-    figure.savefig(path)
+    with replacing(path) as temporary:
+        figure.savefig(temporary)
 
 
 def _returns(axes: Any, segments: Sequence[Segment]) -> None:

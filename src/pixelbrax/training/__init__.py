@@ -26,7 +26,7 @@ from pixelbrax.training.evaluation import (
     check_metrics,
     kind_of,
 )
-from pixelbrax.training.files import as_json, replace_text, writing
+from pixelbrax.training.files import as_json, replace_text, replacing, writing
 from pixelbrax.training.hooks import Hook, register_hook
 from pixelbrax.training.lock import locked
 from pixelbrax.training.named_values import words_of
@@ -144,6 +144,7 @@ __all__ = [
     "register_hook",
     "removed_if_lost",
     "replace_text",
+    "replacing",
     "resolved",
     "runs_below",
     "runs_in",

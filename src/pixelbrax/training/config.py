@@ -1,11 +1,12 @@
 """All settings of a training run, and the TOML files that hold them."""
 
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_type_hints
+from typing import Any, ClassVar, Literal, get_origin, get_type_hints
 
 import dacite
 import tomli_w
@@ -192,7 +193,7 @@ def read_toml_file(file: Path) -> dict[str, Any]:
       ConfigError: it cannot be read, or is not TOML.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")  # editors on Windows write a byte-order mark
     except (OSError, UnicodeDecodeError) as e:
         raise ConfigError(f"cannot read {file}: {e}") from e
     return read_toml(text, str(file))
@@ -265,6 +266,8 @@ def _check_table(kind: type, table: Any, what: str) -> None:
         hint = hints[name]
         if is_dataclass(hint):
             _check_table(hint, value, name)  # pyright: ignore[reportArgumentType]
+        elif isinstance(value, str) and get_origin(hint) is tuple:  # its characters would be the values
+            raise ValueError(f"{name} is {value!r:.60}: it must be a list, [{json.dumps(value):.60}]")
         elif hint is not bool and any(isinstance(x, bool) for x in (value if isinstance(value, list) else [value])):
             raise ValueError(f"{name} is {str(value).lower()}: it must be a number or text")
 

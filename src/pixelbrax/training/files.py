@@ -36,6 +36,27 @@ def writing(path: Path) -> Iterator[None]:
         raise e if e.filename else OSError(e.errno, e.strerror or str(e), str(path)) from e
 
 
+@contextlib.contextmanager
+def replacing(file: Path) -> Iterator[Path]:
+    """Replaces a file atomically: readers see the old one or the new one.
+
+    Yields:
+      A temporary file beside it, with the same ending, to write.
+
+    Raises:
+      OSError: it cannot be written; the message names `file`, and the old one is still there.
+    """
+    temporary = file.with_name(f".tmp-{file.name}")
+    try:
+        yield temporary
+        os.replace(temporary, file)
+    except OSError as e:
+        raise OSError(e.errno, e.strerror or str(e), str(file)) from e
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
 def replace_text(file: Path, text: str) -> None:
     """Replaces a file atomically: readers see the old text or the new one.
 
