@@ -326,6 +326,10 @@ def test_plot_draws_seeds_as_one_curve(tmp_path, capsys, monkeypatch):
         "PPG halfcheetah": 1,
         "PPO halfcheetah, num_steps 7": 1,
     }
+    drawn.clear()
+    assert main(["plot", str(tmp_path), "--out", str(tmp_path / "curves.png")]) == 0
+    assert f"{empty.path} has no return yet, and is left out" in capsys.readouterr().out
+    assert len(drawn) == 3
     assert main(["plot", str(empty.path), "--out", str(tmp_path / "curves.png")]) == 2
     assert "none of its episodes has ended" in capsys.readouterr().err
 

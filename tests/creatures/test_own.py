@@ -3,6 +3,7 @@
 import importlib
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -182,3 +183,32 @@ def test_what_brax_ignores_of_it_is_a_warning(tmp_path):
     (tmp_path / "own.xml").write_text(_xml(change=("</mujoco>", tied)))
     with pytest.warns(UserWarning, match=r"Brax's own engines ignore equality constraints"):
         CreatureEnv(replace(_TORTOISE, mjcf=tmp_path / "own.xml"))
+
+
+_HEAD = '<geom size=".05"/><site name="head" pos=".1 0 0"/>'
+_JOINTED = {
+    "a reference": f'<body pos=".2 0 0"><joint name="a" axis="0 1 0" ref=".5"/>{_HEAD}</body>',
+    "a turned slide": f"""<body pos=".2 0 0" euler="0 0 1"><joint type="slide" axis="1 0 0"/><geom size=".05"/>
+      <body pos=".1 0 0"><joint name="a" axis="0 1 0"/>{_HEAD}</body></body>""",
+    "a ball": f"""<body pos=".2 0 0"><joint name="a" axis="0 1 0"/>{_HEAD}
+      <body pos="0 0 .2"><joint type="ball"/><geom size=".04"/></body></body>""",
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("body", _JOINTED.values(), ids=_JOINTED)
+def test_on_mjx_readings_are_mujocos_whatever_the_joints(body, tmp_path):
+    file = tmp_path / "own.xml"
+    file.write_text(f"""<mujoco><compiler angle="radian"/><worldbody><geom type="plane" size="0 0 1"/>
+      <body name="torso" pos="0 0 .5"><freejoint/><geom type="box" size=".2 .1 .05"/>{body}</body></worldbody>
+      <actuator><motor joint="a" ctrlrange="-1 1"/></actuator></mujoco>""")
+    env = CreatureEnv(Creature("own", root="torso", standing=(0.2, 0.4), head=(0.1, 0.3), mjcf=file), backend="mjx")
+    model, rng = env.sys.mj_model, np.random.default_rng(0)
+    data = mujoco.MjData(model)
+    data.qpos[7:] += rng.normal(scale=0.4, size=model.nq - 7)
+    mujoco.mj_normalizeQuat(model, data.qpos)
+    data.qvel[:] = rng.normal(size=model.nv)
+    mujoco.mj_forward(model, data)
+    state = env.pipeline_init(jnp.asarray(data.qpos, jnp.float32), jnp.asarray(data.qvel, jnp.float32))
+    found, wanted = env.readings(state), env.probe.read_mujoco(model, data)
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5), found._asdict(), wanted._asdict())

@@ -113,6 +113,11 @@ def test_a_run_is_never_overwritten(tmp_path):
     run = RunDir.create(tmp_path / "run", TrainConfig(seed=3))
     assert run.load_config().seed == 3
     assert "[provenance]" in run.config_file.read_text()
+    with pytest.raises(
+        ConfigError, match=r"run exists: choose another --name, or, unless it is just beginning, remove it"
+    ):
+        RunDir.create(tmp_path / "run", TrainConfig())
+    run.checkpoint_dir.mkdir()
     with pytest.raises(ConfigError, match=r"run exists: choose another --name, or .*--resume"):
         RunDir.create(tmp_path / "run", TrainConfig())
     assert run.load_config().seed == 3

@@ -29,6 +29,6 @@ def main(argv: list[str]) -> int:
     """Plots the runs' returns against steps and minutes."""
     args = parse(Args, argv, "plot", "Plots learning curves: the seeds of each setting, and what they reach together.")
     check_out(args.out, args.force or args.out == _OUT, ends=(".png",))
-    plot_runs(args.out, sound_runs(args.runs, print))
+    plot_runs(args.out, sound_runs(args.runs, print, with_returns=True))
     print(args.out)
     return 0

@@ -7,7 +7,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from brax import kinematics
 from brax.envs.base import PipelineEnv, State
 from brax.math import quat_mul, quat_to_3x3
 from jaxtyping import Array, Float
@@ -18,6 +17,7 @@ from pixelbrax.creatures.spec import CREATURES, DEFAULT_SENSORS, Creature
 from pixelbrax.errors import ConfigError, check_choice, check_keywords, check_number, warn_caller
 from pixelbrax.physics import (
     BraxPhysics,
+    body_motion,
     control_scale,
     ignored_by_brax,
     load_model,
@@ -152,13 +152,14 @@ class CreatureEnv(PipelineEnv):
 
     def readings(self, pipeline_state: Any) -> Readings:
         """What the sensors and the reward read of a state of the engine; everything is float32."""
+        q, qd = pipeline_state.q, pipeline_state.qd
+        if self.backend == "mjx":
+            return self.probe.read(*body_motion(self.sys, pipeline_state), q, qd)
         x, xd = pipeline_state.x, pipeline_state.xd
-        if self.backend == "mjx":  # those are of before the last integration
-            x, xd = kinematics.forward(self.sys, pipeline_state.q, pipeline_state.qd)
         world = jnp.zeros((1, 3))  # Brax's links are MuJoCo's bodies without it
         mat = jnp.concatenate([jnp.eye(3)[None], jax.vmap(quat_to_3x3)(x.rot)])
         pos, linear, angular = (jnp.concatenate([world, part]) for part in (x.pos, xd.vel, xd.ang))
-        return self.probe.read(pos, mat, linear, angular, pipeline_state.q, pipeline_state.qd)
+        return self.probe.read(pos, mat, linear, angular, q, qd)
 
     def terms(self, readings: Readings, action: Any, previous: Any, fallen: Any) -> dict[str, Any]:
         """The reward's terms without weights, in the namespace of the readings.

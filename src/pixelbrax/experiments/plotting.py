@@ -19,12 +19,13 @@ def plot_run(run: RunDir) -> None:
     write_curve(run.curve_file, run.read_metrics(), run.read_evaluations(), title)
 
 
-def sound_runs(paths: Sequence[Path], say: Callable[[str], None]) -> list[RunDir]:
+def sound_runs(paths: Sequence[Path], say: Callable[[str], None], with_returns: bool = False) -> list[RunDir]:
     """The runs in some folders, each once, without those that broke down and are not named themselves.
 
     Args:
       paths: the folders, as for `runs_below`.
       say: is told which are left out.
+      with_returns: leave out likewise those of which no episode has ended yet.
 
     Raises:
       ConfigError: there are none.
@@ -35,10 +36,13 @@ def sound_runs(paths: Sequence[Path], say: Callable[[str], None]) -> list[RunDir
     for run in runs_below(paths):
         if run.failure and run.path.resolve() not in named:
             say(f"{run.path} broke down, and is left out")
+        elif with_returns and not run.has_returns and run.path.resolve() not in named:
+            say(f"{run.path} has no return yet, and is left out")
         else:
             runs.append(run)
     if not runs:
-        raise ConfigError("all of these runs broke down: there is nothing to show")
+        why = "broke down, or have no return yet" if with_returns else "broke down"
+        raise ConfigError(f"all of these runs {why}: there is nothing to show")
     return runs
 
 

@@ -10,6 +10,7 @@ from pixelbrax.physics.scales import RANDOMIZED, random_factors
 from pixelbrax.physics.select import select_state, shares_arrays
 
 if TYPE_CHECKING:
+    from pixelbrax.physics._mjx import body_motion
     from pixelbrax.physics.brax import BraxPhysics, make_brax_physics, quiet_brax
     from pixelbrax.physics.brax_checks import check_for_brax, ignored_by_brax
     from pixelbrax.physics.brax_loading import load_system
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     )
 
 _LAZY = {
+    "body_motion": "_mjx",
     "BraxPhysics": "brax",
     "make_brax_physics": "brax",
     "quiet_brax": "brax",
@@ -79,6 +81,7 @@ __all__ = [
     "Totals",
     "Trial",
     "as_float32",
+    "body_motion",
     "check_for_brax",
     "check_model",
     "checked_action",

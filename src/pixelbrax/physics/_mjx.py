@@ -5,7 +5,9 @@ import io
 import warnings
 
 import jax
+import jax.numpy as jnp
 import mujoco
+import numpy as np
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError
@@ -35,6 +37,20 @@ def body_pose(
     After a step, `data.xpos` is that before the last integration, so poses are recomputed from `qpos`.
     """
     return forward_kinematics(mj_model, model, data.qpos, data.mocap_pos, data.mocap_quat)
+
+
+def body_motion(
+    model: mjx.Model, data: mjx.Data
+) -> tuple[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"], Float[Array, "nbody 3"], Float[Array, "nbody 3"]]:
+    """Poses of all bodies at the data's `qpos`, and velocities (m/s, rad/s) of their origins at its `qvel`.
+
+    After a step, those in the data are of before the last integration. All are in the world's frame.
+    """
+    data = mjx.com_vel(model, mjx.com_pos(model, mjx.kinematics(model, data)))
+    angular = data.cvel[:, :3]
+    # `cvel` is the velocity at the tree's center of mass.
+    away = data.xpos - data.subtree_com[np.asarray(model.body_rootid)]
+    return data.xpos, data.xmat.reshape(-1, 3, 3), data.cvel[:, 3:] + jnp.cross(angular, away), angular
 
 
 @contextlib.contextmanager

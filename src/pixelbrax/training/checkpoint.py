@@ -99,7 +99,7 @@ def last_checkpoint(folder: Path) -> int:
     """
     if known := all_checkpoints(folder):
         return max(known)
-    raise ConfigError(f"{folder} holds no checkpoint: the run was stopped before its first")
+    raise ConfigError(f"{folder} holds no checkpoint: it was stopped before its first: remove it, and begin anew")
 
 
 def load_checkpoint(folder: Path, like: T, updates: int) -> T:

@@ -290,6 +290,11 @@ def check_unused(path: Path) -> None:
     Raises:
       ConfigError: it does.
     """
+    if (path / "config.toml").exists() and not (path / "checkpoint").exists():  # it cannot be resumed
+        raise ConfigError(
+            f"{path} exists: choose another --name, or, unless it is just beginning, remove it: it was stopped before "
+            "its first checkpoint"
+        )
     if path.exists():
         raise ConfigError(f"{path} exists: choose another --name, or resume it with `pixelbrax train --resume {path}`")
 

@@ -138,7 +138,9 @@ class Trainer:
         if not common:
             last = {name: max(steps, default=None) for name, steps in stand.items()}
             if None in last.values():
-                raise ConfigError(f"{runs[0].path} holds no checkpoint: the run was stopped before its first")
+                raise ConfigError(
+                    f"{runs[0].path} holds no checkpoint: it was stopped before its first: remove it, and begin anew"
+                )
             where = ", ".join(f"{name} at {updates}" for name, updates in last.items())
             raise ConfigError(f"the runs are at different updates, {where}: resume each by itself")
 
