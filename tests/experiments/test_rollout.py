@@ -11,6 +11,7 @@ import pytest
 import pixelbrax
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
+from pixelbrax.experiments import datasets
 from pixelbrax.experiments.acting import actor
 from tests.probe import probe_env
 
@@ -121,6 +122,12 @@ def test_a_dataset_is_the_trajectories(pixels, trajectories, tmp_path):
     assert all(f"| `{name}` |" in text for name in np.load(dataset.shards[0]).files)
     with pytest.raises(ConfigError, match="holds another dataset, whose seed is 3 instead of 4"):
         pixelbrax.rollout("random", pixels, 5, **{**where, "seed": 4})
+
+
+def test_a_policy_is_known_by_its_checksum_wherever_its_run_was_found():
+    facts = [f"{place}, 1,024 updates, sha256 0a1b" for place in ("runs/x", "/data/a, b/runs/x")]
+    assert datasets._identity(facts[0]) == datasets._identity(facts[1]) != datasets._identity(facts[0] + "2")
+    assert datasets._identity("random") == "random"
 
 
 def test_an_interrupted_dataset_is_completed(pixels, trajectories, tmp_path):

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import io
 import os
 import sys
 
@@ -34,6 +35,9 @@ def main(argv: list[str] | None = None) -> int:
       The exit code: 0, 1 if training broke down, 2 for a user error, 3 if a curriculum stopped at a closed gate, 130
       after Ctrl-C, 141 if nobody reads the output any more, as in `pixelbrax list | head -1`.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # one that is not of UTF-8 cannot print "±"
+            stream.reconfigure(errors="replace")
     try:
         code = _run(argv)
         if sys.stdout is not None:  # None if the shell closed it, as in `pixelbrax list >&-`
@@ -41,8 +45,9 @@ def main(argv: list[str] | None = None) -> int:
         return code
     except BrokenPipeError:
         # What is still in the buffer would be flushed at exit, and fail again with a message.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if sys.stdout is not None:
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
 
 

@@ -185,7 +185,7 @@ def _opened(path: Path, facts: Mapping[str, Any]) -> Dataset:
     if path.is_dir() and any(file.name not in (".lock", f"{_FACTS}.tmp") for file in path.iterdir()):
         dataset = Dataset(path)
         for name, value in facts.items():
-            if dataset.facts.get(name) != value:
+            if _identity(dataset.facts.get(name)) != _identity(value):
                 raise ConfigError(
                     f"{path} holds another dataset, whose {name} is {dataset.facts.get(name)!r:.60} instead of "
                     f"{value!r:.60}: choose another path"
@@ -194,6 +194,13 @@ def _opened(path: Path, facts: Mapping[str, Any]) -> Dataset:
     path.mkdir(parents=True, exist_ok=True)
     replace_text(path / _FACTS, json.dumps({**facts, "provenance": provenance()}, indent=2) + "\n")
     return Dataset(path)
+
+
+def _identity(fact: Any) -> Any:
+    """What two datasets must share of a fact: of a policy the updates and the checksum, not where its run was found."""
+    if isinstance(fact, str) and ", sha256 " in fact:
+        return fact.rsplit(", ", 2)[1:]
+    return fact
 
 
 def _write(file: Path, trajectories: Trajectories) -> None:
