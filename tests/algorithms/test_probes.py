@@ -34,7 +34,8 @@ def test_learns_which_side_pays(name, outputs):
     state, history = train(program, 32)
     metrics, episodes = history[-1]
     assert episodes.episode_return / episodes.count > 0.9 * 20
-    assert all(np.isfinite(value) for value in metrics.values())
+    # Once all returns are equal, there is no variance to explain.
+    assert all(np.isfinite(value) for name, value in metrics.items() if name != "explained_variance")
 
     epochs = {"policy": agent.config.policy_epochs, "value": agent.config.value_epochs} if name == "ppg" else {}
     for part, passes in epochs.items():
