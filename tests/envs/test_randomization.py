@@ -33,7 +33,7 @@ FALLING = """
         <geom type="plane" size="4 4 1" rgba="0.3 0.4 0.5 1" contype="0" conaffinity="0"/>
         <body pos="0 0 3"><joint name="up" type="slide" axis="0 0 1"/><geom type="sphere" size="0.8"/></body>
       </worldbody>
-      <actuator><motor joint="up"/></actuator>
+      <actuator><motor joint="up" ctrlrange="-1 1"/></actuator>
     </mujoco>
 """
 
