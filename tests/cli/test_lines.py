@@ -1,5 +1,7 @@
 """What a user reads: one line for each mistake, of a length that can be read, and nothing where nobody reads."""
 
+import importlib
+import io
 import subprocess
 import sys
 
@@ -91,6 +93,15 @@ def test_a_terminal_without_utf8_reads_the_same(box):
     assert _first_sentence(box) == "Unrecognized options: --num-step, 5: did you mean --num-steps?"
 
 
+@pytest.mark.parametrize(("encoding", "shown"), [("ascii", b"3 ? 1"), ("utf-8", "3 ± 1".encode())])
+def test_what_an_encoding_lacks_is_replaced(encoding, shown, monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setattr(importlib.import_module("pixelbrax.cli.main"), "_run", lambda argv: print("3 ± 1") or 0)
+    assert main([]) == 0
+    assert out.buffer.getvalue().strip() == shown
+
+
 @pytest.mark.parametrize(
     ("metrics", "message"),
     [
@@ -149,4 +160,4 @@ def test_the_recorded_command_loads_its_plugins(monkeypatch):
 
 def test_a_level_that_is_no_number_is_refused(capsys, tmp_path):
     assert main(["compare", str(tmp_path), "--below", "nan", "--out", str(tmp_path / "a.png")]) == 2
-    assert "--below is nan: it must be a finite number" in capsys.readouterr().err
+    assert "--below is nan: it must be finite" in capsys.readouterr().err

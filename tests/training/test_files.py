@@ -252,7 +252,7 @@ def test_a_full_disk_names_the_file_and_leaves_what_was_there(run, tmp_path, mon
             RunDir.create(tmp_path / "new", TrainConfig())
     assert list(run.read_evaluations()) == ["untrained"]
     assert not (tmp_path / "new").exists(), "or its name could not be used again"
-    assert not [*run.path.glob("*.tmp")]
+    assert not [*run.path.glob(".tmp-*")]
 
 
 def test_a_folder_of_runs_names_those_in_it(tmp_path):

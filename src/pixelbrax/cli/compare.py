@@ -1,7 +1,6 @@
 """`pixelbrax compare RUN ...`: what several settings reach, with intervals over their seeds."""
 
 import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +8,7 @@ from typing import Annotated
 import tyro
 
 from pixelbrax.cli.parse import check_out, parse
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import check_number
 from pixelbrax.experiments import Comparison, sound_runs
 from pixelbrax.training import replace_text
 
@@ -36,8 +35,8 @@ def main(argv: list[str]) -> int:
     """Prints a table and writes its picture."""
     args = parse(Args, argv, "compare", "Compares settings: returns, intervals over seeds, falls, odds of improvement.")
     check_out(args.out, args.force or args.out == _OUT, ends=(".png",), beside=".json")
-    if args.below is not None and not math.isfinite(args.below):
-        raise ConfigError(f"--below is {args.below}: it must be a finite number")
+    if args.below is not None:
+        check_number("--below", args.below)
     comparison = Comparison.of(sound_runs(args.runs, print))
     rows, improvements = comparison.table(args.below), comparison.improvements()
     for row in rows:

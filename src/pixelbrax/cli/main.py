@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
       after Ctrl-C, 141 if nobody reads the output any more, as in `pixelbrax list | head -1`.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # one that is not of UTF-8 cannot print "±"
+        if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):  # it has no "±"
             stream.reconfigure(errors="replace")
     try:
         code = _run(argv)

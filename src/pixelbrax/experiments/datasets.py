@@ -182,7 +182,7 @@ def _opened(path: Path, facts: Mapping[str, Any]) -> Dataset:
     """The dataset with these facts: a new one, or one that was interrupted."""
     if path.exists() and not path.is_dir():
         raise ConfigError(f"{path} exists and is not a folder: choose another path")
-    if path.is_dir() and any(file.name not in (".lock", f"{_FACTS}.tmp") for file in path.iterdir()):
+    if path.is_dir() and any(file.name not in (".lock", f".tmp-{_FACTS}") for file in path.iterdir()):
         dataset = Dataset(path)
         for name, value in facts.items():
             if _identity(dataset.facts.get(name)) != _identity(value):

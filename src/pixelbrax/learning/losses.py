@@ -10,9 +10,8 @@ from jaxtyping import Array, Bool, Float, Int32
 from pixelbrax.learning.acting import Rollout
 from pixelbrax.learning.agent import Metrics
 from pixelbrax.learning.config import OnPolicyConfig
-from pixelbrax.networks import ActionDistribution, Observation, PolicyValue, random_shift
+from pixelbrax.networks import ROUNDING, ActionDistribution, Observation, PolicyValue, random_shift
 
-_ROUNDING = 1e-5  # spread of float32 targets that ought to be equal, in units of their mean, and a margin
 _MOST_LOG_RATIO = 20.0  # a ratio of half a billion: what is above would become infinite, and then NaN
 
 
@@ -132,7 +131,7 @@ def shift_error(
 def explained_variance(
     value: Float[Array, "*batch"], target: Float[Array, "*batch"], valid: Bool[Array, "*batch"]
 ) -> Float[Array, ""]:
-    """1 - Var[target - value] / Var[target] over the valid samples; NaN where targets differ by rounding, or not."""
+    """1 - Var[target - value] / Var[target] of valid samples; NaN where targets differ by no more than rounding."""
     spread, mean = jnp.var(target, where=valid), jnp.mean(target, where=valid)
-    known = spread > (_ROUNDING * mean) ** 2
+    known = spread > (ROUNDING * mean) ** 2
     return jnp.where(known, 1 - jnp.var(target - value, where=valid) / jnp.where(known, spread, 1.0), jnp.nan)

@@ -24,8 +24,8 @@ def add_returns(
 ) -> ReturnStatistics:
     """Statistics with more returns: discounted sums of each environment's rewards up to now, since a termination.
 
-    `largest` never forgets, as in SimbaV2. That of an episode that blows up counts as in `add_values`, so that a single
-    one does not make all other rewards nothing.
+    `largest` never forgets. Returns of an episode that blows up are winsorized, so that a single one makes all later
+    rewards some 20 times too small instead of nothing.
     """
     counted = as_counted(statistics["spread"], jnp.where(valid & jnp.isfinite(returns), returns, 0.0)[:, None])
     largest = jnp.max(jnp.abs(counted))

@@ -6,10 +6,11 @@ from pixelbrax.networks.config import NetworkConfig
 from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
 from pixelbrax.networks.dynamics import Dynamics
 from pixelbrax.networks.functional import Functional, Params
-from pixelbrax.networks.normalization import add_values, as_counted, empty_statistics, return_std, std
+from pixelbrax.networks.normalization import ROUNDING, add_values, as_counted, empty_statistics, return_std, std
 from pixelbrax.networks.soft_actor_critic import SoftActorCritic
 
 __all__ = [
+    "ROUNDING",
     "ActionDistribution",
     "ActorCritic",
     "ClippedNormal",

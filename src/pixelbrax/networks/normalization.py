@@ -8,10 +8,10 @@ Statistics = dict[str, Array]
 """count, () float32; mean and variance, (size,) float32, of the values so far."""
 
 _LARGEST = 10.0  # normalized values are clipped to this many standard deviations
-_FARTHEST = 100.0  # of their scale so far: as far from their mean new values count as what they are
+_FARTHEST = 100.0  # new values are winsorized to this many times the scale so far
 _LEAST_STD = 1e-3
 _LEAST_RETURN_STD = 1e-8
-_ROUNDING = 1e-5  # spread of float32 returns that ought to be equal, in units of their mean, and a margin
+ROUNDING = 1e-5  # spread of float32 returns that ought to be equal, in units of their mean, and a margin
 
 
 def empty_statistics(size: int) -> Statistics:
@@ -28,8 +28,9 @@ def add_values(
     """Statistics with more values, by the parallel formula of Chan, Golub and LeVeque 1983.
 
     A simulation that blows up shows huge numbers before its episode ends: one of 1e6 among a million would leave a
-    standard deviation of 1,000, and other environments' values would all be normalized to 0. So a new value counts as
-    if it were at most 100 times the scale so far from the mean (`as_counted`); one that is not finite does not count.
+    standard deviation of 1,000, and other environments' values would all be normalized to 0. So new values are
+    winsorized (`as_counted`), and those that are not finite do not count. It bounds rare blow-ups: of those in more
+    than one value in 10,000 or so the standard deviation still grows, and in the first batch nothing is bounded.
 
     Args:
       statistics: so far.
@@ -56,7 +57,7 @@ def add_values(
 
 
 def as_counted(statistics: Statistics, values: Float[Array, "*batch size"]) -> Float[Array, "*batch size"]:
-    """Values not farther from the mean so far than 100 times their scale; all of them where nothing is known yet.
+    """Values winsorized to 100 times their scale around the mean so far; as they are where nothing is known yet.
 
     The scale is the largest of standard deviation, size of the mean, and 1: what never varied may begin to.
     """
@@ -73,7 +74,7 @@ def std(statistics: Statistics, least: float = _LEAST_STD) -> Float[Array, " siz
 
 def return_std(statistics: Statistics) -> Float[Array, " size"]:
     """That of returns, which may be small, as their unit is a task's own; at least what rounding makes of the mean."""
-    rounding = jax.lax.stop_gradient(_ROUNDING * jnp.abs(statistics["mean"]))
+    rounding = jax.lax.stop_gradient(ROUNDING * jnp.abs(statistics["mean"]))
     return jnp.maximum(std(statistics, _LEAST_RETURN_STD), rounding)
 
 

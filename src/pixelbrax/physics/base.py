@@ -99,16 +99,13 @@ class Physics(Protocol):
         ...
 
 
-_MOST = 1e10  # MuJoCo's mjMAXVAL, beyond which it calls positions, velocities and accelerations bad
-
-
 def is_sound(physics: Physics, state: PhysicsState) -> Bool[Array, ""]:
-    """Whether coordinates, observation and reward are numbers of at most 1e10, as MuJoCo demands of its states.
+    """Whether coordinates, observation and reward are numbers of at most 1e10, beyond which MuJoCo calls states bad.
 
     A simulation that blows up passes through ever larger finite numbers before the first that is none.
     """
     values = (state.obs, state.reward, physics.coordinates(state))
-    return jnp.all(jnp.array([jnp.all(jnp.abs(x) <= _MOST) for x in values]))
+    return jnp.all(jnp.array([jnp.all(jnp.abs(x) <= mujoco.mjMAXVAL) for x in values]))
 
 
 def raw_key(key: Array) -> Array:

@@ -63,14 +63,8 @@ def replace_text(file: Path, text: str) -> None:
     Raises:
       OSError: it cannot be written; the old text is still there.
     """
-    temporary = file.with_name(file.name + ".tmp")
-    with writing(file):
-        try:
-            temporary.write_text(text, encoding="utf-8", newline="")
-            os.replace(temporary, file)
-        except OSError:
-            temporary.unlink(missing_ok=True)
-            raise
+    with replacing(file) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")
 
 
 def append_row(file: Path, row: Mapping[str, Any]) -> None:
