@@ -22,8 +22,10 @@ def _seen(xml, height, width, assets=None):
     mujoco.mj_forward(model, data)
     camera = ModelCamera.from_mujoco(model, 0).at(jnp.asarray(data.xpos), jnp.asarray(data.xmat.reshape(-1, 3, 3)))
     pose = GeomPose(jnp.asarray(data.geom_xpos), jnp.asarray(data.geom_xmat.reshape(-1, 3, 3)))
-    scene, outputs = Scene.from_mujoco(model), ("segmentation", "depth")
-    frame = jax.jit(lambda pose, camera: render(scene, pose, camera, height, width, outputs))(pose, camera)
+    scene = Scene.from_mujoco(model)
+    frame = jax.jit(lambda pose, camera: render(scene, pose, camera, height, width, ("segmentation", "depth")))(
+        pose, camera
+    )
     return frame, oracle.cast_one_by_one(model, data, camera, height, width)
 
 
