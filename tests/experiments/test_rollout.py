@@ -99,6 +99,18 @@ def test_a_function_may_read_what_changes():
     assert len({*programs}) == 3
 
 
+def test_constants_that_jax_leaves_out_of_a_programs_text_count(monkeypatch):
+    monkeypatch.setattr(jax.stages.Lowered, "as_text", lambda self: "a program")
+    env = probe_env(outputs=(), episode_length=3)
+
+    def weighted(weight):
+        inner = jax.jit(lambda x: x * jnp.full(1, weight))
+        return lambda obs: jax.lax.cond(obs["state"][0] > 0, inner, jnp.negative, obs["state"][:1])
+
+    one, again, other = (actor(weighted(weight), env)[0] for weight in (1.0, 1.0, 2.0))
+    assert one == again != other
+
+
 def test_a_callback_is_called_anew():
     def acts_by(host):
         return lambda obs: jax.pure_callback(host, jax.ShapeDtypeStruct((1,), jnp.float32), obs["state"][:1])
@@ -106,6 +118,7 @@ def test_a_callback_is_called_anew():
     env = probe_env(outputs=(), episode_length=3)
     functions = [actor(acts_by(lambda x, k=k: np.full_like(x, k)), env)[0] for k in (0, 0)]
     assert functions[0] != functions[1], "their programs look alike"
+    assert functions[0].checksum is None
 
 
 def test_episodes_do_not_depend_on_how_many_run_side_by_side(pixels, trajectories):
@@ -128,6 +141,37 @@ def test_a_policy_is_known_by_its_checksum_wherever_its_run_was_found():
     facts = [f"{place}, 1,024 updates, sha256 0a1b" for place in ("runs/x", "/data/a, b/runs/x")]
     assert datasets._identity(facts[0]) == datasets._identity(facts[1]) != datasets._identity(facts[0] + "2")
     assert datasets._identity("random") == "random"
+
+
+def test_a_dataset_knows_what_its_function_computes(tmp_path):
+    """Whatever the function is named; of what it calls on the host, nobody knows."""
+    env = probe_env(outputs=(), episode_length=3)
+
+    def constant(value):
+        return lambda obs: value * jnp.ones_like(obs["state"][:1])
+
+    def collected(policy):
+        return pixelbrax.rollout(policy, env, 1, path=tmp_path / "data")
+
+    assert collected(constant(0.25)).path == collected(constant(0.25)).path
+    with pytest.raises(ConfigError, match=r"another dataset, whose policy is .*, sha256 .* instead of .*, sha256 "):
+        collected(constant(0.5))
+    name = datasets.qualified_name(constant(0.5))
+    assert datasets._is_same(name, f"{name}, sha256 0a1b"), "of older versions"
+    assert not datasets._is_same(f"{name}, sha256 2c3d", f"{name}, sha256 0a1b")
+    host = {"policy": f"{name}{datasets._CALLS_HOST}", "format": 1}
+    datasets._opened(tmp_path / "host", host)
+    (tmp_path / "host" / "README.md").touch()
+    with pytest.raises(ConfigError, match="nobody can tell whether what its policy calls on the host has changed"):
+        datasets._opened(tmp_path / "host", host)
+
+
+def test_shards_are_in_the_order_of_their_numbers(tmp_path):
+    datasets._opened(tmp_path, {"format": 1, "policy": "random"})
+    for number in (100_000, 99_999, 20_000):
+        (tmp_path / f"shard-{number:05d}.npz").touch()
+    numbers = [int(file.stem.partition("-")[2]) for file in pixelbrax.load_dataset(tmp_path).shards]
+    assert numbers == [20_000, 99_999, 100_000]
 
 
 def test_an_interrupted_dataset_is_completed(pixels, trajectories, tmp_path):

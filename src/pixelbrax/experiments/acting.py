@@ -2,12 +2,13 @@
 
 import functools
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import jax
-from jax.extend.core import jaxpr_as_fun
+import numpy as np
+from jax.extend.core import Literal, jaxpr_as_fun
 from jaxtyping import Array, Float, PyTree
 
 from pixelbrax.envs import PixelEnv
@@ -55,7 +56,11 @@ class _Uniform(_Chosen):
 
 
 class _Traced:
-    """A function of observations as it is now: two are equal if they compute the same, whatever they are named."""
+    """A function of observations as it is now: two are equal if they compute the same, whatever they are named.
+
+    Attributes:
+      checksum: of what it computes, in this version of JAX; None if it calls the host, where anything may happen.
+    """
 
     def __init__(self, function: Callable[[dict[str, Array]], Array], env: PixelEnv):
         """Traces the function.
@@ -68,9 +73,12 @@ class _Traced:
         if jax.tree.structure(traced.out_info) != jax.tree.structure(0):
             raise ConfigError(f"the policy returns {traced.out_info!r:.80}: it must return one array of actions")
         self._function = jaxpr_as_fun(traced.jaxpr)
-        text = traced.lower().as_text()  # with all constants
-        # What a callback to the host does is not in the text.
-        self._identity: object = object() if "callback" in text else hashlib.sha256(text.encode()).digest()
+        text = traced.lower().as_text()
+        total = hashlib.sha256(text.encode())
+        for constant in _constants(traced.jaxpr):  # JAX may leave large ones out of the text
+            total.update(np.asarray(constant).tobytes())
+        self.checksum = None if "callback" in text else total.hexdigest()
+        self._identity: object = self.checksum or object()
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         return self._function(*jax.tree.leaves(dict(observation)))[0]
@@ -80,6 +88,18 @@ class _Traced:
 
     def __hash__(self) -> int:
         return hash(self._identity)
+
+
+def _constants(program: Any) -> Iterator[Any]:
+    """The arrays in a jaxpr, which may be closed, and in those that its equations call."""
+    jaxpr = getattr(program, "jaxpr", program)
+    read = [*jaxpr.outvars, *(x for equation in jaxpr.eqns for x in equation.invars)]
+    found = [*getattr(program, "consts", ()), *(x.val for x in read if isinstance(x, Literal))]
+    for x in found:
+        yield jax.random.key_data(x) if jax.numpy.issubdtype(jax.numpy.result_type(x), jax.dtypes.prng_key) else x
+    for inner in jax.tree.leaves([equation.params for equation in jaxpr.eqns]):
+        if hasattr(inner, "eqns"):
+            yield from _constants(inner)
 
 
 def actor(policy: PolicyLike, env: PixelEnv) -> tuple[Any, PyTree]:

@@ -27,6 +27,7 @@ from pixelbrax.xla import in_float32
 _FORMAT = 1
 _FACTS, _README, _SHARDS = "dataset.json", "README.md", "shard-*.npz"
 _OBSERVATION = "observations/"
+_CALLS_HOST = ", which calls the host"
 
 
 @overload
@@ -87,7 +88,8 @@ def rollout(
       The trajectories; with `path` a `Dataset` that reads them back.
 
     Raises:
-      ConfigError: the policy does not fit the environment, a number is out of range, or the folder holds other files.
+      ConfigError: the policy does not fit the environment, a number is out of range, or the folder holds other files,
+        or a dataset of another policy, or of a function that calls the host, which cannot be compared.
     """
     limit, side_by_side = check_rollout(env, episodes, steps, num_envs)
     acts, variables = actor(policy, env)
@@ -101,7 +103,7 @@ def rollout(
         "seed": seed,
         "steps": limit,
         "deterministic": deterministic and policy != RANDOM,
-        "policy": _described(policy, variables),
+        "policy": _described(policy, acts, variables),
         "distractors": " + ".join(env.distractor_names) or "none",
         "environment": json.loads(json.dumps(asdict(config_of(env)))),
         "frame_stack": env.images.frame_stack,
@@ -144,7 +146,7 @@ class Dataset:
     @property
     def shards(self) -> list[Path]:
         """The shards written so far, in order."""
-        return sorted(self.path.glob(_SHARDS))
+        return sorted(self.path.glob(_SHARDS), key=lambda file: (len(file.name), file.name))  # by number
 
     @property
     def complete(self) -> bool:
@@ -185,15 +187,27 @@ def _opened(path: Path, facts: Mapping[str, Any]) -> Dataset:
     if path.is_dir() and any(file.name not in (".lock", f".tmp-{_FACTS}") for file in path.iterdir()):
         dataset = Dataset(path)
         for name, value in facts.items():
-            if _identity(dataset.facts.get(name)) != _identity(value):
+            if not _is_same(dataset.facts.get(name), value):
                 raise ConfigError(
-                    f"{path} holds another dataset, whose {name} is {dataset.facts.get(name)!r:.60} instead of "
-                    f"{value!r:.60}: choose another path"
+                    f"{path} holds another dataset, whose {name} is {dataset.facts.get(name)!r:.160} instead of "
+                    f"{value!r:.160}: choose another path"
                 )
+        if facts["policy"].endswith(_CALLS_HOST):
+            raise ConfigError(
+                f"{path} holds a dataset, and nobody can tell whether what its policy calls on the host has changed "
+                "since: read it with pixelbrax.load_dataset, or choose another path"
+            )
         return dataset
     path.mkdir(parents=True, exist_ok=True)
     replace_text(path / _FACTS, json.dumps({**facts, "provenance": provenance()}, indent=2) + "\n")
     return Dataset(path)
+
+
+def _is_same(kept: Any, given: Any) -> bool:
+    """Whether a dataset's fact is that of another; of a function, older versions kept no more than its name."""
+    return _identity(kept) == _identity(given) or (
+        isinstance(given, str) and kept == given.partition(", sha256 ")[0].removesuffix(_CALLS_HOST)
+    )
 
 
 def _identity(fact: Any) -> Any:
@@ -230,10 +244,12 @@ def _fields() -> list[str]:
     return [name for name in Trajectories.__dataclass_fields__ if name != "observations"]
 
 
-def _described(policy: PolicyLike, variables: PyTree) -> str:
-    """What acted, for people, with a checksum of its variables."""
+def _described(policy: PolicyLike, acts: Any, variables: PyTree) -> str:
+    """What acted, for people, with a checksum of its variables, or of a function; see `actor`."""
+    if isinstance(policy, str):
+        return policy
     if not isinstance(policy, Policy):
-        return policy if isinstance(policy, str) else qualified_name(policy)
+        return qualified_name(policy) + (f", sha256 {acts.checksum[:12]}" if acts.checksum else _CALLS_HOST)
     total = hashlib.sha256()
     for leaf in jax.tree.leaves(jax.device_get(variables)):
         total.update(np.ascontiguousarray(leaf).tobytes())
