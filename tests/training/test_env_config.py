@@ -11,6 +11,7 @@ import pytest
 import pixelbrax
 from pixelbrax.envs import EnvParams, with_default_params
 from pixelbrax.errors import ConfigError
+from pixelbrax.experiments import environments
 from pixelbrax.physics import random_factors
 from pixelbrax.training import EnvConfig, TrainConfig, load_config, words_of
 from pixelbrax.training.named_values import values_of
@@ -85,6 +86,17 @@ def test_random_factors_stay_in_their_range_and_scale_a_mass_with_its_inertia():
     np.testing.assert_allclose(inertia, factors[:, 0], rtol=1e-6)
     assert axes.link.inertia.mass == 0
     assert axes.gravity is None
+
+
+def test_random_factors_are_known_by_their_ranges_and_older_versions_names():
+    ours, other = (environments._described(random_factors({"mass": 0.5, "friction": half})) for half in (0.2, 0.3))
+    assert ours == "random factors of friction 0.2, mass 0.5"
+    assert not environments._equal(ours, other)
+    for old in environments._OLD_FACTORS:
+        assert environments._equal(old, ours)
+        assert environments._equal(ours, old)
+        assert not environments._equal(old, None)
+        assert not environments._equal(old, "mine.randomize")
 
 
 _MODEL = """

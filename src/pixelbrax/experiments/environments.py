@@ -12,7 +12,7 @@ import numpy as np
 
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics import qualified_name
+from pixelbrax.physics import RandomFactors, RandomizationFn, qualified_name
 from pixelbrax.tasks import CameraSpec
 from pixelbrax.training import EnvConfig, clips_of, words_of
 
@@ -23,6 +23,9 @@ jnt_range jnt_stiffness dof_damping dof_armature dof_frictionloss geom_type geom
 geom_rgba geom_friction geom_contype geom_conaffinity site_pos actuator_trnid actuator_gear actuator_gainprm
 actuator_biasprm actuator_ctrlrange cam_pos cam_quat cam_fovy light_pos light_dir light_diffuse mat_rgba eq_data
 """.split()
+
+_FACTORS = "random factors of "
+_OLD_FACTORS = {"pixelbrax.physics.scales.random_factors.<locals>.randomize", "pixelbrax.physics.scales.RandomFactors"}
 
 
 def config_of(env: PixelEnv) -> EnvConfig:
@@ -131,7 +134,7 @@ def _facts(env: PixelEnv) -> dict[str, str]:
     if env.autoreset != "next_step":
         facts["autoreset"] = env.autoreset
     if env.randomization_fn is not None:
-        facts["randomization_fn"] = qualified_name(env.randomization_fn)
+        facts["randomization_fn"] = _described(env.randomization_fn)
     if members := env.distractors.distractors:
         facts["distractors"] = f"{', '.join(_names(members))}, sha256 {_distractor_checksum(members)}"
     params = env.default_params
@@ -140,6 +143,13 @@ def _facts(env: PixelEnv) -> dict[str, str]:
     if ranges := {name: float(share) for name, share in params.randomization.items() if share != 1}:
         facts["ranges of randomization"] = ", ".join(f"{name} {share:g}" for name, share in sorted(ranges.items()))
     return facts
+
+
+def _described(function: RandomizationFn) -> str:
+    """A function's name, or the ranges of random factors."""
+    if not isinstance(function, RandomFactors):
+        return qualified_name(function)
+    return _FACTORS + ", ".join(f"{name} {half:g}" for name, half in function.ranges)
 
 
 def _checksum(tree: Any) -> str:
@@ -188,7 +198,12 @@ def _plain(config: EnvConfig) -> dict[str, Any]:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Whether two facts are equal; a script's function has another module name when the script is imported."""
+    """Whether two facts are equal; a script's function has another module name when the script is imported.
+
+    Older versions kept no ranges of random factors, but the name of what scaled them.
+    """
+    if {a, b} & _OLD_FACTORS:
+        return all(isinstance(x, str) and (x in _OLD_FACTORS or x.startswith(_FACTORS)) for x in (a, b))
     if isinstance(a, str) and isinstance(b, str) and "__main__" in (a.split(".")[0], b.split(".")[0]):
         return a.rpartition(".")[2] == b.rpartition(".")[2]
     return a == b

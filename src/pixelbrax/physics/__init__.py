@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pixelbrax.physics._functions import qualified_name
 from pixelbrax.physics.base import Physics, PhysicsState, as_float32, checked_action, is_sound
 from pixelbrax.physics.randomize import RandomizationFn, Randomizer
-from pixelbrax.physics.scales import RANDOMIZED, random_factors
+from pixelbrax.physics.scales import RANDOMIZED, RandomFactors, random_factors
 from pixelbrax.physics.select import select_state, shares_arrays
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ __all__ = [
     "Physics",
     "PhysicsState",
     "PlaygroundPhysics",
+    "RandomFactors",
     "RandomizationFn",
     "Randomizer",
     "RecordedPhysics",
