@@ -124,9 +124,11 @@ def _forget(module: str) -> None:
 
 
 def _module_being_imported() -> str:
-    """The name of the innermost module whose own code is running."""
+    """The name of the innermost module whose own code is running; none while `_discover` calls a plugin's function."""
     frame = sys._getframe()
     while frame.f_back is not None and frame.f_code.co_name != "<module>":
+        if frame.f_globals is globals() and frame.f_code.co_name == _discover.__name__:
+            return ""
         frame = frame.f_back
     return frame.f_globals.get("__name__", "")
 

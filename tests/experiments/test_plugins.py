@@ -13,6 +13,7 @@ import pixelbrax
 from pixelbrax import plugins
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
+from pixelbrax.physics import make_brax_physics
 from pixelbrax.tasks import registry
 from pixelbrax.training import RunDir, TrainConfig
 
@@ -75,6 +76,23 @@ def test_plugins_of_one_name_are_both_found(monkeypatch):
     monkeypatch.setattr(plugins, "_discovered", {})
     plugins._discover()
     assert called == ["json:dumps", "json:loads"]
+
+
+def test_what_a_function_registers_before_it_fails_is_taken_back(monkeypatch):
+    """Also if its module stays imported."""
+
+    def setup():
+        pixelbrax.register(pixelbrax.Task("failing/task", "a task", ("x",), make_brax_physics, camera))
+        raise RuntimeError("not yet")
+
+    camera = pixelbrax.CameraSpec((0.0, -3.0), 0.5, 0.5, 45.0, None)
+    monkeypatch.setattr(metadata.EntryPoint, "load", lambda self: setup)
+    entry = metadata.EntryPoint("mine", f"{__name__}:setup", plugins.GROUP)
+    monkeypatch.setattr(plugins.metadata, "entry_points", lambda group: [entry])
+    monkeypatch.setattr(plugins, "_discovered", {})
+    with pytest.warns(UserWarning, match="plugin 'mine' .* is skipped: RuntimeError: not yet"):
+        plugins._discover()
+    assert "failing/task" not in registry.task_names()
 
 
 @pytest.fixture
