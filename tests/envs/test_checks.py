@@ -14,6 +14,7 @@ from pixelbrax.physics import checked_action
 from pixelbrax.physics.brax import make_brax_physics
 from pixelbrax.render import Camera, UnsupportedGeomError
 from pixelbrax.tasks import get_task
+from pixelbrax.xla import in_float32
 from tests.probe import CAMERA, ProbePhysics, probe_env
 
 KEY = jax.random.key(0)
@@ -107,8 +108,16 @@ def test_actions_of_other_numbers_become_float32(action):
 
 
 def test_actions_beyond_float32_are_clipped_and_not_infinite():
-    action = checked_action([1e300, -1e300, np.inf, np.nan, 0.1], 5)
-    np.testing.assert_array_equal(action, np.array([MAX_FLOAT, -MAX_FLOAT, np.inf, np.nan, 0.1], np.float32))
+    given = [1e300, -1e300, np.inf, np.nan, 0.1]
+    expected = np.array([MAX_FLOAT, -MAX_FLOAT, np.inf, np.nan, 0.1], np.float32)
+    np.testing.assert_array_equal(checked_action(given, 5), expected)
+    with jax.enable_x64(True):
+        double = jnp.array(given)
+        assert double.dtype == jnp.float64
+        for convert in (checked_action, in_float32(checked_action), jax.jit(checked_action, static_argnums=1)):
+            action = convert(double, 5)
+            assert action.dtype == jnp.float32
+            np.testing.assert_array_equal(action, expected)
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ class EnvBatch:
         numbers = jnp.issubdtype(actions.dtype, jnp.floating) or jnp.issubdtype(actions.dtype, jnp.integer)
         if actions.shape != shape or not numbers:
             raise ConfigError(f"the actions are {actions.dtype} of shape {actions.shape}: they must be floats, {shape}")
-        return actions.astype(np.float32) if isinstance(actions, jax.Array) else as_float32(actions)
+        return as_float32(actions)
 
     def _keys(self, seed: int | Sequence[int | None] | None) -> Array:
         if seed is None:

@@ -113,11 +113,14 @@ def raw_key(key: Array) -> Array:
     return jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else key
 
 
-def as_float32(numbers: np.ndarray) -> np.ndarray:
-    """Numbers as float32. Finite ones beyond its range become its largest, where a cast would make them infinite."""
-    if numbers.dtype.kind == "f" and numbers.dtype.itemsize > 4:
-        numbers = np.where(np.isfinite(numbers), np.clip(numbers, -MAX_FLOAT, MAX_FLOAT), numbers)
-    return numbers.astype(np.float32)
+def as_float32(numbers: Any) -> Any:
+    """Numbers of NumPy or JAX as float32. Finite ones beyond its range become its largest; a cast makes them inf."""
+    if numbers.dtype.kind != "f" or numbers.dtype.itemsize <= 4:
+        return numbers.astype(np.float32)
+    library: Any = jnp if isinstance(numbers, jax.Array) else np
+    with jax.enable_x64(True):  # else JAX casts first
+        clipped = library.clip(numbers, -MAX_FLOAT, MAX_FLOAT)
+        return library.where(library.isfinite(numbers), clipped, numbers).astype(np.float32)
 
 
 def checked_action(action: Any, action_size: int) -> Float[Array, " action_size"]:
@@ -143,6 +146,4 @@ def checked_action(action: Any, action_size: int) -> Float[Array, " action_size"
             f"the action of an environment has shape {array.shape}: it must have shape ({action_size},), a number for "
             f"each actuator{remedy}"
         )
-    if not isinstance(array, jax.Array):
-        array = as_float32(array)
-    return array if array.dtype == jnp.float32 and isinstance(array, jax.Array) else jnp.asarray(array, jnp.float32)
+    return array if array.dtype == jnp.float32 and isinstance(array, jax.Array) else jnp.asarray(as_float32(array))
