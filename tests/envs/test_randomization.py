@@ -176,12 +176,12 @@ SCENE = """
 def test_whatever_a_picture_shows_may_vary():
     model = mujoco.MjModel.from_xml_string(SCENE)
     rng = np.random.default_rng(0)
-    names = ["geom_size", "geom_pos", "geom_quat", "geom_rgba", "mat_rgba", "mat_emission", "site_pos", "cam_pos"]
-    names += ["cam_quat", "cam_fovy", "light_pos", "light_dir", "light_diffuse"]
+    names = ["geom_size", "geom_pos", "geom_quat", "geom_rgba", "mat_rgba", "mat_emission", "site_pos", "site_size"]
+    names += ["site_rgba", "cam_pos", "cam_quat", "cam_fovy", "light_pos", "light_dir", "light_diffuse"]
 
     @jax.jit
     def draw(arrays, bodies):
-        scene = randomize_scene(Scene.from_mujoco(model, sites=True), model, arrays)
+        scene = randomize_scene(Scene.from_mujoco(model, sites=True), model, arrays, sites=True)
         return _picture(scene, randomized_model(model, arrays), bodies)
 
     same = {name: jnp.asarray(getattr(model, name), jnp.float32) for name in names}
@@ -200,6 +200,46 @@ def test_whatever_a_picture_shows_may_vary():
         assert (expected != _picture(Scene.from_mujoco(model, sites=True), model, bodies)).any(), name
         difference = np.asarray(draw(same | arrays, bodies)).astype(int) - expected
         assert (np.abs(difference) > 1).mean() < 0.002, name
+
+
+GOAL = """
+    <mujoco>
+      <asset><material name="m" rgba="1 0 0 1"/></asset>
+      <worldbody>
+        <geom size="0.1" material="m"/>
+        <geom size="0.1"/>
+        <site name="goal" size="0.3" material="m"/>
+        <site name="mark" type="box" size="0.1 0.2 0.3" pos="0 0 1" rgba="0 1 0 0.4" material="m"/>
+        <body><freejoint/><geom size="0.1"/><site name="end" size="0.1"/></body>
+      </worldbody>
+      <tendon>
+        <spatial width="0.01" material="m"><site site="goal"/><site site="end"/><site site="mark"/></spatial>
+        <spatial width="0.02" rgba="0 0 1 1"><site site="goal"/><site site="mark"/></spatial>
+      </tendon>
+    </mujoco>
+"""
+
+
+@pytest.mark.parametrize("shown", [{}, {"sites": True}, {"tendons": True}, {"sites": True, "tendons": True}], ids=str)
+def test_sites_and_tendons_vary_as_geoms_do(shown):
+    """As if the scene had been read from a model with these parameters."""
+    model = mujoco.MjModel.from_xml_string(GOAL)
+    scene, rng = Scene.from_mujoco(model, **shown), np.random.default_rng(0)
+    names = ["geom_size", "geom_rgba", "site_size", "site_rgba", "tendon_width", "tendon_rgba"]
+    for name in names + ["mat_rgba", "mat_emission", "mat_specular", "mat_shininess", "mat_reflectance"]:
+        other = copy.copy(model)
+        own = getattr(other, name)
+        own[:] = rng.uniform(0.1, 0.9, own.shape)
+        expected = Scene.from_mujoco(other, **shown)
+        randomized = randomize_scene(scene, model, {name: jnp.asarray(own, jnp.float32)}, **shown)
+        for leaf, truth in zip(jax.tree.leaves(randomized), jax.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(leaf, truth, rtol=1e-6, err_msg=name)
+
+
+def test_a_scene_read_in_another_way_is_refused():
+    model = mujoco.MjModel.from_xml_string(GOAL)
+    with pytest.raises(ConfigError, match="the scene has 6 geoms, and the model 3 with sites=False and tendons=False"):
+        randomize_scene(Scene.from_mujoco(model, sites=True), model, {})
 
 
 def test_cameras_and_lights_of_all_modes_vary():

@@ -346,8 +346,9 @@ class Observer:
         if not model_params:
             return self._plain
         model = randomized_model(self._model, model_params)
-        scene = randomize_scene(self._scene, self._model, model_params)
-        tendons = self._plain.place_tendons  # their own parameters are not randomized
+        seen = {"sites": True, "tendons": self._settings.tendons}
+        scene = randomize_scene(self._scene, self._model, model_params, **seen)
+        tendons = self._plain.place_tendons  # their paths and limits are not randomized
         return _World(model, scene, _camera_fns(model, self._cameras), moving_lights(model), tendons)
 
     def _stack(self, frame: Array, previous: Array | None, first: Bool[Array, ""]) -> Array:

@@ -1,23 +1,26 @@
 """Domain randomization: scenes of a model whose parameters differ between environments.
 
 The parameters are arrays under MuJoCo's names, as MJX's and Brax's models have them, and may be traced. Images show the
-sizes, poses and colors of geoms, the poses of sites, materials, lights, cameras, and everything that moves bodies.
+sizes, poses and colors of geoms and sites, the widths and colors of tendons, materials, lights, cameras, and everything
+that moves bodies.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 from jaxtyping import Array
 
+from pixelbrax.errors import ConfigError
 from pixelbrax.render.camera import rotation_matrices
 from pixelbrax.render.read import DEFAULT_RGBA
 from pixelbrax.render.read_lights import active_lights
 from pixelbrax.render.scene import Scene
 from pixelbrax.render.shapes import PLANE
+from pixelbrax.render.tendon.read_tendons import tendon_segments
 
 _MATERIAL = ("emission", "specular", "shininess", "reflectance")
 _LIGHT = ("pos", "dir", "ambient", "diffuse", "specular", "attenuation", "cutoff", "exponent")
@@ -66,39 +69,102 @@ def _offsets(model: mujoco.MjModel, arrays: Mapping[str, Array]) -> dict[str, Ar
     return found
 
 
-def randomize_scene(scene: Scene, model: mujoco.MjModel, arrays: Mapping[str, Array]) -> Scene:
+class _Part(NamedTuple):
+    """The geoms of a scene whose parameters have one prefix in MuJoCo.
+
+    Attributes:
+      prefix: geom, site or tendon.
+      ids: of each row of the scene, MuJoCo's id.
+      rows: their rows in the scene.
+      material: of each row, or -1.
+    """
+
+    prefix: str
+    ids: np.ndarray
+    rows: slice
+    material: np.ndarray
+
+
+def randomize_scene(
+    scene: Scene, model: mujoco.MjModel, arrays: Mapping[str, Array], *, sites: bool = False, tendons: bool = False
+) -> Scene:
     """The scene with other model parameters.
 
     Planes keep their bounds; textures keep their placement when a geom's size changes; geoms that `scene` has as opaque
     remain so.
 
     Args:
-      scene: read from `model`.
+      scene: read from `model`; further geoms are added afterwards.
       model: the model.
       arrays: parameters by MuJoCo's names; those that do not affect images are ignored.
+      sites: whether `scene` was read with sites.
+      tendons: whether it was read with tendons.
+
+    Raises:
+      ConfigError: the scene has another number of geoms than the model with or without sites and tendons.
     """
-    randomized, n = randomized_model(model, arrays), model.ngeom
+    randomized, parts = randomized_model(model, arrays), _parts(scene, model, sites, tendons)
     changes: dict[str, Array] = {}
-    if "geom_size" in arrays:
-        planes = np.array(scene.geom_type[:n]) == PLANE.geom_type
-        size = jnp.where(planes[:, None], scene.geom_size[:n], randomized.geom_size)
-        changes["geom_size"] = scene.geom_size.at[:n].set(size)
-    has_material = model.geom_matid >= 0
-    if "geom_rgba" in arrays or "mat_rgba" in arrays:
-        rgba = jnp.asarray(randomized.geom_rgba)
-        if has_material.any():
-            unnamed = has_material & jnp.all(rgba == DEFAULT_RGBA, axis=-1)
-            rgba = jnp.where(unnamed[:, None], jnp.asarray(randomized.mat_rgba)[model.geom_matid], rgba)
-        rgba = rgba.astype(jnp.float32)
-        changes["geom_rgb"] = scene.geom_rgb.at[:n].set(rgba[:, :3])
-        changes["geom_alpha"] = scene.geom_alpha.at[:n].set(rgba[:, 3])
-    for name in _MATERIAL:
-        if f"mat_{name}" in arrays:
-            own = getattr(scene, f"geom_{name}")
-            of_material = jnp.asarray(getattr(randomized, f"mat_{name}"))[model.geom_matid]
-            changes[f"geom_{name}"] = own.at[:n].set(jnp.where(has_material, of_material, own[:n]))
+
+    def change(leaf: str, part: _Part, values: Array) -> None:
+        own: Array = changes[leaf] if leaf in changes else getattr(scene, leaf)
+        changes[leaf] = own.at[part.rows].set(values)
+
+    for part in parts:
+        if (size := _sizes(scene, part, arrays, randomized)) is not None:
+            change("geom_size", part, size)
+        if (rgba := _colors(part, arrays, randomized)) is not None:
+            change("geom_rgb", part, rgba[:, :3])
+            change("geom_alpha", part, rgba[:, 3])
+        has_material = part.material >= 0
+        for name in _MATERIAL:
+            if f"mat_{name}" in arrays and has_material.any():
+                own, leaf = getattr(randomized, f"mat_{name}"), f"geom_{name}"
+                of_material = jnp.asarray(own)[part.material]
+                change(leaf, part, jnp.where(has_material, of_material, getattr(scene, leaf)[part.rows]))
     lights = active_lights(model)
     for name in _LIGHT:
         if f"light_{name}" in arrays and len(lights):
             changes[f"light_{name}"] = jnp.asarray(getattr(randomized, f"light_{name}"), jnp.float32)[lights]
     return replace(scene, **changes)
+
+
+def _parts(scene: Scene, model: mujoco.MjModel, sites: bool, tendons: bool) -> list[_Part]:
+    """In the order of `Scene.from_mujoco`."""
+    ids = {"geom": np.arange(model.ngeom)}
+    ids |= {"site": np.arange(model.nsite)} if sites else {}
+    ids |= {"tendon": np.array(tendon_segments(model), int)} if tendons else {}
+    parts, end = [], 0
+    for prefix, own in ids.items():
+        rows = slice(end, end := end + len(own))
+        parts.append(_Part(prefix, own, rows, getattr(model, f"{prefix}_matid")[own]))
+    if end != len(scene.geom_type):
+        raise ConfigError(
+            f"the scene has {len(scene.geom_type)} geoms, and the model {end} with {sites=} and {tendons=}: "
+            "pass randomize_scene what Scene.from_mujoco was given, and add geoms afterwards"
+        )
+    return parts
+
+
+def _sizes(scene: Scene, part: _Part, arrays: Mapping[str, Array], randomized: mujoco.MjModel) -> Array | None:
+    """(row, 3) `Scene.geom_size` of a part, or None if its sizes are the model's own."""
+    own = scene.geom_size[part.rows]
+    if part.prefix == "tendon":
+        width = "tendon_width" in arrays
+        return own.at[:, 0].set(jnp.asarray(randomized.tendon_width)[part.ids]) if width else None
+    if f"{part.prefix}_size" not in arrays:
+        return None
+    planes = np.array(scene.geom_type[part.rows]) == PLANE.geom_type
+    return jnp.where(planes[:, None], own, getattr(randomized, f"{part.prefix}_size"))
+
+
+def _colors(part: _Part, arrays: Mapping[str, Array], randomized: mujoco.MjModel) -> Array | None:
+    """(row, 4) colors of a part, those of materials where it has none of its own; None if nothing changes them."""
+    has_material = part.material >= 0
+    if f"{part.prefix}_rgba" not in arrays and not ("mat_rgba" in arrays and has_material.any()):
+        return None
+    rgba = jnp.asarray(getattr(randomized, f"{part.prefix}_rgba"), jnp.float32)[part.ids]
+    if has_material.any():
+        unnamed = has_material & jnp.all(rgba == DEFAULT_RGBA, axis=-1)
+        rgba = jnp.where(unnamed[:, None], jnp.asarray(randomized.mat_rgba, jnp.float32)[part.material], rgba)
+    return rgba
