@@ -134,3 +134,10 @@ def test_it_has_published_defaults():
     """Those of DrQ-v2 that do not depend on the number of environments."""
     config = type(CONFIGS["sac"])()
     assert (config.n_step, config.discount, config.tau, config.minibatch_size) == (3, 0.99, 0.01, 256)
+
+
+def test_learning_rates_decay_over_the_steps_that_are_taken():
+    """None are before random_steps: of 30 updates of 2 steps those of 55 teach, from the sixth step on."""
+    agent = make_agent("sac", probe_env(outputs=()), num_envs=8, unroll_length=2, random_steps=48, gradient_steps=2)
+    rate = agent._optimizers["critic"].init({})[-1]
+    assert rate.num_steps == 2 * (60 - 6 + 1)

@@ -174,7 +174,8 @@ class SAC(ReplayAgent):
                 f"replay_size {config.replay_size:,} is too small: use {2 * self._first_rows * config.num_envs:,}"
             )
         super().__init__(env, config)
-        steps = total_updates * config.unroll_length * config.gradient_steps
+        rows = total_updates * config.unroll_length - self._first_rows + 1  # those that learn
+        steps = max(rows, 1) * config.gradient_steps
         counts = {"critic": steps, "actor": steps // config.policy_delay, "temperature": steps // config.policy_delay}
         self._optimizers = {name: make_optimizer(config, count) for name, count in counts.items()}
 
