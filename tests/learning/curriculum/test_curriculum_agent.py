@@ -1,6 +1,8 @@
 """Agents in a curriculum: one program, the same bits after a break, over devices, beside others."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,8 +11,9 @@ import pytest
 
 from pixelbrax.algorithms import PPO, algorithm_of
 from pixelbrax.distractors import GaussianNoise, Levels
-from pixelbrax.learning import CurriculumAgent, CurriculumConfig
+from pixelbrax.learning import Advantages, CurriculumAgent, CurriculumConfig
 from pixelbrax.learning.curriculum import TRACK
+from pixelbrax.learning.curriculum.agent import _visits
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.training import Hook, RunDir, TrainConfig, Trainer
 from pixelbrax.training.assembly import make_agent
@@ -100,6 +103,18 @@ def test_advantages_besides_are_no_other_update():
     agent = make_agent(replace(config, curriculum=CurriculumConfig()), probe_env(pays_side=True, outputs=()))
     state = jax.jit(agent.init)(jax.random.key(0))
     _assert_same(jax.jit(agent.update)(state), jax.jit(lambda state: agent.update_with_advantages(state)[:3])(state))
+
+
+def test_an_episode_that_ended_with_an_update_is_not_scored_again():
+    """Its level may have been scored anew since; an episode that goes on is scored with what came before."""
+    zeros = jnp.zeros(2, jnp.int32)
+    before: Any = SimpleNamespace(
+        level=zeros, next_level=zeros + 1, score_sum=jnp.full(2, 6.0), score_steps=zeros + 3.0
+    )
+    valid = jnp.array([[False, True], [True, True]])  # the first environment begins with its reset
+    visits, _ = _visits(before, Advantages(jnp.ones((2, 2)), valid), _LEVELS)
+    np.testing.assert_array_equal(visits.steps, [[0, 5], [1, 0]])
+    np.testing.assert_array_equal(visits.sums[0, 1], 8)
 
 
 @pytest.mark.full

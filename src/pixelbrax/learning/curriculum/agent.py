@@ -168,5 +168,7 @@ def _visits(
         "score_sum": jnp.where(ongoing, first_sum, last_sum),
         "score_steps": jnp.where(ongoing, first_steps, last_steps),
     }
+    # An episode that ended with the last update's last step was scored then; its level may have a newer score.
+    first_steps = jnp.where(began[0] == 0, first_steps, 0.0)
     sums, steps = jnp.stack([first_sum, new_sum]), jnp.stack([first_steps, new_steps])
     return Visits(before.level, before.next_level, began[-1], sums, steps), kept
