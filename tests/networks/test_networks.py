@@ -9,7 +9,7 @@ from flax import nnx
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.networks import ActorCritic, ClippedNormal, NetworkConfig, TanhNormal, random_shift
-from pixelbrax.networks.bounds import at_least
+from pixelbrax.networks.bounds import at_least, within
 from pixelbrax.networks.conv import conv, max_pool
 from pixelbrax.networks.encoder import PatchEmbedding
 from pixelbrax.networks.normalization import add_values, empty_statistics, normalize, return_std
@@ -253,6 +253,9 @@ def test_a_policy_at_its_least_spread_widens_again(strict):
         ).policy.log_std.sum()
 
     np.testing.assert_array_equal(jax.jit(jax.grad(narrowness))(params["log_std"]), [-3.0, -3.0])
+    for sign, expected in ((-1.0, [-1, -1, 0]), (1.0, [0, 1, 1])):
+        both = jax.grad(lambda x, sign=sign: (sign * within(x, -10.0, 2.0)).sum())(jnp.array([-12.0, 0.0, 3.0]))
+        np.testing.assert_array_equal(both, expected)
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,18 @@ def test_a_run_that_breaks_down_keeps_its_last_good_checkpoint(tmp_path):
     assert all(np.isfinite(leaf).all() for leaf in _bits(trainer.restore([run]).params))
 
 
+def test_statistics_that_break_down_are_seen_though_parameters_stay_finite(tmp_path):
+    """An infinite variance normalizes all observations to 0."""
+    config = TrainConfig(agent=CONFIGS["ppo"], network=_SIZES, log_interval=1)
+    run = RunDir.create(tmp_path / "run", config)
+    trainer = Trainer([config], env=_env())
+    state = trainer.init()
+    trainer.save([run], state)
+    state.statistics["state"]["variance"] = jax.numpy.full_like(state.statistics["state"]["variance"], np.inf)
+    with pytest.raises(TrainingError, match="the statistic state/variance is no longer finite"):
+        trainer.train([run], state)
+
+
 def test_the_best_policy_is_kept(tmp_path):
     """Evaluations on the way, of which the worst learning rate makes some worse than others."""
     agent = replace(CONFIGS["ppo"], learning_rate=0.1, final_learning_rate=0.1)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float
 
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
-from pixelbrax.networks.bounds import at_least
+from pixelbrax.networks.bounds import at_least, within
 from pixelbrax.networks.config import LEAST_LOG_STD, LEAST_STD, SPREADS, NetworkConfig
 from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
 from pixelbrax.networks.encoder import Encoder, StateEncoder, make_encoder
@@ -134,7 +134,7 @@ class ActorCritic:
         features = module.encoder(inputs[self.obs_keys[0]]).astype(jnp.float32)
         mean = module.policy(features)
         if self._config.distribution == "bounded-normal":
-            spread = jax.nn.softplus(jnp.clip(module.spread(features), *SPREADS))
+            spread = jax.nn.softplus(within(module.spread(features), *SPREADS))
             mean, log_std = jnp.tanh(mean), jnp.log(spread + LEAST_STD)
         else:
             log_std = jnp.broadcast_to(at_least(jnp.asarray(module.log_std[...]), LEAST_LOG_STD), mean.shape)

@@ -1,4 +1,4 @@
-"""A bound from below which gradients lead back."""
+"""Bounds from beyond which gradients lead back."""
 
 import functools
 
@@ -13,6 +13,11 @@ def at_least(x: Float[Array, "*shape"], least: float) -> Float[Array, "*shape"]:
     `jnp.maximum` has none there: a parameter that momentum has carried below its bound would stay for ever.
     """
     return _maximum(x, least)
+
+
+def within(x: Float[Array, "*shape"], least: float, most: float) -> Float[Array, "*shape"]:
+    """Numbers clipped from both sides, each as `at_least` does it."""
+    return -at_least(-at_least(x, least), -most)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))

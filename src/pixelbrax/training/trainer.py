@@ -304,7 +304,7 @@ class Trainer:
     def _interval(
         self, agent: Agent, state: AgentState
     ) -> tuple[AgentState, Metrics, EpisodeTotals, Bool[Array, " leaf"]]:
-        """`log_interval` updates: means of metrics, total episodes, and whether each array of parameters is finite."""
+        """`log_interval` updates: means of metrics, total episodes, and whether what is learned is finite, by array."""
 
         def update(state: AgentState, _: None) -> tuple[AgentState, tuple[Metrics, EpisodeTotals]]:
             state, metrics, episodes = agent.update(state)
@@ -312,7 +312,7 @@ class Trainer:
 
         state, (metrics, episodes) = jax.lax.scan(update, state, None, length=self.config.log_interval)
         means = {name: _mean_of_known(x) for name, x in metrics.items()}
-        finite = jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(state.params)])
+        finite = jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(_learned(state))])
         return state, means, jax.tree.map(jnp.sum, episodes), finite
 
     def _record(
@@ -381,15 +381,20 @@ def _mean_row(rows: Sequence[dict[str, float] | None]) -> dict[str, float]:
     return good[0] | {"return": mean, "steps_per_second": speed, "diverged": diverged}
 
 
+def _learned(state: AgentState) -> dict[str, Any]:
+    """What must stay finite; parameters come first, which statistics that are not would ruin an update later."""
+    return {"parameter": state.params, "statistic": state.statistics}
+
+
 def _problem(state: AgentState, finite: Bool[np.ndarray, " leaf"], run: RunDir, saved_updates: int) -> str:
-    """Why training broke down, naming the first array of parameters that is not finite; empty if it did not."""
-    paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(state.params)]
+    """Why training broke down, naming the first array that is not finite; empty if it did not."""
+    paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(_learned(state))]
     broken = [path for path, good in zip(paths, finite, strict=True) if not good]
     if not broken:
         return ""
-    name = jax.tree_util.keystr(broken[0], simple=True, separator="/")
+    kind, name = jax.tree_util.keystr(broken[0], simple=True, separator="/").split("/", 1)
     return (
-        f"training broke down by update {int(state.num_updates):,}: the parameter {name} is no longer finite. The last "
+        f"training broke down by update {int(state.num_updates):,}: the {kind} {name} is no longer finite. The last "
         f"good checkpoint, of update {saved_updates:,}, is in {run.path}; try a smaller learning_rate, max_grad_norm "
         "or reward_scale"
     )
