@@ -2,10 +2,11 @@
 
 Usage: python benchmarks/experiments.py EXPERIMENT [--runs DIR] [--only PATTERN] [--list | --again]
 
-A run that is there already is resumed if it was interrupted, and kept if it is complete: after a break, give the same
-command again. A run whose row the file has, of the same options, is not trained again, so that an experiment can be
-shared among days and machines; --again trains it all the same, and so does another run that begins with it and does not
-find it. Seconds count only on a machine with nothing beside it.
+A run that is in --runs already is resumed if it was interrupted, and kept if it is complete: after a break, give the
+same command again. One of other settings, as they were before a preset changed, is refused. A run whose row the file
+has, of the same options, is not trained again, so that an experiment can be shared among days and machines; --again
+looks at --runs only, and so does another run that begins with it. Seconds count only on a machine with nothing beside
+it.
 """
 
 import argparse
@@ -16,14 +17,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from learning import summarize
 
+from pixelbrax.cli.settings import read
+from pixelbrax.cli.train import Args
 from pixelbrax.generalization import GEN_V2
-from pixelbrax.training import RunDir, load_preset
+from pixelbrax.training import RunDir, TrainConfig, load_preset
 from pixelbrax.training.files import as_json
 
 RESULTS = Path(__file__).parent / "results"
@@ -257,8 +260,28 @@ def _begun(folder: Path) -> bool:
     return folder.exists()
 
 
+def _settings(config: TrainConfig) -> dict[str, Any]:
+    """What of a run's settings must be as its options say; runs that it names are checked by themselves."""
+    settings = asdict(config)
+    settings["environment"] = asdict(config.environment.resolved())
+    settings["agent"] |= {name: None for name in ("teacher", "teacher_updates") if name in settings["agent"]}
+    named = (*TrainConfig.NEUTRAL, "start_from", "start_updates")
+    return {name: value for name, value in settings.items() if name not in named}
+
+
+def _check(folder: Path, options: str, runs: Path) -> None:
+    """Refuses a folder that another experiment, or an older preset, has left there."""
+    words = options.format(runs=runs).split()
+    wanted = _settings(read(Args, words, "train", "").config)
+    found = _settings(RunDir.open(folder).load_config())
+    if apart := [name for name, value in wanted.items() if found[name] != value]:
+        raise SystemExit(f"{folder} has other settings ({', '.join(apart)}) than {options}: remove it, or name --runs")
+
+
 def _train(folder: Path, options: str, runs: Path) -> None:
     """Trains a run to its end, from where it stands, and before it the runs that it begins with."""
+    if _begun(folder):
+        _check(folder, options, runs)
     if _complete(folder):
         return
     for name in re.findall(r"\{runs\}/(\S+)", options):
@@ -270,7 +293,7 @@ def _train(folder: Path, options: str, runs: Path) -> None:
     else:
         command += [*options.format(runs=runs).split(), "--runs", str(runs), "--name", folder.name]
         if _begun(teacher):  # interrupted in between
-            _train(teacher, "", runs)
+            _train(teacher, _options_of(teacher.name), runs)
             command += ["--teacher", str(teacher)]
     print(" ".join(command[3:]), flush=True)
     subprocess.run(command, check=True)

@@ -93,6 +93,20 @@ def test_what_is_evaluated_is_not_evaluated_again(first, capsys, monkeypatch):
     assert _rows(stopped) == _rows(first)
 
 
+def test_stopped_before_the_first_checkpoint_nothing_is_left(tmp_path, monkeypatch, capsys):
+    """Neither by Ctrl-C nor by SIGTERM, as a batch system sends it while programs compile."""
+    handlers = [(signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)]
+    for number, default in handlers:
+        monkeypatch.setattr(Trainer, "init", lambda _, number=number: signal.raise_signal(number))
+        before = signal.signal(number, default)
+        try:
+            assert main([*TINY, "--runs", str(tmp_path), "--name", "stopped", "--quiet"]) == 130
+        finally:
+            signal.signal(number, before)
+        assert "pixelbrax train: stopped" in capsys.readouterr().err
+        assert not (tmp_path / "stopped").exists()
+
+
 def test_ctrl_c_keeps_what_was_learnt_and_resume_gives_the_same_bits(first):
     runs = first.path.parent
     command = [

@@ -157,16 +157,28 @@ def test_another_engine_is_another_setting(tmp_path):
 _ENGINES = (("halfcheetah", "spring"), ("reacher", None), ("halfcheetah", "generalized"))
 
 
-def test_students_of_teachers_that_differ_in_seed_are_one_setting(tmp_path):
-    (tmp_path / "teachers").mkdir()
-    (tmp_path / "students").mkdir()
+@pytest.mark.parametrize("role", ["teacher", "start_from"])
+def test_runs_that_follow_runs_that_differ_in_seed_are_one_setting(tmp_path, role):
+    """Each after its own teacher, or its own first stage, whatever its number of updates at its end."""
+    (tmp_path / "first").mkdir()
+    (tmp_path / "then").mkdir()
     by_rate: dict[float, list[RunDir]] = {}
+
+    def follow(first: RunDir, updates: int, seed: int) -> RunDir:
+        path = str(first.path)
+        config = TrainConfig(start_from=path, start_updates=updates)
+        if role == "teacher":
+            config = TrainConfig(agent=DistillConfig(teacher=path, teacher_updates=updates))
+        return _run(tmp_path / "then", config, [1.0, 2.0], seed=seed)
+
     for rate in (1e-4, 1e-3):
         for seed in range(2):
-            teacher = _run(tmp_path / "teachers", TrainConfig(agent=PPOConfig(learning_rate=rate)), [1.0], seed=seed)
-            config = TrainConfig(agent=DistillConfig(teacher=str(teacher.path), teacher_updates=3))
-            by_rate.setdefault(rate, []).append(_run(tmp_path / "students", config, [1.0, 2.0], seed=seed))
+            first = _run(tmp_path / "first", TrainConfig(agent=PPOConfig(learning_rate=rate)), [1.0], seed=seed)
+            first.append_metrics({"updates": 3 + seed, "steps": 10, "return": 1.0, "seconds": 1.0})
+            by_rate.setdefault(rate, []).append(follow(first, 3 + seed, seed))
     slow, fast = by_rate.values()
     (result,) = Comparison.of(slow).results.values()
     assert len(result["halfcheetah"].scores) == 2
     assert len(Comparison.of([*slow, *fast]).results) == 2
+    early = follow(first, 2, 0)
+    assert len(Comparison.of([*fast, early]).results) == 2

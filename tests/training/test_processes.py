@@ -313,15 +313,18 @@ def test_other_videos_are_told_apart():
     assert clips_of((Video(bank=one),)) != clips_of((Video(bank=other),))
 
 
-def test_interrupts_are_not_lost_in_jax_garbage_collection():
+@pytest.mark.parametrize(
+    ("number", "default"), [(signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)]
+)
+def test_interrupts_are_not_lost_in_jax_garbage_collection(number, default):
     """An exception there is ignored by Python."""
 
     def _xla_gc_callback(*_):
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), number)
         time.sleep(0.01)
 
     reached = False
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    before = signal.signal(number, default)  # a shell's background jobs ignore SIGINT
     try:
         with interruptible():
             _xla_gc_callback()
@@ -332,7 +335,8 @@ def test_interrupts_are_not_lost_in_jax_garbage_collection():
     else:
         raise AssertionError("the interrupt was lost")
     finally:
-        signal.signal(signal.SIGINT, before)
+        assert signal.getsignal(number) == default
+        signal.signal(number, before)
 
 
 _PROCESS = """

@@ -84,7 +84,8 @@ def check_seeds(runs: Sequence[RunDir]) -> None:
 def grouped(runs: Sequence[RunDir], over_tasks: bool = False) -> dict[str, list[RunDir]]:
     """Runs that differ only in seed and in what does not change what is learned, by what sets them apart from others.
 
-    Teachers of students are compared in the same way, so that each seed may have its own.
+    Runs that they learn or begin from, their teachers and `start_from`, are compared in the same way, so that each seed
+    may have its own.
 
     Args:
       runs: with their settings.
@@ -93,9 +94,9 @@ def grouped(runs: Sequence[RunDir], over_tasks: bool = False) -> dict[str, list[
     groups: dict[Any, list[RunDir]] = {}
     named: dict[Any, TrainConfig] = {}
     for run in runs:
-        config = _without_neutral(run.load_config(), over_tasks)
-        kind = _untaught(config), _teacher_of(config, over_tasks)
-        named.setdefault(kind, config)
+        config = run.load_config()
+        kind = _kind(config, over_tasks)
+        named.setdefault(kind, _without_neutral(config, over_tasks))
         groups.setdefault(kind, []).append(run)
     return dict(zip(_names(list(named.values())), groups.values(), strict=True))
 
@@ -112,23 +113,29 @@ def _without_neutral(config: TrainConfig, over_tasks: bool) -> TrainConfig:
     return replace(config, environment=replace(config.environment, task="", backend=backend))
 
 
-def _untaught(config: TrainConfig) -> TrainConfig:
-    """The settings without the teacher's run."""
+def _kind(config: TrainConfig, over_tasks: bool) -> Any:
+    """What runs of one group have in common: their settings, and the kinds of the runs that they name."""
+    config = _without_neutral(config, over_tasks)
     agent: Any = config.agent
+    before = _kind_of_run(config.start_from, config.start_updates, over_tasks)
+    alone = replace(config, start_from="", start_updates=0)
     if not getattr(agent, "teacher", ""):
-        return config
-    return replace(config, agent=replace(agent, teacher="", teacher_updates=0))
+        return alone, before
+    teacher = _kind_of_run(agent.teacher, agent.teacher_updates, over_tasks)
+    return replace(alone, agent=replace(agent, teacher="", teacher_updates=0)), before, teacher
 
 
-def _teacher_of(config: TrainConfig, over_tasks: bool) -> Any:
-    """A teacher's settings; where its run is gone, the name of its folder. None without a teacher."""
-    name = getattr(config.agent, "teacher", "")
-    if not name:
+def _kind_of_run(folder: str, updates: int, over_tasks: bool) -> Any:
+    """The kind of a run after some updates, which are left out at its end; its folder's name where it is gone."""
+    if not folder:
         return None
     try:
-        return _without_neutral(RunDir.open(Path(name)).load_config(), over_tasks)
+        run = RunDir.open(Path(folder))
+        rows = run.read_metrics()
+        at_end = not updates or not rows or updates == rows[-1]["updates"]
+        return _kind(run.load_config(), over_tasks), 0 if at_end else updates
     except ConfigError:
-        return name
+        return folder, updates
 
 
 def _names(configs: Sequence[TrainConfig]) -> list[str]:

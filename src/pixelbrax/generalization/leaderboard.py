@@ -145,13 +145,14 @@ def _check_seeds(entries: Sequence[Entry]) -> None:
             )
 
 
-_TEACHER = ("teacher", "teacher_updates")  # each seed may have its own
+_TEACHER = ("teacher", "teacher_updates")  # each seed may have its own,
+_START = ("start_from", "start_updates")  # and its own run to begin with
 
 
 def _apart(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     """Settings that differ and change what is learned."""
     one, other = ({**settings, "agent": _untaught(settings)} for settings in (one, other))
-    names = [name for name in {**one, **other} if name not in (*TrainConfig.NEUTRAL, "log_interval")]
+    names = [name for name in {**one, **other} if name not in (*TrainConfig.NEUTRAL, *_START, "log_interval")]
     return [name for name in names if one.get(name) != other.get(name)]
 
 

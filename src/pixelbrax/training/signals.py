@@ -55,26 +55,32 @@ def stop_requests() -> Iterator[StopRequest]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Makes Ctrl-C raise KeyboardInterrupt even while JAX's garbage-collector callback runs.
+    """Makes Ctrl-C and SIGTERM raise KeyboardInterrupt, so that what was just begun is cleaned up.
 
-    Python ignores exceptions in that callback, and during tracing the signal often arrives there.
+    They do so even while JAX's garbage-collector callback runs: Python ignores exceptions in that callback, and during
+    tracing the signal often arrives there. Handlers that somebody has set before stay.
     """
+    global _last_stop
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
+        global _last_stop
         if frame is not None and frame.f_code.co_name == "_xla_gc_callback":
             main = threading.main_thread().ident
             threading.Timer(_AGAIN_SECONDS, signal.pthread_kill, (main, number)).start()
             return
+        _last_stop = number
         signal.default_int_handler(number, frame)
 
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, handle)
+    defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    own = {number: default for number, default in defaults.items() if signal.getsignal(number) is default}
+    _last_stop = 0
+    for number in own:
+        signal.signal(number, handle)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, default in own.items():
+            signal.signal(number, default)

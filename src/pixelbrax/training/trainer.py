@@ -216,7 +216,8 @@ class Trainer:
                     complete = self._enough(runs)
                 stopping, due = self._layout.any(stop.requested, clock.since_saved > config.checkpoint_interval)
                 if due:
-                    self.save(runs, state)
+                    with clock.paused():
+                        self.save(runs, state)
                     clock.saved(done)
             if int(state.num_updates) > clock.saved_updates:
                 self.save(runs, state)
