@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import os
 import subprocess
 import sys
 
@@ -118,6 +119,14 @@ def test_a_damaged_metrics_file_is_told(metrics, message, tmp_path, capsys):
     err = capsys.readouterr().err
     assert message is None or (message in err and err.count("\n") == 1)
     assert (tmp_path / "curves.png").exists() == (message is None)
+
+
+def test_a_device_that_is_not_there_is_told():
+    command = [sys.executable, "-m", "pixelbrax", "train", "--env", "ant"]
+    process = subprocess.run(command, env=os.environ | {"JAX_PLATFORMS": "vax"}, capture_output=True, text=True)
+    assert process.returncode == 2
+    assert process.stderr.startswith("pixelbrax train: error: JAX finds no device of JAX_PLATFORMS=vax: unset it, or")
+    assert process.stderr.count("\n") == 1
 
 
 def test_a_reader_who_leaves_ends_a_command_without_a_word():

@@ -1,6 +1,7 @@
 """What people see while training goes on: a curve on a terminal, a bar in a notebook, plain lines elsewhere."""
 
 import io
+import os
 import sys
 import time
 import types
@@ -8,7 +9,7 @@ import types
 import pytest
 from rich.console import Console
 
-from pixelbrax.training.progress import Progress
+from pixelbrax.training.progress import Progress, plain_console
 from pixelbrax.training.sparkline import sparkline
 from pixelbrax.training.stopwatch import TOTAL, Stopwatch, read_timings, write_timings
 
@@ -64,6 +65,14 @@ def test_a_text_is_printed_as_it_is(capsys):
         pass
     assert out.getvalue().count("lr:100:x[bold]") >= 3
     assert "\N{HUNDRED POINTS SYMBOL}" not in out.getvalue()
+
+
+def test_a_closed_pipe_is_an_error_and_does_not_end_the_program(monkeypatch):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with pytest.raises(BrokenPipeError), open(writer, "w", buffering=1) as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        Progress(plain_console()).say("first line")
 
 
 def test_a_notebook_gets_one_bar_that_moves(monkeypatch, capsys):

@@ -87,6 +87,25 @@ def _run(argv: list[str] | None) -> int:
     except KeyboardInterrupt:
         print(f"pixelbrax {name}: stopped", file=sys.stderr)
         return 130
+    except (AssertionError, RuntimeError):
+        if not (why := _no_device()):
+            raise
+        print(f"pixelbrax {name}: error: {why}", file=sys.stderr)
+        return 2
+
+
+def _no_device() -> str:
+    """Why JAX has no device, if that is what went wrong."""
+    import jax
+
+    try:
+        jax.devices()
+    except (AssertionError, RuntimeError):
+        return (
+            f"JAX finds no device of JAX_PLATFORMS={jax.config.jax_platforms}: unset it, or install JAX for "
+            "that device as https://docs.jax.dev/en/latest/installation.html says"
+        )
+    return ""
 
 
 def _without_imports(args: list[str]) -> list[str]:

@@ -1,7 +1,9 @@
 """Progress messages for people."""
 
 import contextlib
+import errno
 import math
+import os
 import time
 from collections.abc import Callable, Iterator
 
@@ -17,11 +19,20 @@ _LINE_SECONDS = 10.0  # between two lines where the output is not a terminal
 _CURVE = 24  # characters of the curve behind a line
 
 
+class _Output(Console):
+    """A console whose closed pipe is an error as any other; Rich's own ends the program."""
+
+    def on_broken_pipe(self) -> None:
+        """Called when nobody reads the output any more."""
+        self.quiet = True
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 def plain_console(quiet: bool = False) -> Console:
     """Standard output; in a notebook plain lines, where rich would make a separate output of each."""
-    console = Console(highlight=False, quiet=quiet)
+    console = _Output(highlight=False, quiet=quiet)
     if console.is_jupyter:
-        return Console(highlight=False, quiet=quiet, force_jupyter=False, force_terminal=False)
+        return _Output(highlight=False, quiet=quiet, force_jupyter=False, force_terminal=False)
     return console
 
 
