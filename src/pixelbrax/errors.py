@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -94,6 +95,17 @@ def check_flag(name: str, value: Any) -> bool:
     raise ConfigError(f"{name} is {value!r}: it must be True or False")
 
 
+def check_path(name: str, value: Any) -> Path:
+    """A path of a string or of any `os.PathLike`.
+
+    Raises:
+      ConfigError: it is neither.
+    """
+    if not isinstance(value, str | os.PathLike):
+        raise ConfigError(f"{name} is {value!r:.80}: it must be a path")
+    return Path(value)
+
+
 def check_choice(name: str, value: Any, known: Sequence[str]) -> str:
     """One of the known words.
 
@@ -131,7 +143,7 @@ def nearest(name: str, known: Sequence[str], listing: str = "") -> str:
       known: all names.
       listing: the command that shows them, if there are too many for a line.
     """
-    near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+    near = difflib.get_close_matches(str(name), known, n=2, cutoff=0.5)
     if near:
         return f"did you mean {' or '.join(near)}?"
     names = listed(known)

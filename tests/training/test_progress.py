@@ -70,8 +70,8 @@ def test_a_text_is_printed_as_it_is(capsys):
 def test_a_closed_pipe_is_an_error_and_does_not_end_the_program(monkeypatch):
     reader, writer = os.pipe()
     os.close(reader)
-    with pytest.raises(BrokenPipeError), open(writer, "w", buffering=1) as closed:
-        monkeypatch.setattr(sys, "stdout", closed)
+    monkeypatch.setattr(sys, "stdout", os.fdopen(writer, "w", buffering=1))
+    with pytest.raises(BrokenPipeError):
         Progress(plain_console()).say("first line")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pixelbrax.algorithms import algorithm_names, get_algorithm
 from pixelbrax.envs import MakeSettings, PixelEnv, make
-from pixelbrax.errors import ConfigError, check_count, check_keywords, nearest
+from pixelbrax.errors import ConfigError, check_count, check_keywords, check_path, nearest
 from pixelbrax.experiments.environments import check_same_env, config_of
 from pixelbrax.experiments.launch import Launch, seeds, start
 from pixelbrax.experiments.launch import resume as resume_runs
@@ -116,7 +116,7 @@ def train(
     source = settings.get("config")
     label = preset or (name_of(Path(source)) if source is not None else file_name(config.environment.task))
     configs = seeds(config, check_count("num_seeds", given.get("num_seeds", 1)))
-    where = Path(given.get("runs", "runs"))
+    where = check_path("runs", given.get("runs", "runs"))
     path, finished = start(configs, where, label if name is None else check_name(name), launch, numbered=name is None)
     return _ended(path, finished, made, configs if launch.processes.num_processes > 1 else {})
 
@@ -124,7 +124,7 @@ def train(
 def _resumed(env: Any, run: Any, hooks: Sequence[Hook], given: Mapping[str, Any]) -> Run | RunGroup:
     if other := [name for name in given if name not in _WITH_RESUME]:
         raise ConfigError(f"resume continues with the run's own settings: leave out {other[0]!r}")
-    path = shown_path(run.path) if isinstance(run, Run | RunGroup) else Path(run)
+    path = shown_path(run.path) if isinstance(run, Run | RunGroup) else check_path("resume", run)
     config = runs_in(path)[0].load_config()
     if env is None and config.environment.facts:
         env = getattr(run, "_env", None)
@@ -156,11 +156,11 @@ def _ended(path: Path, finished: bool, env: PixelEnv | None, configs: Mapping[st
 
 def _launch(given: Mapping[str, Any], hooks: Sequence[Hook], env: PixelEnv | None, command: str) -> Launch:
     """How training is started."""
-    quiet = bool(given.get("quiet", False))
+    quiet = given.get("quiet", False)
     processes = Processes(**{name: given[name] for name in _PROCESSES if name in given}, quiet=quiet)
     first = "" if env is None else "env, "
     remedy = lambda path: f"pixelbrax.train({first}resume={str(path)!r})"  # noqa: E731
-    at_end = {name: bool(given.get(name, True)) for name in ("report", "video")}
+    at_end = {name: given[name] for name in ("report", "video") if name in given}
     return Launch(command, "train", quiet, checked_hooks(hooks), env, processes, remedy, **at_end)
 
 
@@ -222,7 +222,7 @@ def _base(given: Mapping[str, Any]) -> TrainConfig:
         raise ConfigError("preset and config each give all settings: leave out one of them")
     if preset is not None:
         return load_preset(preset)
-    return TrainConfig() if file is None else load_config(settings_file(Path(file)))
+    return TrainConfig() if file is None else load_config(settings_file(check_path("config", file)))
 
 
 def _named(config: TrainConfig, env: Any, seen: Mapping[str, Any]) -> tuple[TrainConfig, PixelEnv | None]:

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 
 from pixelbrax.envs import PixelEnv
-from pixelbrax.errors import check_count, check_seed
+from pixelbrax.errors import check_count, check_flag, check_seed
 from pixelbrax.experiments.finish import finish, write_reports
 from pixelbrax.experiments.plotting import plot_run
 from pixelbrax.experiments.teachers import taught_by, teacher_to_train
@@ -79,6 +79,10 @@ class Launch:
     began: float = field(default_factory=time.perf_counter)
     report: bool = True
     video: bool = True
+
+    def __post_init__(self):
+        for name in ("quiet", "report", "video"):
+            check_flag(name, getattr(self, name))
 
 
 def seeds(config: TrainConfig, count: int) -> dict[str, TrainConfig]:

@@ -17,7 +17,7 @@ def check_name(name: str) -> str:
     Raises:
       ConfigError: the folder would lie elsewhere.
     """
-    if name in ("", ".", "..") or any(character in name for character in "/\\\0"):
+    if not isinstance(name, str) or name in ("", ".", "..") or any(character in name for character in "/\\\0"):
         raise ConfigError(
             f"name is {name!r}: it must be the name of one folder, without separators; runs is its parent"
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pixelbrax.envs import PixelEnv
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_path
 from pixelbrax.experiments.environments import check_same_env
 from pixelbrax.experiments.finish import record_videos
 from pixelbrax.experiments.plotting import plot_run, plot_runs
@@ -50,7 +50,7 @@ class Run:
         Raises:
           ConfigError: there is no run, or it was trained in another environment.
         """
-        run = RunDir.open(Path(path))
+        run = RunDir.open(check_path("path", path))
         settings = run.load_config()
         if env is not None:
             check_same_env(env, settings.environment, run.path)
@@ -202,7 +202,8 @@ class RunGroup(Sequence[Run]):
         Raises:
           ConfigError: there is none.
         """
-        self._set(Path(path), [Run(run.path, env) for run in runs_in(Path(path))])
+        folder = check_path("path", path)
+        self._set(folder, [Run(run.path, env) for run in runs_in(folder)])
 
     def _set(self, path: Path, runs: Sequence[Run]) -> None:
         self.path = path.absolute()

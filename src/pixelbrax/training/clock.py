@@ -24,7 +24,7 @@ def process_start() -> float:
 
 
 class Clock:
-    """Seconds of training, without evaluations and checkpoints; those of everything; and the time of the last checkpoint."""
+    """Seconds of training alone and of everything, evaluations and checkpoints included; the last checkpoint's time."""
 
     def __init__(self, run: RunDir, updates: int, began: float | None = None):
         """Continues where the run's metrics end.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_path
 from pixelbrax.experiments.api import checked_hooks
 from pixelbrax.experiments.launch import Launch
 from pixelbrax.experiments.names import check_name, name_of
@@ -32,7 +32,7 @@ class CurriculumRun:
         Raises:
           ConfigError: it is none of a curriculum.
         """
-        self._folder = CurriculumDir(CurriculumDir.open(Path(path)).path.absolute())
+        self._folder = CurriculumDir(CurriculumDir.open(check_path("path", path)).path.absolute())
         self.curriculum: Curriculum = self._folder.curriculum()
 
     @property
@@ -134,14 +134,14 @@ def train_curriculum(
     if resume is not None:
         if any(x is not None for x in (curriculum, seed, name, stage, start_from)):
             raise ConfigError("resume goes on with the folder's own settings: leave out the others")
-        path = shown_path(resume.path) if isinstance(resume, CurriculumRun) else Path(resume)
+        path = shown_path(resume.path) if isinstance(resume, CurriculumRun) else check_path("resume", resume)
         return _ended(*resume_curriculum(path, launch))
     if curriculum is None:
         raise ConfigError(f"name a curriculum: a TOML file, or one of {', '.join(curriculum_names())}")
     begin = str(start_from.path if isinstance(start_from, Run) else start_from) if start_from is not None else None
     plan = chosen(load_curriculum(curriculum), seed, stage, begin)
     label = default_name(curriculum) if name is None else check_name(name)
-    return _ended(*start_curriculum(plan, Path(runs), label, launch, numbered=name is None))
+    return _ended(*start_curriculum(plan, check_path("runs", runs), label, launch, numbered=name is None))
 
 
 def chosen(plan: Curriculum, seed: int | None, stage: int | str | None, start_from: str | None) -> Curriculum:

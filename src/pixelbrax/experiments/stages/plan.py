@@ -13,7 +13,16 @@ import numpy as np
 import tomli_w
 
 from pixelbrax.algorithms import algorithm_names
-from pixelbrax.errors import MAX_SEED, ConfigError, check_choice, check_count, check_keywords, check_seed, nearest
+from pixelbrax.errors import (
+    MAX_SEED,
+    ConfigError,
+    check_choice,
+    check_count,
+    check_keywords,
+    check_path,
+    check_seed,
+    nearest,
+)
 from pixelbrax.experiments.stages.gate import Gate
 from pixelbrax.training import TrainConfig, config_from, preset_names, preset_table, read_toml, read_toml_file
 
@@ -132,11 +141,11 @@ def load_curriculum(source: str | Path | Mapping[str, Any]) -> Curriculum:
     """
     if isinstance(source, Mapping):
         return read_curriculum(source, "the curriculum")
-    if str(source) in curriculum_names() and not Path(source).exists():
+    path = check_path("the curriculum", source)
+    if str(source) in curriculum_names() and not path.exists():
         return read_curriculum(
             read_toml((_SHIPPED / f"{source}.toml").read_text(), str(source)), f"curriculum {source}"
         )
-    path = Path(source)
     if not path.is_file():
         guess = nearest(str(source), curriculum_names())
         raise ConfigError(f"{source} is neither a file nor a curriculum of the package: {guess}")
