@@ -72,6 +72,8 @@ class ESConfig(AgentConfig):
 class ES(Agent):
     """Pure `init(key)` and `update(state)`; compile them. An update is one generation."""
 
+    compares_envs = True
+
     def __init__(self, env: PixelEnv, network: NetworkConfig, config: ESConfig, total_updates: int):
         """An agent for an environment.
 

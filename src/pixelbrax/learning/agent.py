@@ -73,7 +73,7 @@ class Teacher(Protocol):
 class Agent(Protocol):
     """An algorithm in an environment: pure `init` and `update`, to be compiled.
 
-    The defaults of `resumes_exactly`, of `teacher` and of the last three methods suit agents without a teacher or a
+    The defaults of these flags, of `teacher` and of the last three methods suit agents without a teacher or a
     buffer. An agent with another method, `update_with_advantages`, which returns the rollout's `Advantages` as a fourth
     value, suits prioritized level replay.
     """
@@ -84,6 +84,8 @@ class Agent(Protocol):
     """The settings, an `AgentConfig`."""
     resumes_exactly: bool = True
     """Whether training that goes on from a checkpoint gives the same bits as training without a break."""
+    compares_envs: bool = False
+    """Whether it learns from which environment returns more, so that all must be equally difficult."""
 
     @property
     def teacher(self) -> Teacher | None:

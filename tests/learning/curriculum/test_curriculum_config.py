@@ -70,6 +70,12 @@ def test_settings_that_cannot_be_used(settings, message):
             "which sac does not estimate: use ppo, ppg or dcpg, or difficulty_",
         ),
         ("es", {"outputs": ()}, {"num_levels": 4}, "which es does not estimate"),
+        (
+            "es",
+            {"distractors": GaussianNoise()},
+            _GATED | {"difficulty_per_env": True},
+            "es compares their returns: leave it out",
+        ),
     ],
 )
 def test_environments_and_algorithms_that_do_not_suit(name, env, settings, message):

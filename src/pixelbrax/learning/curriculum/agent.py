@@ -62,6 +62,11 @@ class CurriculumAgent(Agent):
                 f"num_levels scores levels by advantages, which {name} does not estimate: use ppo, ppg or dcpg, or "
                 "difficulty_measure instead"
             )
+        if config.difficulty_per_env and agent.compares_envs:
+            raise ConfigError(
+                f"difficulty_per_env gives each environment its own difficulty, and {name} compares their returns: "
+                "leave it out"
+            )
         if agent.teacher is not None:
             raise ConfigError(
                 f"difficulty_measure measures the student's episodes, but {name} has its teacher act in some: train "
