@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +16,8 @@ from pixelbrax.cli.settings import read
 from pixelbrax.cli.train import Args
 from pixelbrax.generalization import GEN_V2, GEN_V2_LITE
 from pixelbrax.report.motion import recorded_frames
+from pixelbrax.training import load_preset
+from pixelbrax.training.config import dump_config
 from pixelbrax.xla import program_cost
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
@@ -212,9 +215,17 @@ def test_a_run_stopped_before_its_first_checkpoint_begins_anew(tmp_path, monkeyp
     experiments._train(tmp_path / "a-s1", "--preset demo", tmp_path)
     assert commands == [["train", *options]]
     assert not list(tmp_path.iterdir())
+    config = load_preset("demo")
+    config = replace(config, seed=1, agent=replace(config.agent, teacher=str(tmp_path / "a-s1-teacher")))
     (tmp_path / "a-s1" / "checkpoint").mkdir(parents=True)
+    (tmp_path / "a-s1" / "config.toml").write_text(dump_config(config, {}))
     experiments._train(tmp_path / "a-s1", "--preset demo", tmp_path)
     assert commands[1] == ["train", "--resume", str(tmp_path / "a-s1")]
+    monkeypatch.setattr(experiments, "_complete", lambda folder: True)  # nor is it kept if it was of other settings
+    experiments._train(tmp_path / "a-s1", "--preset demo --seed 1", tmp_path)
+    with pytest.raises(SystemExit, match=r"a-s1 has other settings \(num_steps\) than .* remove it, or name --runs"):
+        experiments._train(tmp_path / "a-s1", "--preset demo --num-steps 1", tmp_path)
+    assert len(commands) == 2
 
 
 @pytest.mark.full

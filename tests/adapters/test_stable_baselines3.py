@@ -22,6 +22,7 @@ def envs():
     return PixelBraxVecEnv(short_env(), 3, render_mode="rgb_array", render_size=12)
 
 
+@pytest.mark.full
 def test_infos_tell_how_episodes_end(envs):
     envs.seed(0)
     envs.reset()

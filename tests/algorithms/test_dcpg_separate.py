@@ -28,6 +28,7 @@ def _equal(a, b):
     return all(bool((x == y).all()) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
 
 
+@pytest.mark.full
 def test_the_head_waits_for_the_auxiliary_phase_and_the_critic_does_not():
     agent = make_agent("dcpg", _ENV, critic="separate", target_tau=1.0, auxiliary_epochs=1, auxiliary_minibatches=1)
     states = _after(agent, 4)

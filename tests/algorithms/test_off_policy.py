@@ -34,7 +34,7 @@ def _assert_equal(a, b, rtol=0.0, atol=0.0):
         np.testing.assert_allclose(x, y, rtol=rtol, atol=atol)
 
 
-@pytest.mark.parametrize("keep_buffer", [True, False])
+@pytest.mark.parametrize("keep_buffer", [pytest.param(True, marks=pytest.mark.full), False])
 def test_it_trains_and_resumes(keep_buffer, tmp_path):
     """To the bit with its buffer; without it, from an empty one."""
     trainer, (run,), state = _trained(tmp_path, [_config(keep_buffer=keep_buffer)])

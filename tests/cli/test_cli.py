@@ -236,6 +236,7 @@ def test_collect_writes_a_dataset_of_a_run(finished, tmp_path, capsys):
     assert "holds another dataset, whose seed is 0 instead of 1" in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_render_writes_pictures_and_videos(finished, tmp_path, capsys):
     run = ["render", "--run", str(finished.path), "--size", "16"]
     grid = tmp_path / "grid.png"
@@ -349,6 +350,7 @@ def test_bench_env_splits_a_step(tmp_path, capsys):
     assert "physics" in capsys.readouterr().out
 
 
+@pytest.mark.full
 def test_bench_render_measures(tmp_path, capsys):
     out = tmp_path / "bench.json"
     settings = "--task probe/sides --size 8,16 --num-envs 2 --seconds 0.1".split()
@@ -367,6 +369,7 @@ def test_list_shows_sizes_without_loading_engines(capsys):
     assert {"19", "132", "positional,"} <= set(grasp)
 
 
+@pytest.mark.full
 def test_a_sweep_trains_a_run_for_each_combination(tmp_path, capsys):
     """Side by side, with seeds; each is a run like any other, and they go on together."""
     argv = ["sweep", *TINY[1:], "--obs", "state", "--critic", "state", "--vary", "learning_rate=1e-3,3e-4"]

@@ -122,11 +122,12 @@ def test_a_damaged_metrics_file_is_told(metrics, message, tmp_path, capsys):
 
 
 def test_a_device_that_is_not_there_is_told():
-    command = [sys.executable, "-m", "pixelbrax", "train", "--env", "ant"]
+    code = "import sys; from pixelbrax.cli import bench, main; bench.main = lambda _: __import__('jax').devices()\n"
+    command = [sys.executable, "-c", f"{code}sys.exit(main(['bench']))"]
     process = subprocess.run(command, env=os.environ | {"JAX_PLATFORMS": "vax"}, capture_output=True, text=True)
-    assert process.returncode == 2
-    assert process.stderr.startswith("pixelbrax train: error: JAX finds no device of JAX_PLATFORMS=vax: unset it, or")
+    assert process.stderr.startswith("pixelbrax bench: error: JAX finds no device of JAX_PLATFORMS=vax: unset it, or")
     assert process.stderr.count("\n") == 1
+    assert process.returncode == 2
 
 
 def test_a_reader_who_leaves_ends_a_command_without_a_word():

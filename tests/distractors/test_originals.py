@@ -65,6 +65,7 @@ def _of_kind(task: str, name: str, kind: type) -> Any:
 # --- Distracting Control Suite ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_dcs_draws_the_camera_inside_the_range_it_may_have():
     """The suite narrows the range to what is above the ground, and draws in it: a level camera is always raised."""
     level = replace(_context("dmc/cheetah_run"), camera_offset=(0.0, -3.0, 0.0))

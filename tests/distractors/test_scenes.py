@@ -52,6 +52,7 @@ def test_the_procedural_clips_are_what_they_were():
     ]
 
 
+@pytest.mark.full
 def test_every_machine_draws_the_same_scenes(banks):
     digests = [hashlib.sha256(bank.frames.tobytes()).hexdigest() for bank in banks.values()]
     assert digests == [

@@ -93,6 +93,7 @@ def test_each_episode_keeps_what_it_sampled_and_looks_like_it(pendulum):
         assert (state.obs["pixels"][0] != state.obs["pixels"][1]).any()
 
 
+@pytest.mark.full
 def test_physics_equal_those_of_braxs_own_wrapper(pendulum):
     _, step, first = pendulum
     gravity, rgba = first.info["model"]["opt.gravity"], first.info["model"]["geom_rgba"]

@@ -44,6 +44,7 @@ def installed(tmp_path_factory):
     return target
 
 
+@pytest.mark.full
 def test_an_installed_plugins_distractor_is_found(installed, tmp_path):
     assert "plugin/dim" in _pixelbrax("list", "--distractors", "plugin/*", packages=installed, cwd=tmp_path).stdout
 

@@ -43,6 +43,7 @@ def test_the_last_observation_is_the_episodes_own_whatever_the_autoreset(pixels,
     _assert_equal(pixelbrax.rollout("random", env, 5, num_envs=2, seed=3), trajectories)
 
 
+@pytest.mark.full
 def test_a_trained_policys_rollout_is_its_evaluation(finished, env):
     policy = finished.policy()
     for deterministic in (True, False):

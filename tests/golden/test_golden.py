@@ -9,7 +9,7 @@ from tests.images import read_image
 
 # `make test` takes these, which have every shape, light and kind of texture between them.
 SAMPLE = {("cubes", True), ("images", True), ("materials", False), ("solids", True), ("spots", True), ("sun", True)}
-SAMPLE |= {("meshes", True), ("glass", False), ("mirror", False), ("fog", False), ("haze", False)}
+SAMPLE |= {("meshes", True), ("glass", False), ("fog", False), ("haze", False)}
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,7 @@ def test_derivatives_of_soft_images_are_those_of_finite_differences(model):
         assert _share_off(forward, (high - low) / (2 * STEP)) < 0.02, name
 
 
+@pytest.mark.full
 def test_derivatives_of_sharp_images_are_those_of_finite_differences_inside_silhouettes():
     start = _setup(ALL)
 

@@ -20,6 +20,7 @@ def _heap(count: int) -> mujoco.MjModel:
     return mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{floor}{geoms}</worldbody></mujoco>")
 
 
+@pytest.mark.full
 def test_a_heap_of_geoms_is_what_mujocos_rays_meet(strict):
     model = _heap(150)
     data = mujoco.MjData(model)

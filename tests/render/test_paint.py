@@ -144,6 +144,7 @@ def test_environments_may_have_textures_of_their_own():
     assert np.any(np.asarray(batch[0] != batch[1]))
 
 
+@pytest.mark.full
 def test_images_of_floats_are_those_of_bytes_and_have_derivatives():
     scene, pose = _setup()
     image, camera = np.random.default_rng(0).integers(0, 256, (8, 8, 3), np.uint8), _camera(2)

@@ -57,6 +57,7 @@ class _Dies(Hook):
             raise RuntimeError("killed")
 
 
+@pytest.mark.full
 def test_a_curriculum_that_is_killed_and_resumed_comes_to_the_same_bits(tmp_path):
     config = _config(30)
     runs = [RunDir.create(tmp_path / name, config) for name in ("whole", "killed")]

@@ -188,7 +188,7 @@ def _places(name):
 
 
 # One that learns on its policy's steps, and one that does not; all others take longer.
-_ONES = ("ppo", "sac")
+_ONES = ("ppo",)
 
 
 @pytest.mark.parametrize(
