@@ -198,17 +198,28 @@ _JOINTED = {
 @pytest.mark.full
 @pytest.mark.parametrize("body", _JOINTED.values(), ids=_JOINTED)
 def test_on_mjx_readings_are_mujocos_whatever_the_joints(body, tmp_path):
-    file = tmp_path / "own.xml"
+    _readings_are_mujocos(body, "mjx", tmp_path / "own.xml")
+
+
+@pytest.mark.full
+def test_on_generalized_velocities_are_mujocos_with_two_hinges_away_from_the_origin(tmp_path):
+    """Brax's own `xd` is not."""
+    hinges = '<joint name="a" axis="0 0 1" pos="-.1 0 .2"/><joint name="b" axis="0 1 0" pos="-.1 0 .2"/>'
+    _readings_are_mujocos(f'<body pos=".2 0 0">{hinges}{_HEAD}</body>', "generalized", tmp_path / "own.xml")
+
+
+def _readings_are_mujocos(body, backend, file):
     file.write_text(f"""<mujoco><compiler angle="radian"/><worldbody><geom type="plane" size="0 0 1"/>
       <body name="torso" pos="0 0 .5"><freejoint/><geom type="box" size=".2 .1 .05"/>{body}</body></worldbody>
       <actuator><motor joint="a" ctrlrange="-1 1"/></actuator></mujoco>""")
-    env = CreatureEnv(Creature("own", root="torso", standing=(0.2, 0.4), head=(0.1, 0.3), mjcf=file), backend="mjx")
+    env = CreatureEnv(Creature("own", root="torso", standing=(0.2, 0.4), head=(0.1, 0.3), mjcf=file), backend)
     model, rng = env.sys.mj_model, np.random.default_rng(0)
     data = mujoco.MjData(model)
     data.qpos[7:] += rng.normal(scale=0.4, size=model.nq - 7)
     mujoco.mj_normalizeQuat(model, data.qpos)
     data.qvel[:] = rng.normal(size=model.nv)
     mujoco.mj_forward(model, data)
-    state = env.pipeline_init(jnp.asarray(data.qpos, jnp.float32), jnp.asarray(data.qvel, jnp.float32))
+    start = jnp.asarray(data.qpos, jnp.float32), jnp.asarray(data.qvel, jnp.float32)
+    state = jax.jit(env.pipeline_init)(*start)
     found, wanted = env.readings(state), env.probe.read_mujoco(model, data)
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5), found._asdict(), wanted._asdict())

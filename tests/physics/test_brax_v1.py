@@ -98,3 +98,21 @@ def test_the_hand_goes_where_it_is_sent_by_brax_law():
     hit = step(state, action)
     np.testing.assert_allclose(hit.reward, 5.0, atol=0.2)
     assert (hit.engine_state.info["target"] != state.engine_state.info["target"]).any()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["fetch", "grasp"])
+def test_velocities_are_mujocos_on_generalized(name):
+    env = get_task(name).load_physics("generalized")._env
+    model, rng = env.sys.mj_model, np.random.default_rng(0)
+    data = mujoco.MjData(model)
+    data.qpos[:] = env.sys.init_q
+    mujoco.mj_integratePos(model, data.qpos, rng.normal(size=model.nv), 0.3)
+    data.qvel[:] = rng.normal(size=model.nv)
+    mujoco.mj_forward(model, data)
+    start = jnp.asarray(data.qpos, jnp.float32), jnp.asarray(data.qvel, jnp.float32)
+    found = jax.jit(lambda q, qd: env.velocities(env.pipeline_init(q, qd)))(*start)
+    wanted = np.zeros((model.nbody, 6))
+    for body in range(1, model.nbody):
+        mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, body, wanted[body], 0)
+    np.testing.assert_allclose(found, wanted[1:, 3:], rtol=1e-4, atol=1e-4)

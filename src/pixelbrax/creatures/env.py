@@ -20,6 +20,7 @@ from pixelbrax.physics import (
     body_motion,
     control_scale,
     ignored_by_brax,
+    link_velocities,
     load_model,
     load_system,
     quiet_brax,
@@ -155,10 +156,10 @@ class CreatureEnv(PipelineEnv):
         q, qd = pipeline_state.q, pipeline_state.qd
         if self.backend == "mjx":
             return self.probe.read(*body_motion(self.sys, pipeline_state), q, qd)
-        x, xd = pipeline_state.x, pipeline_state.xd
+        x, velocities = pipeline_state.x, link_velocities(self.backend, pipeline_state)
         world = jnp.zeros((1, 3))  # Brax's links are MuJoCo's bodies without it
         mat = jnp.concatenate([jnp.eye(3)[None], jax.vmap(quat_to_3x3)(x.rot)])
-        pos, linear, angular = (jnp.concatenate([world, part]) for part in (x.pos, xd.vel, xd.ang))
+        pos, linear, angular = (jnp.concatenate([world, part]) for part in (x.pos, *velocities))
         return self.probe.read(pos, mat, linear, angular, q, qd)
 
     def terms(self, readings: Readings, action: Any, previous: Any, fallen: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pixelbrax.physics.scales import RANDOMIZED, RandomFactors, random_factors
 from pixelbrax.physics.select import select_state, shares_arrays
 
 if TYPE_CHECKING:
+    from pixelbrax.physics._link_velocities import link_velocities
     from pixelbrax.physics._mjx import body_motion
     from pixelbrax.physics.brax import BraxPhysics, make_brax_physics, quiet_brax
     from pixelbrax.physics.brax_checks import check_for_brax, ignored_by_brax
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     )
 
 _LAZY = {
+    "link_velocities": "_link_velocities",
     "body_motion": "_mjx",
     "BraxPhysics": "brax",
     "make_brax_physics": "brax",
@@ -90,6 +92,7 @@ __all__ = [
     "file_engines",
     "ignored_by_brax",
     "is_sound",
+    "link_velocities",
     "load_model",
     "load_system",
     "make_brax_physics",

@@ -69,7 +69,7 @@ class Fetch(PursuitEnv):
     def _observe(self, pipeline_state: Any, target: Float[Array, "3"]) -> Float[Array, "101"]:
         torso = pipeline_state.x.rot[self._torso]
         links = range(self.sys.num_links())
-        pos, vel = seen_from(self._torso, links, pipeline_state, target)
+        pos, vel = seen_from(self._torso, links, pipeline_state.x, self.velocities(pipeline_state), target)
         distance, direction = length_and_direction(pos[-1])
         axes = [rotate(jnp.array(axis), torso) for axis in ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0))]
         touching = jnp.append(self.touching(pipeline_state), 0.0)  # nothing touches the target

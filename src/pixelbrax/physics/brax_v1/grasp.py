@@ -74,12 +74,12 @@ class Grasp(PursuitEnv):
         wanted = wanted.at[-3:].set(before.x.pos[self._palm] + jnp.minimum(distance, _PALM_REACH) * direction)
         after: Any = self.pipeline_step(before, wanted)
 
-        target = state.info[TARGET]
+        target, vel = state.info[TARGET], self.velocities(after)
         metrics = grasp_reward(
             after.x.pos[self._palm],
-            after.xd.vel[self._hand],
+            vel[self._hand],
             after.x.pos[self._object],
-            after.xd.vel[self._object],
+            vel[self._object],
             target,
             jnp.sum(self.touching(after)[self._tips]),
             weights=self.reward_weights,
@@ -93,11 +93,11 @@ class Grasp(PursuitEnv):
         return state.replace(pipeline_state=after, obs=obs, reward=reward, metrics=metrics, info=info)  # pyright: ignore
 
     def _observe(self, pipeline_state: Any, target: Float[Array, "3"]) -> Float[Array, "132"]:
-        x, xd = pipeline_state.x, pipeline_state.xd
+        x, velocities = pipeline_state.x, self.velocities(pipeline_state)
         links = range(self.sys.num_links())
-        pos, vel = seen_from(self._palm, links, pipeline_state, target)
+        pos, vel = seen_from(self._palm, links, x, velocities, target)
         to_object = x.pos[self._object] - x.pos[self._palm]
-        hand_vel = xd.vel[self._hand]
+        hand_vel = velocities[self._hand]
         to_target, target_direction = length_and_direction(target - x.pos[self._object])
         return jnp.concatenate(
             [
@@ -110,7 +110,7 @@ class Grasp(PursuitEnv):
                 jnp.dot(length_and_direction(to_object)[1], hand_vel)[None],
                 to_target,
                 target_direction,
-                jnp.dot(target_direction, xd.vel[self._object])[None],
+                jnp.dot(target_direction, velocities[self._object])[None],
                 self.touching(pipeline_state),
                 jnp.zeros(1),  # nothing touches the target
             ]

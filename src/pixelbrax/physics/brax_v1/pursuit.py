@@ -14,6 +14,7 @@ from brax.io import mjcf
 from brax.math import inv_rotate
 from jaxtyping import Array, Float
 
+from pixelbrax.physics._link_velocities import link_velocities
 from pixelbrax.physics.base import PhysicsState
 from pixelbrax.physics.brax import BraxPhysics, quiet_brax
 
@@ -45,6 +46,10 @@ class PursuitEnv(PipelineEnv):
         """Index of a body among the links."""
         return self.model.body(name).id - 1  # the world is not a link
 
+    def velocities(self, pipeline_state: Any) -> Float[Array, "link 3"]:
+        """Velocities of the links' origins, m/s, in the world's frame."""
+        return link_velocities(self.backend, pipeline_state)[0]
+
     def touching(self, pipeline_state: Any) -> Float[Array, " nbody"]:
         """1 for each link that touches something, and 0 for the others; the last entry is the world's."""
         contact: Any = contacts(self.sys, pipeline_state.x)  # not every engine keeps its contacts
@@ -56,16 +61,22 @@ class PursuitEnv(PipelineEnv):
 
 
 def seen_from(
-    link: int, links: Sequence[int], pipeline_state: Any, target: Float[Array, "3"]
+    link: int, links: Sequence[int], x: Any, velocities: Float[Array, "link 3"], target: Float[Array, "3"]
 ) -> tuple[Float[Array, "n 3"], Float[Array, "n 3"]]:
     """Positions (m) and velocities (m/s) of links, then of the ground and the target, in a link's frame.
 
     Velocities are relative to the world and rotated into the frame; those of ground and target are 0.
+
+    Args:
+      link: whose frame it is.
+      links: which are seen.
+      x: Brax's transforms of all links.
+      velocities: of all links' origins, m/s, in the world's frame.
+      target: its position, m.
     """
-    x, xd = pipeline_state.x, pipeline_state.xd
     chosen = np.array(links)
     pos = jnp.concatenate([x.pos[chosen], jnp.zeros((1, 3)), target[None]]) - x.pos[link]
-    vel = jnp.concatenate([xd.vel[chosen], jnp.zeros((2, 3))])
+    vel = jnp.concatenate([velocities[chosen], jnp.zeros((2, 3))])
     turn = jax.vmap(inv_rotate, in_axes=(0, None))
     return turn(pos, x.rot[link]), turn(vel, x.rot[link])
 

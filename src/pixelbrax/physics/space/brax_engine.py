@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from pixelbrax.physics._link_velocities import link_velocities
 from pixelbrax.physics.brax import brax_math, quiet_brax  # before the pipelines: it silences Brax's import
 from pixelbrax.physics.space.engines import no_joints
 from pixelbrax.physics.space.mechanics import Bodies, Joints, Motion, Totals, totals
@@ -68,11 +69,9 @@ class BraxInSpace:
         """See `SpaceEngine.measure`."""
         links = self._links
         if self._generalized:
-            # Velocities of the point at the tree's center of mass, as its dynamics computes them: `state.xd` is wrong
-            # for several joints of one link (kinematics.forward, "fix qd->jd calculation").
-            center = state.x.vmap().do(self._system.link.inertia.transform).pos[links]
-            spin = state.cd.ang[links]
-            velocity = state.cd.vel[links] + jnp.cross(spin, center - state.root_com[links])
+            centers = state.x.vmap().do(self._system.link.inertia.transform).pos
+            velocity, spin = (part[links] for part in link_velocities("generalized", state, centers))
+            center = centers[links]
         else:
             center, spin, velocity = state.x_i.pos[links], state.xd_i.ang[links], state.xd_i.vel[links]
         turned = jax.vmap(brax_math.quat_mul)(state.x.rot[links], self._turn)
