@@ -1,6 +1,9 @@
 """Domain randomization in the form of Brax and Playground: it reaches the physics and the picture."""
 
 import copy
+import functools
+from types import SimpleNamespace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -8,9 +11,11 @@ import mujoco
 import numpy as np
 import pytest
 from brax.envs.wrappers.training import DomainRandomizationVmapWrapper
+from mujoco import mjx
 
 import pixelbrax
 from pixelbrax.errors import ConfigError
+from pixelbrax.physics import Randomizer
 from pixelbrax.physics.brax import brax_envs
 from pixelbrax.render import (
     GeomPose,
@@ -21,6 +26,7 @@ from pixelbrax.render import (
     randomized_model,
     render,
 )
+from pixelbrax.tasks import Palette
 
 pytestmark = pytest.mark.filterwarnings("ignore:Brax System")
 
@@ -276,6 +282,55 @@ def test_cameras_and_lights_of_all_modes_vary():
     pos, direction = moving_lights(ours)(*bodies)  # pyright: ignore[reportOptionalCall]
     np.testing.assert_allclose(pos, data.light_xpos, atol=1e-5)
     np.testing.assert_allclose(direction, data.light_xdir, atol=1e-5)
+
+
+MARKED = """
+    <mujoco>
+      <worldbody>
+        <camera name="eye" mode="trackcom" pos="0 -4 1" xyaxes="1 0 0 0 0 1"/>
+        <body pos="0 0 1"><joint axis="0 1 0"/><geom size=".1"/></body>
+        <body name="target" mocap="true" pos="2 0 .1"><geom name="target" size=".05"/></body>
+      </worldbody>
+    </mujoco>
+"""
+
+
+def test_what_is_rendered_otherwise_than_simulated_stays_when_it_is_sampled():
+    """A target that is a disc without a mass: a factor of 1 changes nothing, another only the rest."""
+    model = mujoco.MjModel.from_xml_string(MARKED)
+    shown, names = copy.copy(model), ("geom_size", "geom_pos", "body_mass", "geom_rgba")
+    Palette(accents=(("target", (1.0, 0.0, 0.0)),), discs=(("target", 0.3),)).apply(shown)
+    shown.body_mass[shown.body_mocapid >= 0] = 0
+
+    def scaled(model, keys, factor):
+        axes = jax.tree.map(lambda _: None, model).tree_replace(dict.fromkeys(names, 0))
+        new = {name: jnp.tile(factor * getattr(model, name), (len(keys), 1, 1)) for name in names[:2]}
+        mass, rgba = jnp.tile(factor * model.body_mass, (len(keys), 1)), jnp.tile(model.geom_rgba, (len(keys), 1, 1))
+        return model.tree_replace(new | {"body_mass": mass, "geom_rgba": rgba}), axes
+
+    physics: Any = SimpleNamespace(mj_model=shown, model=mjx.put_model(model))
+    for factor in (1.0, 2.0):
+        randomizer = Randomizer(physics, functools.partial(scaled, factor=factor))
+        seen = randomizer.rendered(randomizer.sample(jax.random.key(0)))
+        np.testing.assert_allclose(seen["body_mass"], factor * shown.body_mass, rtol=1e-6)
+        np.testing.assert_allclose(seen["geom_rgba"], shown.geom_rgba, rtol=1e-6)
+        for name in names[:2]:
+            np.testing.assert_allclose(seen[name][1], getattr(shown, name)[1], rtol=1e-6)
+            np.testing.assert_allclose(seen[name][0], factor * getattr(model, name)[0], rtol=1e-6)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("task", "parts"), [("reacher", ("geom_size", "geom_pos")), ("dmc/fish_swim", ("body_mass",))])
+def test_a_factor_of_one_changes_no_pixel_of_a_task(task, parts):
+    def same(model, keys):
+        axes = jax.tree.map(lambda _: None, model).tree_replace(dict.fromkeys(parts, 0))
+        return model.tree_replace({x: jnp.stack([getattr(model, x)] * len(keys)) for x in parts}), axes
+
+    images = [
+        jax.jit(pixelbrax.make(task, image_size=32, randomization_fn=function).reset)(jax.random.key(3)).obs["pixels"]
+        for function in (None, same)
+    ]
+    np.testing.assert_array_equal(*images)
 
 
 def _picture(scene, model, bodies):

@@ -345,9 +345,10 @@ class Observer:
     def _world(self, model_params: dict[str, Array]) -> "_World":
         if not model_params:
             return self._plain
-        model = randomized_model(self._model, model_params)
+        shown = self._randomizer.rendered(model_params)
+        model = randomized_model(self._model, shown)
         seen = {"sites": True, "tendons": self._settings.tendons}
-        scene = randomize_scene(self._scene, self._model, model_params, **seen)
+        scene = randomize_scene(self._scene, self._model, shown, **seen)
         tendons = self._plain.place_tendons  # their paths and limits are not randomized
         return _World(model, scene, _camera_fns(model, self._cameras), moving_lights(model), tendons)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from pixelbrax.errors import ConfigError
@@ -85,6 +86,27 @@ class Randomizer:
         for name, factor in ranges.items():
             own, sample = self._leaves[self._changed[name][0]], sampled[name]
             result[name] = jnp.where(factor == 1, sample, own + factor * (sample - own)).astype(sample.dtype)
+        return result
+
+    def rendered(self, params: dict[str, Array]) -> dict[str, Array]:
+        """The sampled parameters as images show them.
+
+        A task's rendered model may deliberately differ from the simulated one: its target is a larger disc, or weighs
+        nothing. Rows that differ stay as they are rendered.
+        """
+        result = dict(params)
+        for name, sample in params.items():
+            own, shown = self._leaves[self._changed[name][0]], getattr(self._physics.mj_model, name, None)
+            if not isinstance(shown, np.ndarray):
+                continue
+            shown = shown[: len(own)]  # bodies that are only rendered are the last
+            if shown.size != np.size(own):
+                continue
+            shown = shown.reshape(np.shape(own))
+            differs = ~np.isclose(np.asarray(own), shown, rtol=1e-5, atol=1e-7)
+            rows = differs.any(axis=tuple(range(1, differs.ndim)), keepdims=True)
+            if rows.any():
+                result[name] = jnp.where(rows, jnp.asarray(shown, sample.dtype), sample)
         return result
 
     def apply(self, params: dict[str, Array]) -> Physics:
