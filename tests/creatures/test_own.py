@@ -14,6 +14,7 @@ import pytest
 
 import pixelbrax
 from pixelbrax.creatures import Creature, CreatureEnv, Stage
+from pixelbrax.creatures.check import check_creature
 from pixelbrax.errors import ConfigError
 from pixelbrax.rewards import Probe
 from pixelbrax.tasks import registry
@@ -149,6 +150,31 @@ def test_values_of_which_terms_would_be_nan(value, said):
         replace(_TORTOISE, **value)
 
 
+def test_a_stage_sets_what_the_constructor_is_not_given():
+    roll = Stage("roll", dict.fromkeys(_TORTOISE.terms, 0.0), {"sensors": ("imu", "height"), "min_height": 0.3})
+    creature = replace(_TORTOISE, stages=(roll,))
+    env = CreatureEnv(creature, stage="roll")
+    assert (env.sensors, env._min_height, env._min_upright) == (("imu", "height"), 0.3, -1.0)
+    env = CreatureEnv(creature, stage="roll", sensors=("joints",), min_height=0.1)
+    assert (env.sensors, env._min_height) == (("joints",), 0.1)
+
+
+@pytest.mark.parametrize(
+    ("weights", "physics", "said"),
+    [
+        ({"foward": 1.0}, {}, "the reward of the stage 'roll' of the creature 'tortoise' has no setting 'foward': did"),
+        ({"alive": None}, {}, "has no reward weight alive: give each, 0 for what does not count"),
+        ({}, {"min_heigth": 0.3}, "the physics of the stage 'roll' .* has no setting 'min_heigth': did you mean min_h"),
+        ({}, {"target_distance": (1.0, 2.0)}, "tortoise has no target"),
+    ],
+)
+def test_a_stage_with_unknown_or_missing_names_is_refused(weights, physics, said):
+    every = dict.fromkeys(_TORTOISE.terms, 0.0) | weights
+    stage = Stage("roll", {name: weight for name, weight in every.items() if weight is not None}, physics)
+    with pytest.raises(ConfigError, match=said):
+        CreatureEnv(replace(_TORTOISE, stages=(stage,)), stage="roll")
+
+
 def test_settings_that_need_a_target():
     with pytest.raises(ConfigError, match="tortoise has no target"):
         CreatureEnv(_TORTOISE, target_distance=(1.0, 2.0))
@@ -223,3 +249,34 @@ def _readings_are_mujocos(body, backend, file):
     state = jax.jit(env.pipeline_init)(*start)
     found, wanted = env.readings(state), env.probe.read_mujoco(model, data)
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5), found._asdict(), wanted._asdict())
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ('<body name="goal" pos="2 0 .3">{}</body>', "'goal', begins at x = 2 m and y = 0 m: write pos=\"0 0 0.3\""),
+        ('<body name="goal" pos="0 0 .3" euler="0 0 90">{}</body>', "'goal', is turned, and its slides with it"),
+        ('<body name="post"><geom size=".1"/><body>{}</body></body>', "is inside 'post': write it into <worldbody>"),
+        ('<body name="goal"><site name="target"/>{}</body>', None),
+        ('<body name="goal">{}<site name="target" pos=".5 0 .1"/></body>', '<site name="target" pos="0 0 0.1"/>'),
+        (
+            '<site name="target"/><body name="goal">{}</body>',
+            "the site 'target' in 'world': write it into the body with",
+        ),
+    ],
+)
+def test_a_target_elsewhere_than_its_slides_say_is_refused(body, said):
+    slides = '<geom size=".1"/><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>'
+    slides += '<site name="target"/>' * ("target" not in body)
+    text = _xml(
+        head=("<freejoint/>", "<freejoint/>" + _SNOUT), target=("</worldbody>", body.format(slides) + "</worldbody>")
+    )
+    model = mujoco.MjModel.from_xml_string(text)
+    creature = replace(_TORTOISE, head=(0.3, 0.5), target=(1.0, 2.0, 0.4))
+    if said is None:
+        assert check_creature(creature, model) == ("head", "target")
+        return
+    with pytest.raises(ConfigError) as refused:
+        check_creature(creature, model)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)

@@ -52,12 +52,15 @@ def check_creature(creature: Creature, model: mujoco.MjModel) -> tuple[str, ...]
     for name in wanted:
         if name not in sites:
             raise ConfigError(f"{who} has no site {name!r}: add <site name={name!r}/> to a body of the model")
+    if creature.target is not None:
+        _check_place_of_target(who, model)
     return wanted
 
 
 def _check_target(who: str, model: mujoco.MjModel) -> None:
     slides = range(model.njnt - 2, model.njnt)
-    good = model.njnt > 2 and all(
+    good = model.njnt > 2 and model.body_jntnum[model.jnt_bodyid[-1]] == 2
+    good = good and all(
         model.jnt_type[k] == mujoco.mjtJoint.mjJNT_SLIDE and tuple(model.jnt_axis[k]) == axis
         for k, axis in zip(slides, _AXES, strict=True)
     )
@@ -65,3 +68,24 @@ def _check_target(who: str, model: mujoco.MjModel) -> None:
         raise ConfigError(
             f"{who} has a target, whose body must be the model's last and have two slide joints, along x and y"
         )
+
+
+def _check_place_of_target(who: str, model: mujoco.MjModel) -> None:
+    """Refuses a target that is elsewhere than its two slides say, for these are the place that is sampled."""
+    body, site = model.body(int(model.jnt_bodyid[-1])), model.site("target")
+    name = body.name or "target"
+    x, y, z = body.pos
+    if site.bodyid[0] != body.id:
+        owner = model.body(int(site.bodyid[0])).name
+        raise ConfigError(
+            f"{who} has the site 'target' in {owner!r}: write it into the body with the two slide joints, {name!r}"
+        )
+    cases = (
+        (body.parentid[0] != 0, f"is inside {model.body(int(body.parentid[0])).name!r}: write it into <worldbody>"),
+        ((x, y) != (0.0, 0.0), f'begins at x = {x:g} m and y = {y:g} m: write pos="0 0 {z:g}"'),
+        (tuple(body.quat) != (1.0, 0.0, 0.0, 0.0), "is turned, and its slides with it: take its rotation out"),
+        (site.pos[:2].any(), f'has its site off its origin: write <site name="target" pos="0 0 {site.pos[2]:g}"/>'),
+    )
+    for wrong, what in cases:
+        if wrong:
+            raise ConfigError(f"{who} has a target whose body, {name!r}, {what}")

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from pixelbrax import rewards
 from pixelbrax.creatures.check import check_creature
 from pixelbrax.creatures.spec import CREATURES, DEFAULT_SENSORS, Creature
+from pixelbrax.creatures.stages import SETTINGS
 from pixelbrax.errors import ConfigError, check_choice, check_keywords, check_number, warn_caller
 from pixelbrax.physics import (
     BraxPhysics,
@@ -56,7 +57,7 @@ class CreatureEnv(PipelineEnv):
         *,
         stage: str = "move",
         reward_weights: Mapping[str, float] | None = None,
-        sensors: Sequence[str] = DEFAULT_SENSORS,
+        sensors: Sequence[str] | None = None,
         min_height: float | None = None,
         min_upright: float | None = None,
         target_distance: tuple[float, float] | None = None,
@@ -66,12 +67,13 @@ class CreatureEnv(PipelineEnv):
         Args:
           creature: a name in `CREATURES`, or one's own description.
           backend: one of Brax's.
-          stage: whose weights and limits are the defaults, such as "stand", "move" or "behavior".
+          stage: whose weights and settings are the defaults, such as "stand", "move" or "behavior".
           reward_weights: by term; those left out are the stage's.
-          sensors: some of `SENSORS`; without a target there is no sensor of it.
+          sensors: some of `SENSORS`; without a target there is no sensor of it. None: the stage's, or else
+            `DEFAULT_SENSORS`.
           min_height: m; an episode terminates when the root is lower. None: the stage's; -inf: never.
           min_upright: cosine of the largest tilt of the root; None: the stage's; -1: any.
-          target_distance: m, of the nearest and the farthest target; None: the creature's own.
+          target_distance: m, of the nearest and the farthest target; None: the stage's, or else the creature's own.
 
         Raises:
           ConfigError: a setting cannot be used; the message names what there is.
@@ -82,11 +84,11 @@ class CreatureEnv(PipelineEnv):
         stages = creature.all_stages
         chosen = stages[check_choice("stage", stage, tuple(stages))]
         self.reward_weights = _weights(creature.name, chosen.reward_weights, reward_weights)
-        self.sensors = _checked_sensors(sensors, creature.sensors)
-        limits = {"min_height": -np.inf, "min_upright": -1.0} | chosen.physics
-        self._min_height = _limit("min_height", limits["min_height"] if min_height is None else min_height)
-        self._min_upright = _limit("min_upright", limits["min_upright"] if min_upright is None else min_upright)
-        self._range = _range(creature, target_distance)
+        given = (sensors, min_height, min_upright, target_distance)
+        settings = _DEFAULTS | chosen.physics | {k: x for k, x in zip(SETTINGS, given, strict=True) if x is not None}
+        self.sensors = _checked_sensors(settings["sensors"], creature.sensors)
+        self._min_height, self._min_upright = (_limit(name, settings[name]) for name in ("min_height", "min_upright"))
+        self._range = _range(creature, settings["target_distance"])
         model = load_model(creature.file)
         points = check_creature(creature, model)
         if creature.mjcf is not None:
@@ -260,6 +262,7 @@ def _warn_of(model: Any, backend: str) -> None:
         warn_caller(line)
 
 
+_DEFAULTS = dict(zip(SETTINGS, (DEFAULT_SENSORS, -np.inf, -1.0, None), strict=True))
 _NOT_SETTINGS = ("creature", "backend")
 _X = np.array([1.0, 0.0, 0.0], np.float32)
 

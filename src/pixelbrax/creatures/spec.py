@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pixelbrax.creatures.stages import STAGES, Stage, default_stages, terms_of
-from pixelbrax.errors import ConfigError, check_count, check_number, check_pair
+from pixelbrax.creatures.stages import SETTINGS, STAGES, Stage, default_stages, terms_of
+from pixelbrax.errors import ConfigError, check_count, check_keywords, check_number, check_pair, listed
 
 SENSORS = ("joints", "velocities", "contacts", "imu", "height", "target")
 """Parts of the engine's observation vector, in this order; none of them sees through a camera.
@@ -26,7 +26,7 @@ class Creature:
 
     The model has one free joint, that of the root, and servos that drive hinges. Its ground is the plane z = 0. A
     creature with a head has a site "head" at its mouth; one with a target has besides a site "target", in a body with
-    two slide joints along x and y, the last of the model.
+    two slide joints along x and y, the last of the model; that body is in <worldbody>, at x = y = 0 and not turned.
 
     Attributes:
       name: of the creature.
@@ -73,6 +73,7 @@ class Creature:
         check_number(f"{who}: touch_radius", self.touch_radius, above=0)
         if self.target is not None:
             _check_target(f"{who}: target", self.target)
+        _check_stages(who, self.stages, self.terms)
 
     @property
     def file(self) -> Path:
@@ -118,6 +119,19 @@ def _check_target(name: str, value: Any) -> None:
     near, far, angle = value
     check_number(f"{name}[1]", far, check_number(f"{name}[0]", near, above=0))
     check_number(f"{name}[2]", angle, 0, math.pi)
+
+
+def _check_stages(who: str, stages: Any, terms: tuple[str, ...]) -> None:
+    if not isinstance(stages, Sequence) or not all(isinstance(stage, Stage) for stage in stages):
+        raise ConfigError(f"{who}: stages is {stages!r:.80}: it must be a tuple of Stage")
+    for stage in stages:
+        which = f"the stage {stage.name!r} of {who}"
+        check_keywords(f"the reward of {which}", stage.reward_weights, terms)
+        if missing := [name for name in terms if name not in stage.reward_weights]:
+            raise ConfigError(
+                f"{which} has no reward weight {listed(missing, 3)}: give each, 0 for what does not count"
+            )
+        check_keywords(f"the physics of {which}", stage.physics, SETTINGS)
 
 
 CREATURES = {

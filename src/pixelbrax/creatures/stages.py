@@ -21,6 +21,8 @@ TERMS = (
     "action_rate",
 )
 """Names of all reward terms, which are also metrics; a creature has those for which it has the parts."""
+SETTINGS = ("sensors", "min_height", "min_upright", "target_distance")
+"""What a stage can set of an environment's constructor."""
 _OF_HEAD, _OF_TARGET = ("head",), ("facing", "approach", "reach", "touch", "strike")
 
 
@@ -37,7 +39,7 @@ class Stage:
     Attributes:
       name: "stand", "move" or "behavior".
       reward_weights: of all terms of the creature, per step.
-      physics: settings of the environment's constructor.
+      physics: settings of the environment's constructor, some of `SETTINGS`, where it is not given others.
       camera: of the model, for pixels; "far" shows the target too.
     """
 
