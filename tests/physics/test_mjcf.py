@@ -53,6 +53,12 @@ def test_initial_states_differ_by_a_little():
     one, other = (physics._add_noise(jax.random.key(i), physics._start) for i in range(2))
     assert 0 < np.abs(one.qpos - other.qpos).max() < 0.03
     assert 0 < np.abs(one.qvel - other.qvel).max() < 0.1
+    # What a reset_fn is given is computed: here the poses, though contacts are not.
+    data = mujoco.MjData(physics.mj_model)
+    mujoco.mj_kinematics(physics.mj_model, data)
+    np.testing.assert_allclose(physics._start.xpos, data.xpos, atol=1e-6)
+    np.testing.assert_allclose(physics._start.geom_xpos, data.geom_xpos, atol=1e-6)
+    assert not physics._start.qacc_warmstart.any()
 
 
 def test_what_cannot_be_used_is_told(tmp_path):

@@ -121,8 +121,8 @@ class MjcfPhysics:
           reward_fn: data before, action, data after -> () reward of the step. With `reward_weights` it is called with
             a fourth argument, a dict of them.
           terminate_fn: data -> () bool, whether the episode terminates; by default never.
-          reset_fn: PRNG key, data at the first keyframe (or the reference pose) -> data of an initial state; by default
-            it adds a little noise to positions and velocities.
+          reset_fn: PRNG key, data at the first keyframe (or the reference pose), with poses and sensors but without
+            contacts -> data of an initial state; by default it adds a little noise to positions and velocities.
           observe_fn: data -> (obs_size,); by default qpos and qvel.
           control_dt: seconds an action lasts, a multiple of the model's timestep; by default one timestep.
           reward_weights: weights of the reward's terms by name. They can change later without recompilation.
@@ -153,11 +153,8 @@ class MjcfPhysics:
         self._terminate_fn = terminate_fn or (lambda data: jnp.array(False))
         self._reset_fn = reset_fn or self._add_noise
         self._observe_fn = observe_fn or (lambda data: jnp.concatenate([data.qpos, data.qvel]))
-        first = mujoco.MjData(self.mj_model)
-        if self.mj_model.nkey:
-            mujoco.mj_resetDataKeyframe(self.mj_model, first, 0)
         with _what_mjx_lacks():
-            self._start = mjx.put_data(self.mj_model, first, impl=implementation)
+            self._start = mjx.put_data(self.mj_model, _first_data(self.mj_model), impl=implementation)
         self._middle, self._reach = (jnp.asarray(part) for part in control_scale(self.mj_model))
         self._check_functions()
 
@@ -243,6 +240,19 @@ class MjcfPhysics:
         array(_TERMINATE, called(_TERMINATE, self._terminate_fn, data), ndim=0, boolean=True)
         array(_OBSERVE, called(_OBSERVE, self._observe_fn, data), ndim=1)
         check_like(_RESET, called(_RESET, self._reset_fn, key, self._start), self._start)
+
+
+def _first_data(model: mujoco.MjModel) -> mujoco.MjData:
+    """Data at the first keyframe or the reference pose, with all that follows from it but contacts and constraints.
+
+    MuJoCo may find more contacts than MJX has room for.
+    """
+    free, data = copy.copy(model), mujoco.MjData(model)
+    free.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    if model.nkey:
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    mujoco.mj_forward(free, data)
+    return data
 
 
 def _checked_weights(weights: Any) -> dict[str, float]:
