@@ -85,7 +85,9 @@ class CreatureEnv(PipelineEnv):
         chosen = stages[check_choice("stage", stage, tuple(stages))]
         self.reward_weights = _weights(creature.name, chosen.reward_weights, reward_weights)
         given = (sensors, min_height, min_upright, target_distance)
-        settings = _DEFAULTS | chosen.physics | {k: x for k, x in zip(SETTINGS, given, strict=True) if x is not None}
+        settings: dict[str, Any] = (
+            _DEFAULTS | chosen.physics | {k: x for k, x in zip(SETTINGS, given, strict=True) if x is not None}
+        )
         self.sensors = _checked_sensors(settings["sensors"], creature.sensors)
         self._min_height, self._min_upright = (_limit(name, settings[name]) for name in ("min_height", "min_upright"))
         self._range = _range(creature, settings["target_distance"])
