@@ -211,7 +211,9 @@ def test_whatever_a_picture_shows_may_vary():
 
 GOAL = """
     <mujoco>
-      <asset><material name="m" rgba="1 0 0 1"/></asset>
+      <asset>
+        <material name="m" rgba="1 0 0 1" emission="0.3" specular="0.2" shininess="0.1" reflectance="0.4"/>
+      </asset>
       <worldbody>
         <geom size="0.1" material="m"/>
         <geom size="0.1"/>
@@ -241,6 +243,29 @@ def test_sites_and_tendons_vary_as_geoms_do(shown):
         randomized = randomize_scene(scene, model, {name: jnp.asarray(own, jnp.float32)}, **shown)
         for leaf, truth in zip(jax.tree.leaves(randomized), jax.tree.leaves(expected), strict=True):
             np.testing.assert_allclose(leaf, truth, rtol=1e-6, err_msg=name)
+
+
+def test_the_materials_that_parts_have_may_vary():
+    model = mujoco.MjModel.from_xml_string(GOAL)
+    shown = {"sites": True, "tendons": True}
+    scene = Scene.from_mujoco(model, **shown)
+    for name in ("geom_matid", "site_matid", "tendon_matid"):
+        other = copy.copy(model)
+        getattr(other, name)[:] = -1 - getattr(model, name)  # 0 and -1 the other way round
+        expected = Scene.from_mujoco(other, **shown)
+        draw = jax.jit(lambda ids, name=name: randomize_scene(scene, model, {name: ids}, **shown))
+        randomized = draw(jnp.asarray(getattr(other, name)))
+        for leaf, truth in zip(jax.tree.leaves(randomized), jax.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(leaf, truth, rtol=1e-6, err_msg=name)
+
+
+def test_samples_that_images_do_not_show_are_a_warning():
+    def switch(model, keys):
+        axes = jax.tree.map(lambda x: None, model).tree_replace({"light_castshadow": 0})
+        return model.tree_replace({"light_castshadow": jnp.zeros((len(keys), 1), bool)}), axes
+
+    with pytest.warns(UserWarning, match="samples light_castshadow, of which images show the model's own"):
+        pixelbrax.make(mujoco.MjSpec.from_string(FALLING), reward_fn=_no_reward, randomization_fn=switch)
 
 
 def test_a_scene_read_in_another_way_is_refused():

@@ -16,7 +16,7 @@ from pixelbrax.envs.device_memory import check_videos, num_bytes
 from pixelbrax.envs.eager import CompilesOnce, compiled_once, found_once
 from pixelbrax.envs.observe import ImageOutput, ImageSettings, Observer
 from pixelbrax.envs.params import MAX_EPISODE_LENGTH, EnvParams, ParamsOf
-from pixelbrax.envs.scene import read_scene
+from pixelbrax.envs.scene import read_randomizer, read_scene
 from pixelbrax.envs.settings import AUTORESETS, EPISODE_LENGTH, Autoreset
 from pixelbrax.envs.state import (
     DISTRACTORS,
@@ -32,7 +32,6 @@ from pixelbrax.physics import (
     Physics,
     PhysicsState,
     RandomizationFn,
-    Randomizer,
     checked_action,
     is_sound,
     select_state,
@@ -139,7 +138,7 @@ class PixelEnv(CompilesOnce):
         self.physics = physics
         self.randomization_fn = randomization_fn
         self.scene = read_scene(physics.mj_model, infinite_planes, skip_unsupported, self.images.tendons, sky)
-        self._randomizer = Randomizer(physics, randomization_fn)
+        self._randomizer = read_randomizer(physics, randomization_fn, bool(self.images.outputs))
         self._own_params = EnvParams()
         self._set_distractors(distractors)
 

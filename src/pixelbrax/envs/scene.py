@@ -1,4 +1,4 @@
-"""The scene of an environment."""
+"""The scene of an environment, and what varies of it."""
 
 from dataclasses import replace
 
@@ -7,8 +7,9 @@ import mujoco
 import numpy as np
 
 from pixelbrax.envs.checks import checked_sky
-from pixelbrax.errors import check_flag
-from pixelbrax.render import Scene
+from pixelbrax.errors import check_flag, warn_caller
+from pixelbrax.physics import Physics, RandomizationFn, Randomizer
+from pixelbrax.render import READ_ONCE, Scene
 from pixelbrax.tasks import Rgb
 
 
@@ -26,3 +27,11 @@ def read_scene(
         if not np.any(model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX):
             scene = replace(scene, sky_rgb=jnp.array(sky, jnp.float32))
     return scene
+
+
+def read_randomizer(physics: Physics, function: RandomizationFn | None, rendered: bool) -> Randomizer:
+    """The randomizer of an environment; warns of sampled parameters that its images do not show."""
+    randomizer = Randomizer(physics, function)
+    if rendered and (ignored := [name for name in randomizer.names if name in READ_ONCE]):
+        warn_caller(f"randomization_fn samples {', '.join(ignored)}, of which images show the model's own")
+    return randomizer

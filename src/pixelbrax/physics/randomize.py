@@ -69,6 +69,11 @@ class Randomizer:
         return {name: jnp.take(leaves[i], 0, axis=axis) for name, (i, axis) in self._changed.items()}
 
     @property
+    def names(self) -> list[str]:
+        """Names of the sampled parameters."""
+        return [] if self._function is None else list(self._changed)
+
+    @property
     def scalable(self) -> list[str]:
         """Names of the sampled parameters whose range `scaled` changes: all that are not integers."""
         if self._function is None:

@@ -6,7 +6,7 @@ Other subpackages import from here only; the modules behind it are private.
 from pixelbrax.render.camera import Camera, ModelCamera, check_camera, check_fovy, look_at, orbit
 from pixelbrax.render.light_motion import LightsAt, moving_lights
 from pixelbrax.render.painting import Texture, paint, paint_sky, repaint, texture_of
-from pixelbrax.render.randomize import randomize_scene, randomized_model
+from pixelbrax.render.randomize import READ_ONCE, randomize_scene, randomized_model
 from pixelbrax.render.read import VISIBLE_GROUPS, UnsupportedGeomError
 from pixelbrax.render.renderer import OUTPUTS, SAMPLES, Frame, Output, render, render_where
 from pixelbrax.render.scatter import add_geoms, add_poses, copy_geoms
@@ -17,6 +17,7 @@ from pixelbrax.render.tendon.read_tendons import tendon_segments
 
 __all__ = [
     "OUTPUTS",
+    "READ_ONCE",
     "SAMPLES",
     "VISIBLE_GROUPS",
     "Camera",

@@ -1,8 +1,8 @@
 """Domain randomization: scenes of a model whose parameters differ between environments.
 
 The parameters are arrays under MuJoCo's names, as MJX's and Brax's models have them, and may be traced. Images show the
-sizes, poses and colors of geoms and sites, the widths and colors of tendons, materials, lights, cameras, and everything
-that moves bodies.
+sizes, poses and colors of geoms and sites, the widths and colors of tendons, materials and which of them each has,
+lights, cameras, and everything that moves bodies; not the parameters in `READ_ONCE`, nor another material's texture.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,20 @@ from jaxtyping import Array
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.render.camera import rotation_matrices
-from pixelbrax.render.read import DEFAULT_RGBA
+from pixelbrax.render.read import DEFAULT_RGBA, DEFAULT_SHININESS, DEFAULT_SPECULAR
 from pixelbrax.render.read_lights import active_lights
 from pixelbrax.render.scene import Scene
 from pixelbrax.render.shapes import PLANE
 from pixelbrax.render.tendon.read_tendons import tendon_segments
 
-_MATERIAL = ("emission", "specular", "shininess", "reflectance")
+READ_ONCE = (
+    *("geom_type", "geom_group", "geom_dataid", "site_type", "site_group", "tendon_group"),
+    *("light_active", "light_castshadow", "light_type", "light_directional"),
+    *("mat_texid", "mat_texrepeat", "mat_texuniform", "tex_data"),
+)
+"""What a scene reads of the model alone: images do not show samples of these."""
+_MATERIAL = {"emission": 0.0, "specular": DEFAULT_SPECULAR, "shininess": DEFAULT_SHININESS, "reflectance": 0.0}
+"""A material's properties, with those of a geom without one."""
 _LIGHT = ("pos", "dir", "ambient", "diffuse", "specular", "attenuation", "cutoff", "exponent")
 
 
@@ -76,13 +83,17 @@ class _Part(NamedTuple):
       prefix: geom, site or tendon.
       ids: of each row of the scene, MuJoCo's id.
       rows: their rows in the scene.
-      material: of each row, or -1.
+      material: of each row; negative where it has none.
+      sampled: whether these are sampled.
+      has_some: whether a row may have a material.
     """
 
     prefix: str
     ids: np.ndarray
     rows: slice
-    material: np.ndarray
+    material: Any
+    sampled: bool
+    has_some: bool
 
 
 def randomize_scene(
@@ -103,7 +114,7 @@ def randomize_scene(
     Raises:
       ConfigError: the scene has another number of geoms than the model with or without sites and tendons.
     """
-    randomized, parts = randomized_model(model, arrays), _parts(scene, model, sites, tendons)
+    randomized, parts = randomized_model(model, arrays), _parts(scene, model, arrays, sites, tendons)
     changes: dict[str, Array] = {}
 
     def change(leaf: str, part: _Part, values: Array) -> None:
@@ -117,11 +128,12 @@ def randomize_scene(
             change("geom_rgb", part, rgba[:, :3])
             change("geom_alpha", part, rgba[:, 3])
         has_material = part.material >= 0
-        for name in _MATERIAL:
-            if f"mat_{name}" in arrays and has_material.any():
+        for name, without in _MATERIAL.items():
+            if part.has_some and (part.sampled or f"mat_{name}" in arrays):
                 own, leaf = getattr(randomized, f"mat_{name}"), f"geom_{name}"
-                of_material = jnp.asarray(own)[part.material]
-                change(leaf, part, jnp.where(has_material, of_material, getattr(scene, leaf)[part.rows]))
+                of_material = jnp.asarray(own, jnp.float32)[part.material]
+                otherwise = without if part.sampled else getattr(scene, leaf)[part.rows]
+                change(leaf, part, jnp.where(has_material, of_material, otherwise))
     lights = active_lights(model)
     for name in _LIGHT:
         if f"light_{name}" in arrays and len(lights):
@@ -129,7 +141,7 @@ def randomize_scene(
     return replace(scene, **changes)
 
 
-def _parts(scene: Scene, model: mujoco.MjModel, sites: bool, tendons: bool) -> list[_Part]:
+def _parts(scene: Scene, model: mujoco.MjModel, arrays: Mapping[str, Array], sites: bool, tendons: bool) -> list[_Part]:
     """In the order of `Scene.from_mujoco`."""
     ids = {"geom": np.arange(model.ngeom)}
     ids |= {"site": np.arange(model.nsite)} if sites else {}
@@ -137,7 +149,11 @@ def _parts(scene: Scene, model: mujoco.MjModel, sites: bool, tendons: bool) -> l
     parts, end = [], 0
     for prefix, own in ids.items():
         rows = slice(end, end := end + len(own))
-        parts.append(_Part(prefix, own, rows, getattr(model, f"{prefix}_matid")[own]))
+        name = f"{prefix}_matid"
+        material, sampled = getattr(randomized_model(model, arrays), name)[own], name in arrays
+        parts.append(
+            _Part(prefix, own, rows, material, sampled, bool(model.nmat and (sampled or (material >= 0).any())))
+        )
     if end != len(scene.geom_type):
         raise ConfigError(
             f"the scene has {len(scene.geom_type)} geoms, and the model {end} with {sites=} and {tendons=}: "
@@ -161,10 +177,10 @@ def _sizes(scene: Scene, part: _Part, arrays: Mapping[str, Array], randomized: m
 def _colors(part: _Part, arrays: Mapping[str, Array], randomized: mujoco.MjModel) -> Array | None:
     """(row, 4) colors of a part, those of materials where it has none of its own; None if nothing changes them."""
     has_material = part.material >= 0
-    if f"{part.prefix}_rgba" not in arrays and not ("mat_rgba" in arrays and has_material.any()):
+    if f"{part.prefix}_rgba" not in arrays and not (part.has_some and (part.sampled or "mat_rgba" in arrays)):
         return None
     rgba = jnp.asarray(getattr(randomized, f"{part.prefix}_rgba"), jnp.float32)[part.ids]
-    if has_material.any():
+    if part.has_some:
         unnamed = has_material & jnp.all(rgba == DEFAULT_RGBA, axis=-1)
         rgba = jnp.where(unnamed[:, None], jnp.asarray(randomized.mat_rgba, jnp.float32)[part.material], rgba)
     return rgba
