@@ -153,6 +153,8 @@ def test_engines_refuse_actions_by_themselves():
         (None, "reset's key is None"),
         (jax.random.split(KEY, 4), r"batch of keys of shape \(4,\): .* use jax.vmap\(env.reset\)"),
         (jax.random.split(jax.random.PRNGKey(0), 4), r"batch of keys of shape \(4, 2\)"),
+        (jax.random.key(0, impl="rbg"), "reset's key is a key of the PRNG 'rbg': it must be one of 'threefry2x32'"),
+        (jnp.zeros(4, jnp.uint32), "is a key of the PRNG 'rbg': it must be one of 'threefry2x32', such as"),
     ],
 )
 def test_what_is_no_key_starts_nothing(key, message):
@@ -161,6 +163,14 @@ def test_what_is_no_key_starts_nothing(key, message):
     if key is not None:
         with pytest.raises(ConfigError, match=message.replace("reset's key", "reset's visual_key")):
             ENV.reset(KEY, visual_key=key)
+
+
+def test_another_default_prng_is_told_before_anything_fails():
+    with jax.default_prng_impl("rbg"):
+        with pytest.raises(ConfigError, match="JAX's default PRNG is 'rbg', and environments take 'threefry2x32' only"):
+            make_brax_physics("inverted_pendulum", "generalized")
+        with pytest.raises(ConfigError, match="JAX's default PRNG is 'rbg'"):
+            ENV.reset(KEY)
 
 
 def test_old_keys_of_uint32_start_the_same_episodes():

@@ -13,6 +13,7 @@ from jaxtyping import Array
 
 from pixelbrax.envs.cameras import CameraLike
 from pixelbrax.errors import ConfigError, check_color, check_keywords, check_pair
+from pixelbrax.physics import THREEFRY, check_default_prng
 from pixelbrax.tasks import Rgb
 
 Init = TypeVar("Init", bound=Callable[..., None])
@@ -31,7 +32,7 @@ def suggests_keywords(init: Init) -> Init:
 
 
 def check_key(name: str, key: Any, function: str) -> None:
-    """Refuses anything but a single PRNG key.
+    """Refuses anything but a single PRNG key of the kind `THREEFRY`.
 
     Args:
       name: of the argument, for the message.
@@ -39,20 +40,26 @@ def check_key(name: str, key: Any, function: str) -> None:
       function: name of the function that takes it.
 
     Raises:
-      ConfigError: it is no PRNG key, or a batch of keys.
+      ConfigError: it is no PRNG key, a batch of keys, or of another kind.
     """
+    check_default_prng()
     dtype = getattr(key, "dtype", None)
-    axes = -1
+    axes, kind = -1, THREEFRY
     if dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key):
-        axes = key.ndim
+        axes, kind = key.ndim, str(jax.random.key_impl(key))
     elif dtype == jnp.uint32 and key.ndim and key.shape[-1] in (2, 4):
-        axes = key.ndim - 1
+        axes, kind = key.ndim - 1, THREEFRY if key.shape[-1] == 2 else "rbg"
     if axes < 0:
         raise ConfigError(f"{name} is {key!r:.80}: it must be a PRNG key, such as jax.random.key(0)")
     if axes > 0:
         raise ConfigError(
             f"{name} is a batch of keys of shape {key.shape}: it must be one key; for a batch of environments use "
             f"jax.vmap({function})"
+        )
+    if kind != THREEFRY:
+        raise ConfigError(
+            f"{name} is a key of the PRNG {kind!r}: it must be one of {THREEFRY!r}, such as "
+            f'jax.random.key(0, impl="{THREEFRY}")'
         )
 
 

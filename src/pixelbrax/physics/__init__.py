@@ -4,7 +4,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from pixelbrax.physics._functions import qualified_name
-from pixelbrax.physics.base import Physics, PhysicsState, as_float32, checked_action, is_sound
+from pixelbrax.physics.base import (
+    THREEFRY,
+    Physics,
+    PhysicsState,
+    as_float32,
+    check_default_prng,
+    checked_action,
+    is_sound,
+)
 from pixelbrax.physics.randomize import RandomizationFn, Randomizer
 from pixelbrax.physics.scales import RANDOMIZED, RandomFactors, random_factors
 from pixelbrax.physics.select import select_state, shares_arrays
@@ -70,6 +78,7 @@ _LAZY = {
 __all__ = [
     "MUJOCO_INTEGRATORS",
     "RANDOMIZED",
+    "THREEFRY",
     "BraxPhysics",
     "MjcfPhysics",
     "Physics",
@@ -85,6 +94,7 @@ __all__ = [
     "Trial",
     "as_float32",
     "body_motion",
+    "check_default_prng",
     "check_for_brax",
     "check_model",
     "checked_action",

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics._functions import called
-from pixelbrax.physics.base import PhysicsState
+from pixelbrax.physics.base import PhysicsState, check_default_prng
 
 _DOES = {
     "AutoResetWrapper": "resets itself",
@@ -52,8 +52,9 @@ def state_spec(env: Any, action_size: int) -> Any:
 
     Raises:
       ConfigError: `reset` or `step` fails, their states differ in structure, or the environment resets, times or
-        vectorizes itself.
+        vectorizes itself; or JAX's default PRNG is another than the engines know.
     """
+    check_default_prng()
     name, chain = type(env).__name__, list(_chain(env))
     key = jax.ShapeDtypeStruct((2,), jnp.uint32)
     first = called(f"{name}.reset(key) -> state", env.reset, key)

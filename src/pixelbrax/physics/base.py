@@ -108,6 +108,19 @@ def is_sound(physics: Physics, state: PhysicsState) -> Bool[Array, ""]:
     return jnp.all(jnp.array([jnp.all(jnp.abs(x) <= mujoco.mjMAXVAL) for x in values]))
 
 
+THREEFRY = "threefry2x32"
+"""The kind of PRNG keys that environments take: engines that predate typed keys know no other."""
+
+
+def check_default_prng() -> None:
+    """Raises `ConfigError` if JAX's default PRNG, by which raw keys are read, is another than `THREEFRY`."""
+    if (name := jax.config.jax_default_prng_impl) != THREEFRY:
+        raise ConfigError(
+            f"JAX's default PRNG is {name!r}, and environments take {THREEFRY!r} only: call "
+            f'jax.config.update("jax_default_prng_impl", "{THREEFRY}") first'
+        )
+
+
 def raw_key(key: Array) -> Array:
     """The PRNG key as (2,) uint32, for engines that predate typed keys."""
     return jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else key

@@ -18,7 +18,7 @@ from pixelbrax.physics._compile_errors import compile_error
 from pixelbrax.physics._functions import array, called, check_like, qualified_name
 from pixelbrax.physics._mjx import body_pose, check_implementation, mjx
 from pixelbrax.physics._reward_weights import RewardWeights, check_weights
-from pixelbrax.physics.base import PhysicsState, checked_action
+from pixelbrax.physics.base import PhysicsState, check_default_prng, checked_action
 from pixelbrax.physics.controls import control_scale
 from pixelbrax.physics.first_steps import simulated_suspicions
 from pixelbrax.physics.mjx_checks import ignored_by_mjx
@@ -129,10 +129,11 @@ class MjcfPhysics:
           implementation: MJX's "jax", or "warp" on an NVIDIA GPU.
 
         Raises:
-          ConfigError: the model or a setting is invalid; or a function takes other arguments, fails, or returns
-            something else.
+          ConfigError: the model or a setting is invalid; a function takes other arguments, fails, or returns
+            something else; or JAX's default PRNG is another than `THREEFRY`.
         """
         check_implementation(implementation)
+        check_default_prng()
         self.mj_model = load_model(source)
         check_model(self.mj_model)
         timestep = self.mj_model.opt.timestep
