@@ -89,6 +89,27 @@ def test_braxs_weights_are_found_and_replaced(swing):
     assert swing.with_reward_weights({"healthy_reward": 5.0}).reward_weights == swing.reward_weights
 
 
+def test_weights_that_python_must_know_are_left_out_with_a_warning():
+    class Rewarded(Swing):
+        def __init__(self):
+            super().__init__()
+            self.reward_weights = {"alive": 1.0, "bonus": 0.5}
+
+        def step(self, state, action):
+            reward = self.reward_weights["alive"] + (
+                self.reward_weights["bonus"] if self.reward_weights["bonus"] else 0
+            )
+            return super().step(state, action).replace(reward=state.reward + reward)
+
+    with quiet_brax():
+        env = Rewarded()
+    with pytest.warns(UserWarning, match="Rewarded needs the value of bonus while JAX traces it"):
+        physics = BraxPhysics(env)
+    assert physics.reward_weights == {"alive": 1.0}
+    state = jax.eval_shape(physics.reset, jax.random.key(0))
+    jax.eval_shape(_weighted(physics), physics.reward_weights, state, jnp.zeros(1))
+
+
 def test_weights_and_models_are_replaced_side_by_side(swing):
     both = swing.with_reward_weights({"healthy_reward": 7.0}).with_model(swing.model.replace(baumgarte_erp=0.5))
     assert (both._base._healthy_reward, both.model.baumgarte_erp) == (7.0, 0.5)

@@ -5,14 +5,15 @@ Brax's, attributes such as `_ctrl_cost_weight` and `_healthy_reward` (keywords o
 underscore), and MuJoCo Playground's, `reward_config.scales` in the configuration.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pixelbrax.errors import ConfigError
-from pixelbrax.physics._foreign import copied
+from pixelbrax.errors import ConfigError, warn_caller
+from pixelbrax.physics._foreign import copied, state_spec
 
 RewardWeights = Mapping[str, float | Float[Array, ""]]
 
@@ -34,6 +35,46 @@ def reward_weights_of(env: Any) -> dict[str, float]:
         for name, value in vars(base).items()
         if name.startswith("_") and name.endswith(_ENDINGS) and _is_number(value) and (module, name) not in _NEVER_READ
     }
+
+
+def weights_and_spec(env: Any, action_size: int) -> tuple[dict[str, float], Any]:
+    """The weights that can be data, and `state_spec`. Warns of those that cannot, because Python must know them.
+
+    Raises:
+      ConfigError: see `state_spec`.
+    """
+    weights = reward_weights_of(env)
+    if not weights:
+        return weights, state_spec(env, action_size)
+    try:
+        return weights, _weighted_spec(env, action_size, weights)
+    except ConfigError:
+        spec = state_spec(env, action_size)  # raises if the weights are not the reason
+
+    def traces(name: str) -> bool:
+        try:
+            _weighted_spec(env, action_size, (name,))
+        except ConfigError:
+            return False
+        return True
+
+    fixed = [name for name in weights if not traces(name)] or list(weights)
+    warn_caller(
+        f"{type(env.unwrapped).__name__} needs the value of {', '.join(fixed)} while JAX traces it, as an `if` does: "
+        "it stays as it is, and is no reward weight that can change. With jnp.where it can"
+    )
+    return {name: value for name, value in weights.items() if name not in fixed}, spec
+
+
+def _weighted_spec(env: Any, action_size: int, names: Iterable[str]) -> Any:
+    """`state_spec` with traced weights."""
+    found = []
+
+    def trace(weights: dict[str, Array]) -> None:
+        found.append(state_spec(with_weights(env, weights), action_size))
+
+    jax.eval_shape(trace, {name: jax.ShapeDtypeStruct((), jnp.float32) for name in names})
+    return found[0]
 
 
 def with_weights(env: Any, weights: RewardWeights) -> Any:

@@ -16,10 +16,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError, check_keywords, warn_caller
-from pixelbrax.physics._foreign import copied, physics_state, refuse_wrappers, state_spec
+from pixelbrax.physics._foreign import copied, physics_state, refuse_wrappers
 from pixelbrax.physics._functions import qualified_name
 from pixelbrax.physics._mjx import body_pose, quiet_mujoco
-from pixelbrax.physics._reward_weights import RewardWeights, check_weights, reward_weights_of, with_weights
+from pixelbrax.physics._reward_weights import RewardWeights, check_weights, weights_and_spec, with_weights
 from pixelbrax.physics.base import PhysicsState, checked_action, raw_key
 from pixelbrax.physics.scales import OF_VECTORS
 from pixelbrax.xla import by_component, check_float32, exact, in_float32
@@ -145,7 +145,7 @@ class BraxPhysics:
         """Takes a `brax.envs.Env`, also inside wrappers that do not reset, time or vectorize it.
 
         On "spring" and "positional" it warns if the system has none of Brax's own `<custom>` numerics: without them
-        joints are loose, and bodies fly apart.
+        joints are loose, and bodies fly apart. It warns of reward weights that cannot be data.
 
         Args:
           env: the environment.
@@ -172,9 +172,9 @@ class BraxPhysics:
         self.mj_model: mujoco.MjModel = self._base.sys.mj_model
         self.action_size: int = env.action_size
         self.dt = float(self._base.dt)
-        self.reward_weights: dict[str, float] = reward_weights_of(env)
+        self.reward_weights: dict[str, float]
         with _fluids_on_current_jax(self._base):
-            self._spec = state_spec(env, self.action_size)
+            self.reward_weights, self._spec = weights_and_spec(env, self.action_size)
 
     @property
     def facts(self) -> dict[str, str]:

@@ -11,10 +11,10 @@ import mujoco
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError, check_flag, check_keywords
-from pixelbrax.physics._foreign import copied, physics_state, refuse_wrappers, state_spec
+from pixelbrax.physics._foreign import copied, physics_state, refuse_wrappers
 from pixelbrax.physics._functions import qualified_name
 from pixelbrax.physics._mjx import body_pose, check_implementation, quiet_mujoco
-from pixelbrax.physics._reward_weights import RewardWeights, check_weights, reward_weights_of, with_weights
+from pixelbrax.physics._reward_weights import RewardWeights, check_weights, weights_and_spec, with_weights
 from pixelbrax.physics._suite import suite_options, use_suite_options
 from pixelbrax.physics.base import PhysicsState, checked_action, raw_key
 from pixelbrax.xla import check_float32, exact, in_float32
@@ -120,8 +120,8 @@ class PlaygroundPhysics:
         self.mj_model: mujoco.MjModel = env.mj_model
         self.action_size: int = env.action_size
         self.dt = float(env.dt)
-        self.reward_weights: dict[str, float] = reward_weights_of(env)
-        self._spec = state_spec(env, self.action_size)
+        self.reward_weights: dict[str, float]
+        self.reward_weights, self._spec = weights_and_spec(env, self.action_size)
 
     @property
     def facts(self) -> dict[str, str]:
