@@ -209,6 +209,10 @@ def test_where_episodes_begin_elsewhere_divergence_is_a_warning_and_the_start_is
         ({"inner": '<body name="toe"><geom size=".1"/></body>'}, "bodies without a joint .body 'toe'"),
         ({"more": '<body><joint/><geom name="can" type="cylinder" size=".1 .1"/></body>'}, "cylinders .* 'can'"),
         ({"joint": 'ref="10"'}, r"ref \(joint 'hip' of body 'front'\)"),
+        (
+            {"inner": f'<body>{"<joint/>" * 2}<joint type="slide"/>{"<joint/>"}<geom size=".1"/></body>'},
+            r"more than 3 joints in one body \(joint 2",
+        ),
         ({"before": '<option integrator="implicitfast"/>'}, "the integrator IMPLICITFAST"),
         ({"before": '<option cone="elliptic"/>'}, "elliptic friction cones"),
     ],
@@ -242,6 +246,25 @@ def test_what_brax_ignores_is_named():
     for engine, of_springs in (("spring", "stiffness (of joint 'hip'"), ("generalized", "springref (of joint 'hip'")):
         text = "\n".join(ignored_by_brax(driven, engine))
         assert all(what in text for what in (*expected, of_springs))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "what"),
+    [
+        (
+            {"geom": 'condim="1"'},
+            "a condim of 1 (between geom 'leg' of body 'front' and geom 3 (without a name)",
+        ),
+        ({"geom": 'condim="4"'}, "of 4 (between geom 'floor' and geom 'trunk' of body 'torso'), and simulate one of 3"),
+        ({"after": '<contact><pair geom1="leg" geom2="floor" condim="6"/></contact>'}, "a condim of 6 (between geom"),
+        ({"geom": 'condim="4" contype="0" conaffinity="0"'}, ""),
+    ],
+)
+def test_contacts_of_another_condim_are_named(mistake, what):
+    found = ignored_by_brax(_model(**mistake), "spring")
+    assert len(found) == bool(what)
+    assert what in "".join(found)
+    assert ignored_by_brax(_model(**mistake), "mjx") == []
 
 
 @pytest.mark.parametrize(

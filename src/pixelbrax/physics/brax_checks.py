@@ -13,6 +13,8 @@ from pixelbrax.physics.scales import OF_VECTORS
 ENGINES = (*OF_VECTORS, "generalized")
 """Brax's own; its "mjx" simulates what MJX does, but loads models by the same code."""
 _FREE, _BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
+_CONDIM = 3  # of every contact that Brax's own engines simulate
+_MOST_JOINTS = 3  # of one body
 _OWN = 'or simulate the model by MJX: pixelbrax.make("model.xml", reward_fn=...)'
 
 
@@ -52,7 +54,7 @@ def ignored_by_brax(model: mujoco.MjModel, engine: str = "generalized") -> list[
         found.append(f"frictionloss (of {thing(model, 'joint', int(model.dof_jntid[rubbing[0]]))})")
     if (lifted := np.flatnonzero(model.body_gravcomp)).size:
         found.append(f"gravcomp (of {thing(model, 'body', int(lifted[0]))})")
-    found += _ignored_of_joints(model, engine) + _ignored_of_actuators(model)
+    found += _ignored_of_joints(model, engine) + _ignored_of_actuators(model) + _ignored_of_contacts(model)
     return [f'{name_of(model)}: Brax\'s own engines ignore {what}: use its backend="mjx", {_OWN}' for what in found]
 
 
@@ -67,6 +69,25 @@ def _ignored_of_joints(model: mujoco.MjModel, engine: str) -> list[str]:
     if (capped := np.flatnonzero(model.jnt_actfrclimited)).size:
         found.append(f"actuatorfrcrange (of {thing(model, 'joint', int(capped[0]))})")
     return found
+
+
+def _ignored_of_contacts(model: mujoco.MjModel) -> list[str]:
+    """The first contact of another `condim` than 3, by which all are simulated: that of a pair is its geoms' larger."""
+    for pair in np.flatnonzero(model.pair_dim != _CONDIM)[:1]:
+        return [_condim(model, *(int(g[pair]) for g in (model.pair_geom1, model.pair_geom2, model.pair_dim)))]
+    kind, affinity, condim = model.geom_contype, model.geom_conaffinity, model.geom_condim
+    meets = (kind[:, None] & affinity).astype(bool)
+    body = model.body_weldid[model.geom_bodyid]
+    parent = model.body_weldid[model.body_parentid[body]]
+    inside = (parent[:, None] == body) & (body != 0)  # a body does not touch its parent, except the world
+    dims = np.maximum(condim[:, None], condim)
+    others = (meets | meets.T) & ~(inside | inside.T) & (body[:, None] != body) & (dims != _CONDIM)
+    return [_condim(model, int(a), int(b), int(dims[a, b])) for a, b in np.argwhere(np.triu(others))[:1]]
+
+
+def _condim(model: mujoco.MjModel, a: int, b: int, condim: int) -> str:
+    between = f"{thing(model, 'geom', a)} and {thing(model, 'geom', b)}"
+    return f"a condim of {condim} (between {between}), and simulate one of {_CONDIM}"
 
 
 def _ignored_of_actuators(model: mujoco.MjModel) -> list[str]:
@@ -125,6 +146,8 @@ def _refused_joints(model: mujoco.MjModel) -> Iterator[str]:
             yield f"ball joints ({name}): give three hinges along x, y and z"
         elif kind == _FREE and model.body_jntnum[body] > 1:
             yield f"other joints beside a free one ({name}): put them into a body inside it"
+        elif model.body_jntnum[body] > _MOST_JOINTS:
+            yield f"more than {_MOST_JOINTS} joints in one body ({name}): put some into a body around it"
         elif kind == _FREE and model.jnt_stiffness[joint] > 0:
             yield f"stiffness of a free joint ({name}): take it out"
         elif kind != _FREE and model.qpos0[start : start + width].any():
