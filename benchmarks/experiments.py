@@ -112,16 +112,14 @@ def _full(task: str) -> tuple[Run, ...]:
     at = GEN_V2.environment(task, "plain")
     environment = f"--env {task} --backend {at.backend} --action-repeat {at.action_repeat}"
     environment += f" --episode-length {at.episode_length}" + (f" --physics {at.physics}" if at.physics else "")
-    # Whole log intervals of 262,144 and 524,288 actions.
-    actions = {"ppo": 24_903_680, "dcpg": 24_641_536}
     return tuple(
         Run(
             f"gen-{algorithm}{shift and '-shift'}-{track}-{task.replace('/', '-')}",
-            f"--preset {algorithm}-gpu {environment} --num-steps {actions[algorithm]} {shift}"
+            f"--preset {algorithm}-gpu {environment} {shift}"
             + (f" --distractors {' '.join(distractors)}" if distractors else ""),
             tuple(range(100, 105)),
         )
-        for algorithm in actions
+        for algorithm in ("ppo", "dcpg")
         for shift in ("", "--random-shift 3")
         for track, distractors in GEN_V2.tracks.items()
     )

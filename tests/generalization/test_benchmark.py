@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -28,7 +29,7 @@ from pixelbrax.generalization import (
     result_file,
 )
 from pixelbrax.report import by_axis, ranking
-from pixelbrax.training import Progress, RunDir, TrainConfig, TrainingRun
+from pixelbrax.training import Progress, RunDir, TrainConfig, TrainingRun, load_preset
 from tests.images import read_image
 
 pytestmark = pytest.mark.usefixtures("probe_tasks")
@@ -93,10 +94,37 @@ def test_a_run_that_departs_is_refused(change, message):
 
 
 def test_the_budget_counts_what_is_trained_in_all():
-    with pytest.raises(ConfigError, match="it trains for 225,280 actions, more than 204,800"):
+    with pytest.raises(ConfigError, match="225,280 actions, more than 204,800: num_steps 202752 is the most in whole"):
         GEN_V2_LITE.check(replace(_config(), num_steps=GEN_V2_LITE.num_steps + 1, log_interval=11))
+    assert GEN_V2_LITE.check(replace(_config(), num_steps=202_752, log_interval=11)) == "plain"
     with pytest.raises(ConfigError, match="starts from another run"):
         GEN_V2_LITE.check(replace(_config(), start_from="runs/other"))
+
+
+@pytest.mark.parametrize("preset", ["ppo-gpu", "ppg-gpu", "dcpg-gpu"])
+def test_presets_for_gpus_obey(preset):
+    assert GEN_V2.check(load_preset(preset)) == "plain"
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "num_steps", "presets"),
+    [
+        (GEN_V2, 24_641_536, ("paper-ppg", "paper-dcpg")),
+        (GEN_V2, 24_985_600, ("pixelbrax-ppo", "pixelbrax-ppg", "pixelbrax-dcpg")),
+        (GEN_V2_LITE, 204_800, ("ppo-cpu",)),
+        (GEN_V2_LITE, 196_608, ("ppg-cpu", "dcpg-cpu")),
+    ],
+)
+def test_the_docs_give_the_most_actions_that_obey(benchmark, num_steps, presets):
+    """In whole log intervals of each preset."""
+    docs = (Path(__file__).parents[2] / "docs" / "generalization.md").read_text()
+    assert f"`--num-steps {num_steps}`" in docs
+    for preset in presets:
+        assert f"`{preset}`" in docs
+        config = replace(load_preset(preset), environment=benchmark.environment("halfcheetah", "plain"))
+        assert benchmark.check(replace(config, num_steps=num_steps)) == "plain"
+        with pytest.raises(ConfigError, match=rf"num_steps {num_steps} is the most"):
+            benchmark.check(replace(config, num_steps=num_steps + 1))
 
 
 @pytest.mark.parametrize("benchmark", [GEN_V2, GEN_V2_LITE], ids=lambda benchmark: benchmark.name)

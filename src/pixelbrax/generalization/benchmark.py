@@ -138,7 +138,12 @@ class Benchmark:
         wrong = _differences(environment, replace(self.environment(environment.task, track), distractors=()))
         actions = config.num_updates * config.agent.steps_per_update
         if actions > self.num_steps:
-            wrong.append(f"it trains for {actions:,} actions, more than {self.num_steps:,}")
+            interval = config.agent.steps_per_update * config.log_interval
+            most = self.num_steps // interval * interval
+            wrong.append(
+                f"it trains for {actions:,} actions, more than {self.num_steps:,}: num_steps {most} is the most in "
+                f"whole log intervals of {interval:,}"
+            )
         if config.start_from:
             wrong.append("it starts from another run, whose actions are not counted")
         if wrong:
