@@ -235,6 +235,8 @@ def test_the_folder_tells_the_story(whole):
     assert (whole.path / "curve.png").stat().st_size > 0
     assert (whole.path / "across.png").stat().st_size > 0
     assert "<img" in whole._repr_html_()
+    made = tomllib.loads((whole.runs[0].path / "config.toml").read_text())["provenance"]
+    assert made["hooks"] == "gate"
 
 
 @pytest.mark.parametrize("at_budget", ["stop", "continue"])

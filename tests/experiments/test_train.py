@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import threading
+import tomllib
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,9 @@ def test_resume_continues_to_the_bit(finished, env, tmp_path):
     assert signal.getsignal(signal.SIGINT) is before
     assert not stopped.finished
     assert stopped.updates == 2
+    made = tomllib.loads(RunDir(stopped.path).config_file.read_text())["provenance"]
+    assert made["command"].endswith("hooks=[StopEarly(...)])")
+    assert "hooks" not in made, "it does not act"
     early = stopped.video().path
     kept, folder = early.stat().st_mtime_ns, RunDir(stopped.path)
     assert stopped.video().path.stat().st_mtime_ns == kept

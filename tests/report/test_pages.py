@@ -152,9 +152,31 @@ def test_a_run_is_made_again_by_what_can_make_it(tmp_path):
     assert group.count("pixelbrax train --num-seeds 2") == 1
     assert "2 agents in all: alone, by pixelbrax train --config" in group
     assert "the same up to rounding" in group
+    hooked = said("hooked", command="pixelbrax.train(env, seed=3, hooks=[Anneal(...)])", hooks=["Anneal", "Other"])
+    assert hooked.count("pixelbrax.train(env, seed=3, hooks=[Anneal(...)])") == 1
+    assert "The call needs the hooks that acted on its training: Anneal, Other." in hooked
+    assert "--config" not in hooked
     unknown = said("unknown", agents=2)
     assert "bit for bit" not in unknown
     assert "the same up to rounding" in unknown
+
+
+def test_a_stage_is_made_again_by_its_curriculum(tmp_path):
+    plan = tmp_path / "plan" / "curriculum.toml"
+
+    def said(name, hooks=()):
+        command = "pixelbrax curriculum mine.toml"
+        run = RunDir.create(plan.parent / name, TrainConfig(), command, hooks=hooks)
+        return " ".join(_checked(page_of_run(run)).text.split())
+
+    moved = said("0-moved", ["gate"])
+    assert "pixelbrax curriculum mine.toml" in moved
+    plan.write_text("")
+    for stage in (moved, said("1-free"), said("2-gated", ["gate"]), said("3-hooked", ["Anneal", "gate"])):
+        assert "It is a stage of a curriculum: all are trained." in stage
+        assert "train --config" not in stage
+        assert (f"pixelbrax curriculum {plan}" in stage) == ("moved" not in stage and "Anneal" not in stage)
+        assert ("hooks=[...]" in stage) == ("acted on its training: Anneal." in stage) == ("3-hooked" in stage)
 
 
 def test_what_shows_an_earlier_policy_says_so(finished):

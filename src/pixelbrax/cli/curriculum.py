@@ -21,6 +21,7 @@ from pixelbrax.experiments import (
     resume_curriculum,
     start_curriculum,
 )
+from pixelbrax.training import CURRICULUM
 
 CLOSED = 3
 """Exit code where a curriculum was stopped by a gate that stayed closed; one that continues at its budget does not."""
@@ -66,7 +67,7 @@ def main(argv: list[str]) -> int:
         check_only(argv, beside, "--resume goes on with the folder's own settings")
         path, finished = resume_curriculum(last_folder(args.file, args.runs), launch)
     else:
-        if Path(args.file, "curriculum.toml").is_file():
+        if Path(args.file, CURRICULUM).is_file():
             raise ConfigError(f"{args.file} is a curriculum's folder: add --resume to go on with it")
         begin = None if args.start_from is None else str(args.start_from)
         plan = chosen(load_curriculum(args.file), args.seed, args.stage, begin)

@@ -112,7 +112,7 @@ def train(
         return _resumed(env, resume, hooks, given)
     check_keywords("train", settings, _known())
     config, made = _described(env, given)
-    launch = _launch(given, hooks, made, _call(env, given))
+    launch = _launch(given, hooks, made, _call(env, given, checked_hooks(hooks)))
     source = settings.get("config")
     label = preset or (name_of(Path(source)) if source is not None else file_name(config.environment.task))
     configs = seeds(config, check_count("num_seeds", given.get("num_seeds", 1)))
@@ -275,7 +275,9 @@ def _plain(kind: type, name: str, value: Any) -> Any:
     return (value,) if isinstance(value, str) and isinstance(default, tuple) else value
 
 
-def _call(env: Any, given: Mapping[str, Any]) -> str:
+def _call(env: Any, given: Mapping[str, Any], hooks: Sequence[Hook]) -> str:
     """The call as text, for config.toml."""
     first = [repr(env)] if isinstance(env, str) else ["env"] if env is not None else []
-    return f"pixelbrax.train({', '.join([*first, *(f'{key}={value!r:.100}' for key, value in given.items())])})"
+    named = [f"{key}={value!r:.100}" for key, value in given.items()]
+    called = [f"hooks=[{', '.join(f'{type(hook).__name__}(...)' for hook in hooks)}]"] if hooks else []
+    return f"pixelbrax.train({', '.join([*first, *named, *called])})"

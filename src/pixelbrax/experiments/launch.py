@@ -20,6 +20,7 @@ from pixelbrax.learning import AgentState
 from pixelbrax.training import (
     MAX_AGENTS,
     UNTRAINED,
+    ActingHook,
     Hook,
     Processes,
     RunDir,
@@ -125,7 +126,7 @@ def start(
         # That took its time: another run may have taken a name meanwhile.
         path = runs / of_the_first(unused_path(runs, name).name if numbered else name)
         with own_folder(path) as own, contextlib.ExitStack() as until_the_end:
-            with _new_runs(own, configs, launch.command) as folders, removed_if_lost(own):
+            with _new_runs(own, configs, launch) as folders, removed_if_lost(own):
                 note = partial(trainer.progress.say, always=True)
                 until_the_end.enter_context(locked([run.path for run in folders], note))
                 state = _begin(trainer, own, folders)
@@ -203,15 +204,17 @@ def _begin(trainer: Trainer, path: Path, runs: list[RunDir]) -> AgentState:
 
 
 @contextlib.contextmanager
-def _new_runs(path: Path, configs: Mapping[str, TrainConfig], command: str) -> Iterator[list[RunDir]]:
+def _new_runs(path: Path, configs: Mapping[str, TrainConfig], launch: Launch) -> Iterator[list[RunDir]]:
     """Folders of new runs, which are removed if the program ends before there is a checkpoint."""
+    hooks = [hook.name for hook in launch.hooks if isinstance(hook, ActingHook)]
+    create = partial(RunDir.create, command=launch.command, agents=len(configs), hooks=hooks)
     if len(configs) > 1:
         make_folder(path)
     else:
-        alone = RunDir.create(path, next(iter(configs.values())), command)
+        alone = create(path, next(iter(configs.values())))
     try:
         each = configs.items() if len(configs) > 1 else ()
-        yield [RunDir.create(path / name, config, command, len(configs)) for name, config in each] or [alone]
+        yield [create(path / name, config) for name, config in each] or [alone]
     except BaseException:
         shutil.rmtree(path, ignore_errors=True)
         raise

@@ -12,7 +12,7 @@ from pixelbrax.report.markup import Markup, markup, tag
 from pixelbrax.report.page import more, page, section, table, tiles
 from pixelbrax.report.settings_table import settings_section
 from pixelbrax.report.spent import duration, time_section
-from pixelbrax.training import HELD_OUT, TEACHER, UNTRAINED, RunDir
+from pixelbrax.training import CURRICULUM, GATE, HELD_OUT, TEACHER, UNTRAINED, RunDir
 
 _TOLD = ("updates", "steps", "frames", "return", "episodes", "diverged", "seconds", "wall_seconds")  # elsewhere
 _NAMES = {"kl": "KL divergence of an update", "steps_per_second": "actions per second"}
@@ -136,8 +136,18 @@ def _again(facts: RunFacts) -> tuple[str, str]:
     command = facts.provenance.get("command", "")
     alone = f"pixelbrax train --config {shlex.quote(str(facts.run.path))}"
     note = "The same seed on the same machine gives the same metrics, bit for bit."
-    if facts.config.environment.facts:
-        return command, f"{note} The call needs its environment, which was made in Python."
+    acted = [name for name in facts.provenance.get("hooks", "").split(", ") if name]
+    hooks = [name for name in acted if name != GATE]
+    needed = ["its environment, which was made in Python"] if facts.config.environment.facts else []
+    needed += [f"the hooks that acted on its training: {', '.join(hooks)}"] if hooks else []
+    needs = f" The call needs {' and '.join(needed)}." if needed else ""
+    if (plan := facts.run.path.resolve().parent / CURRICULUM).is_file() or GATE in acted:
+        again = f"pixelbrax curriculum {shlex.quote(str(plan))}"
+        if hooks:
+            again = f"pixelbrax.train_curriculum({str(plan)!r}, hooks=[...])"
+        return again if plan.is_file() else command, f"{note} It is a stage of a curriculum: all are trained.{needs}"
+    if needed:
+        return command, f"{note}{needs}"
     if (agents := facts.provenance.get("agents", "1")) == "1":
         return alone, note
     beside = f"It was trained side by side with others, {agents} agents in all"

@@ -47,6 +47,8 @@ from pixelbrax.training.processes import (
 from pixelbrax.training.progress import Progress
 from pixelbrax.training.run_dir import (
     BEST,
+    CURRICULUM,
+    GATE,
     HELD_OUT,
     REPORT,
     TEACHER,
@@ -78,7 +80,9 @@ from pixelbrax.training.training_run import TrainingRun
 
 __all__ = [
     "BEST",
+    "CURRICULUM",
     "EVALUATION",
+    "GATE",
     "HELD_OUT",
     "MAX_AGENTS",
     "MAX_EPISODES",

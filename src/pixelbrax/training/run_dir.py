@@ -4,7 +4,7 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ HELD_OUT, TEACHER = "held_out", "teacher"  # in evaluation.json, in an evaluatio
 BEST = "best"  # an evaluation in fresh episodes of the policy that did best during training
 UNTRAINED = "untrained"  # the evaluation before training
 REPORT = "report.html"  # in a run's folder, and in one of several
+CURRICULUM = "curriculum.toml"  # in the folder that holds the runs of a curriculum's stages
+GATE = "gate"  # the hook that ends such a run
 _BELOW = ("*/config.toml", "*/*/config.toml")
 
 
@@ -110,7 +112,9 @@ class RunDir:
         return self.path / "best"
 
     @classmethod
-    def create(cls, path: Path, config: TrainConfig, command: str = "", agents: int = 1) -> "RunDir":
+    def create(
+        cls, path: Path, config: TrainConfig, command: str = "", agents: int = 1, hooks: Sequence[str] = ()
+    ) -> "RunDir":
         """Makes the directory and writes config.toml, with the command line if there was one.
 
         Args:
@@ -118,6 +122,7 @@ class RunDir:
           config: its settings.
           command: the command line or call.
           agents: how many are trained side by side, this one among them.
+          hooks: names of those that act on training, besides the loggers that the settings name.
 
         Raises:
           ConfigError: the directory exists or cannot be made.
@@ -126,7 +131,7 @@ class RunDir:
         make_folder(path)
         run = cls(path)
         try:
-            replace_text(run.config_file, dump_config(config, provenance(command, agents)))
+            replace_text(run.config_file, dump_config(config, provenance(command, agents, hooks)))
         except BaseException:
             shutil.rmtree(path, ignore_errors=True)
             raise

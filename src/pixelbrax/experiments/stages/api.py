@@ -17,7 +17,7 @@ from pixelbrax.experiments.stages.folder import CurriculumDir, Ended
 from pixelbrax.experiments.stages.plan import Curriculum, curriculum_names, load_curriculum
 from pixelbrax.experiments.stages.train import resume_curriculum, start_curriculum
 from pixelbrax.report import data_url
-from pixelbrax.training import Hook, last_stop, natural
+from pixelbrax.training import CURRICULUM, Hook, last_stop, natural
 from pixelbrax.xla import in_float32
 
 _UNNAMED = "curriculum"
@@ -172,12 +172,12 @@ def last_folder(source: str | Path, runs: Path) -> Path:
     Raises:
       ConfigError: there is none, or the file has changed since.
     """
-    if (Path(source) / "curriculum.toml").is_file():
+    if (Path(source) / CURRICULUM).is_file():
         return Path(source)
     if Path(source).is_dir():
         CurriculumDir.open(Path(source))  # raises, and says why
     name = default_name(source)
-    folders = [file.parent for file in runs.glob("*/curriculum.toml")]
+    folders = [file.parent for file in runs.glob(f"*/{CURRICULUM}")]
     found = [folder for folder in folders if re.fullmatch(re.escape(name) + r"(-\d+)?", folder.name)]
     if not found:
         raise ConfigError(f"there is no curriculum of the name {name} in {runs} to resume: leave out --resume")

@@ -9,7 +9,16 @@ from typing import Any
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments.stages.gate import STATISTICS, judged, opened_at
 from pixelbrax.experiments.stages.plan import Curriculum, read_curriculum
-from pixelbrax.training import REPORT, RunDir, as_json, make_folder, provenance, read_toml_file, replace_text
+from pixelbrax.training import (
+    CURRICULUM,
+    REPORT,
+    RunDir,
+    as_json,
+    make_folder,
+    provenance,
+    read_toml_file,
+    replace_text,
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +68,7 @@ class CurriculumDir:
     @property
     def file(self) -> Path:
         """All settings of all stages, with versions and device."""
-        return self.path / "curriculum.toml"
+        return self.path / CURRICULUM
 
     @property
     def ledger_file(self) -> Path:
@@ -107,7 +116,7 @@ class CurriculumDir:
         """
         folder = cls(path)
         if not folder.file.is_file():
-            reason = "it has no curriculum.toml" if path.exists() else "there is no such folder"
+            reason = f"it has no {CURRICULUM}" if path.exists() else "there is no such folder"
             raise ConfigError(f"{path} is not the folder of a curriculum: {reason}")
         return folder
 

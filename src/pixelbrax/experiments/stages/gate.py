@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pixelbrax.errors import ConfigError, check_count, check_keywords, check_number
-from pixelbrax.training import BEST, UNTRAINED, ActingHook, Interval, RunDir
+from pixelbrax.training import BEST, GATE, UNTRAINED, ActingHook, Interval, RunDir
 
 STATISTICS = ("mean_return", "iqm", "mean_length")
 """Statistics of an evaluation that a gate may name, besides the task's own metrics."""
@@ -107,6 +107,11 @@ class GateHook(ActingHook):
     def __init__(self, gate: Gate):
         """Takes the gate."""
         self._gate = gate
+
+    @property
+    def name(self) -> str:
+        """Its name in a run's provenance."""
+        return GATE
 
     def act(self, interval: Interval) -> None:
         """Changes nothing."""
