@@ -11,6 +11,8 @@ from pixelbrax.algorithms import DistillConfig, PPOConfig
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import Launch, start, teachers
 from pixelbrax.networks import NetworkConfig
+from pixelbrax.report import RunFacts
+from pixelbrax.report.spent import spent
 from pixelbrax.training import EnvConfig, Hook, Processes, RunDir, TrainConfig, register_hook
 from tests.probe import probe_env
 
@@ -68,6 +70,8 @@ def test_the_teacher_is_trained_first(tmp_path):
         agent: Any = run.load_config().agent
         assert (agent.teacher, agent.teacher_updates) == (str(teacher.path.resolve()), 4)
         assert "teacher" in run.read_evaluations()["trained"]
+        parts, whole = spent(RunFacts.of(run))
+        assert 0.8 * spent(RunFacts.of(teacher))[1] < parts["training its teacher"] < whole
     assert set(said) == {"seed=7", "seed=8"}, "hooks are the students'"
 
 

@@ -117,12 +117,16 @@ def start(
       ConfigError: a setting cannot be used, or the folder exists.
       TrainingError: every agent broke down.
     """
+    before = time.perf_counter()
     configs, teacher, finished = _taught(configs, runs, name, launch, numbered)
-    if not finished:
+    if teacher is not None and not finished:
         return teacher, False
+    taught = time.perf_counter() - before
     configs = _resolved(configs)
     with interruptible(), joined(launch.processes, lambda: settings_of(configs), launch.name):
         trainer = _trainer(list(configs.values()), launch)
+        if teacher is not None:
+            trainer.progress.stopwatch.add("training its teacher", taught)
         # That took its time: another run may have taken a name meanwhile.
         path = runs / of_the_first(unused_path(runs, name).name if numbered else name)
         with own_folder(path) as own, contextlib.ExitStack() as until_the_end:
@@ -158,14 +162,14 @@ def resume(path: Path, launch: Launch) -> tuple[Path, bool]:
 
 def _taught(
     configs: Mapping[str, TrainConfig], runs: Path, name: str, launch: Launch, numbered: bool
-) -> tuple[Mapping[str, TrainConfig], Path, bool]:
-    """The settings of students with a run as teacher, that run, and whether its training reached its end.
+) -> tuple[Mapping[str, TrainConfig], Path | None, bool]:
+    """The settings of students with a run as teacher, that run if it was trained here, and whether to its end.
 
     A teacher that they name by a preset is trained first, as a run of its own beside theirs.
     """
     config = teacher_to_train(configs.values(), launch.processes.num_processes, launch.env)
     if config is None:
-        return configs, runs, True
+        return configs, None, True
     if not numbered:
         check_unused(runs / name)
     say = partial(own_progress(launch.quiet).say, always=True)

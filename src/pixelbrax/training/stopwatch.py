@@ -33,12 +33,15 @@ class Stopwatch:
             self._count()
             self._running.pop()
 
+    def add(self, what: str, seconds: float) -> None:
+        """Counts seconds for `what` that were measured elsewhere."""
+        self.seconds[what] = self.seconds.get(what, 0.0) + seconds
+
     def _count(self) -> None:
         """Adds the seconds since the last change to the part that is running."""
         now = time.perf_counter()
         if self._running:
-            what = self._running[-1]
-            self.seconds[what] = self.seconds.get(what, 0.0) + now - self._since
+            self.add(self._running[-1], now - self._since)
         self._since = now
 
 
