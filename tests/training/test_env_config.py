@@ -1,5 +1,6 @@
 """Settings of a run's environment that are data: reward weights, strength, random factors, settings of the engine."""
 
+import datetime
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +34,19 @@ def test_a_table_in_a_file_and_words_on_the_command_line_are_the_same_settings(t
     words = [*(f"{k}={text}" for k, text in enumerate([".5", "-.5", "1.", ".5e-3"])), "a=1.2.3", "b=infinity"]
     assert values_of("settings", words) == {"0": 0.5, "1": -0.5, "2": 1.0, "3": 5e-4, "a": "1.2.3", "b": "infinity"}
     assert words_of({"b": [0.8, 2], "a": "text", "c": True}) == ('a="text"', "b=[0.8, 2]", "c=true")
+
+
+def test_values_are_tables_too_and_nothing_becomes_text(tmp_path):
+    given = {"a": {"b c": {"d": "x"}, "b": [{"e": 1.5}, 2]}, "empty": {}}
+    assert values_of("settings", words_of(given)) == given
+    assert words_of({"a": {"c": 2, "b": 1}}) == words_of({"a": {"b": 1, "c": 2}})
+    file = tmp_path / "config.toml"
+    file.write_text("[environment.physics_settings]\na = { b = 1.5 }\n")
+    own = load_config(file).environment.physics_settings
+    assert values_of("physics_settings", own) == {"a": {"b": 1.5}}
+    for value, name in ((None, "a"), ({"b": None}, "a.b"), ({1: 2}, "a"), (datetime.date(2026, 1, 1), "a")):
+        with pytest.raises(ConfigError, match=rf"{name} is .*: it must be a number, text"):
+            words_of({"a": value})
 
 
 def test_reward_weights_are_defaults_of_the_environment_with_other_distractors_too():

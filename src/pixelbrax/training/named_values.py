@@ -9,8 +9,12 @@ from pixelbrax.errors import ConfigError, check_number
 
 
 def words_of(table: Mapping[str, Any]) -> tuple[str, ...]:
-    """A table as name=value, each value as in TOML; sorted by name, so that equal tables are equal settings."""
-    return tuple(f"{name}={_text(value)}" for name, value in sorted(table.items()))
+    """A table as name=value, each value as in TOML; sorted by name, so that equal tables are equal settings.
+
+    Raises:
+      ConfigError: a value is none of TOML, or a date; the message names it.
+    """
+    return tuple(f"{name}={_text(value, name)}" for name, value in sorted(table.items()))
 
 
 def values_of(setting: str, words: Sequence[str]) -> dict[str, Any]:
@@ -55,12 +59,23 @@ def _number(text: str) -> float | str:
         return text
 
 
-def _text(value: Any) -> str:
-    """A value as TOML."""
+def _text(value: Any, name: str) -> str:
+    """A value as TOML, of the setting `name`; tables are inline."""
     if hasattr(value, "tolist"):  # NumPy's and JAX's
         value = value.tolist()
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_text, value))}]"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+        return f"[{', '.join(_text(each, name) for each in value)}]"
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        pairs = [f"{_quoted(key)} = {_text(each, f'{name}.{key}')}" for key, each in sorted(value.items())]
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, str):
+        return _quoted(value)
+    raise ConfigError(f"{name} is {value!r:.60}: it must be a number, text, true or false, or a list or table of them")
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
