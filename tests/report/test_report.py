@@ -2,11 +2,13 @@
 
 import builtins
 import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from PIL import Image
 
 from pixelbrax.report import (
     enlarged,
@@ -64,6 +66,22 @@ def test_grids_keep_their_order(tmp_path):
     assert sheet.shape == (9, 17, 3)
     assert (sheet[5:, 12:] == 200).all()
     assert (sheet[4] == 255).all()
+
+
+def test_a_grid_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
+    images, file = np.zeros((1, 1, 4, 5, 3), np.uint8), tmp_path / "grid.png"
+    write_grid(file, images)
+    whole = file.read_bytes()
+
+    def torn(_, path, **__):
+        Path(path).write_bytes(whole[:20])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Image.Image, "save", torn)
+    with pytest.raises(OSError, match=r"No space left on device.*grid\.png"):
+        write_grid(file, images)
+    assert file.read_bytes() == whole
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_curves_do_without_whole_episodes(tmp_path):

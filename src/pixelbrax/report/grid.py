@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from pixelbrax.training import replacing
+
 
 def write_grid(path: Path, images: np.ndarray, gap: int = 2) -> None:
     """Images side by side on white, as a PNG.
@@ -13,6 +15,9 @@ def write_grid(path: Path, images: np.ndarray, gap: int = 2) -> None:
       path: the PNG file.
       images: (rows, columns, height, width, 3) uint8.
       gap: white pixels between images.
+
+    Raises:
+      OSError: it cannot be written; the message names it.
     """
     rows, columns, height, width, _ = images.shape
     sheet = np.full((rows * (height + gap) - gap, columns * (width + gap) - gap, 3), 255, np.uint8)
@@ -20,4 +25,5 @@ def write_grid(path: Path, images: np.ndarray, gap: int = 2) -> None:
         for j in range(columns):
             top, left = i * (height + gap), j * (width + gap)
             sheet[top : top + height, left : left + width] = images[i, j]
-    Image.fromarray(sheet).save(path)
+    with replacing(path) as temporary:
+        Image.fromarray(sheet).save(temporary)
