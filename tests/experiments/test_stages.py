@@ -18,7 +18,7 @@ from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments.stages import CurriculumDir, Ended, train, write_curriculum_report
 from pixelbrax.experiments.stages.gate import Gate, opened_at
-from pixelbrax.experiments.stages.plan import curriculum_names, load_curriculum, seed_of
+from pixelbrax.experiments.stages.plan import Curriculum, curriculum_names, load_curriculum, seed_of
 from pixelbrax.training import Hook, RunDir, TrainingRun, as_json
 
 pytestmark = pytest.mark.usefixtures("probe_tasks")
@@ -129,6 +129,29 @@ def test_a_preset_lies_below_the_file(tmp_path):
     config = plan.stages[0].config
     assert (config.num_steps, config.agent.num_envs, config.environment.image_size) == (4096, 16, 48)
     assert "preset" not in plan.tables  # the folder's copy does not change with the package
+
+
+def test_none_in_tables_is_a_default(tmp_path):
+    tables = tomllib.loads(_SHARED + _STAGES)
+    tables["environment"]["camera"] = None
+    tables["stage"][1]["environment"] = {"camera": None}
+    plan = load_curriculum(tables)
+    folder = CurriculumDir.create(tmp_path / "plan", plan, "")
+    assert folder.curriculum() == plan
+    tables["environment"]["camera"] = "side"  # the folder's file could not say that it is hidden
+    with pytest.raises(ConfigError, match=r"stage 2 \(learn\): camera is None, which a file .* is 'side'"):
+        load_curriculum(tables)
+
+
+def test_a_folder_that_cannot_be_made_leaves_its_name_free(tmp_path):
+    class Full(Curriculum):
+        def dumps(self, provenance):
+            raise OSError(28, "No space left on device")
+
+    plan = load_curriculum(_file(tmp_path))
+    with pytest.raises(OSError, match="No space left"):
+        CurriculumDir.create(tmp_path / "plan", Full(plan.stages, plan.tables), "")
+    assert not (tmp_path / "plan").exists()
 
 
 def test_seeds_differ_between_stages_and_attempts():

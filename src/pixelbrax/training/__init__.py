@@ -15,6 +15,7 @@ from pixelbrax.training.config import (
     preset_table,
     read_toml,
     read_toml_file,
+    without_none,
 )
 from pixelbrax.training.env_config import TABLES, EnvConfig, camera_of
 from pixelbrax.training.evaluation import (
@@ -159,6 +160,7 @@ __all__ = [
     "takeover",
     "to_go_on",
     "unused_path",
+    "without_none",
     "words_of",
     "write_timings",
     "writing",

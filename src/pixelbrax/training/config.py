@@ -166,7 +166,7 @@ def load_config(file: Path) -> TrainConfig:
 
 def dump_config(config: TrainConfig, provenance: dict[str, str]) -> str:
     """TOML text of all settings and of where the run was made."""
-    settings = _without_none(asdict(config))
+    settings = without_none(asdict(config))
     settings[config.algorithm] = settings.pop("agent")
     imports = {_IMPORTS: list(imported_modules())} if imported_modules() else {}
     return tomli_w.dumps(imports | settings | {PROVENANCE: provenance})
@@ -301,10 +301,12 @@ def _origin(provenance: Any) -> str:
     return f" (the file was written by pixelbrax {written}, and this is {pixelbrax.__version__})"
 
 
-def _without_none(settings: dict[str, Any]) -> dict[str, Any]:
+def without_none(settings: Mapping[str, Any]) -> dict[str, Any]:
     """TOML has no null: a setting that is None is left out, which gives its default."""
-    return {
-        name: _without_none(value) if isinstance(value, dict) else value
-        for name, value in settings.items()
-        if value is not None
-    }
+
+    def inner(value: Any) -> Any:
+        if isinstance(value, dict):
+            return without_none(value)
+        return [inner(each) for each in value] if isinstance(value, list) else value
+
+    return {name: inner(value) for name, value in settings.items() if value is not None}

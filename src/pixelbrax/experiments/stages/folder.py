@@ -1,6 +1,7 @@
 """A curriculum's folder: its stages' runs, and the ledger of those that have ended."""
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -101,10 +102,15 @@ class CurriculumDir:
 
         Raises:
           ConfigError: it exists or cannot be made.
+          OSError: its file cannot be written; the folder is removed again.
         """
         make_folder(path)
         folder = cls(path)
-        replace_text(folder.file, curriculum.dumps(provenance(command)))
+        try:
+            replace_text(folder.file, curriculum.dumps(provenance(command)))
+        except BaseException:
+            shutil.rmtree(path, ignore_errors=True)
+            raise
         return folder
 
     @classmethod

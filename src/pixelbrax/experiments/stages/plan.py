@@ -24,7 +24,15 @@ from pixelbrax.errors import (
     nearest,
 )
 from pixelbrax.experiments.stages.gate import Gate
-from pixelbrax.training import TrainConfig, config_from, preset_names, preset_table, read_toml, read_toml_file
+from pixelbrax.training import (
+    TrainConfig,
+    config_from,
+    preset_names,
+    preset_table,
+    read_toml,
+    read_toml_file,
+    without_none,
+)
 
 _SHIPPED = resources.files("pixelbrax") / "configs" / "curricula"
 CARRY = ("learner", "policy", "encoder", "nothing")
@@ -187,7 +195,7 @@ def read_curriculum(tables: Mapping[str, Any], source: str) -> Curriculum:
     metrics = dict.fromkeys(name for stage in found if stage.gate for name in stage.gate.metrics)
     return Curriculum(
         tuple(_recording(replace(stage, config=replace(stage.config, seed=shared.seed)), metrics) for stage in found),
-        tables | {"stage": stages},
+        without_none(tables | {"stage": stages}),
     )
 
 
@@ -256,11 +264,22 @@ def _recording(stage: Stage, metrics: Mapping[str, None]) -> Stage:
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Tables in which those above win, name by name."""
+    """Tables in which those above win, name by name.
+
+    Raises:
+      ConfigError: one above is None, which no file can say, and would hide a value.
+    """
     merged = copy.deepcopy(dict(below))
     for name, value in above.items():
-        both = isinstance(value, dict) and isinstance(merged.get(name), dict)
-        merged[name] = _merged(merged[name], value) if both else copy.deepcopy(value)
+        if value is None and merged.get(name) is not None:
+            raise ConfigError(
+                f"{name} is None, which a file cannot say: above the stages or in the preset it is "
+                f"{merged[name]!r:.60}, so give a value"
+            )
+        if isinstance(value, dict) and isinstance(merged.get(name), dict):
+            merged[name] = _merged(merged[name], value)
+        else:
+            merged[name] = copy.deepcopy(value)
     return merged
 
 
