@@ -10,6 +10,14 @@ RETURN = "return"
 SCALES = ("distractors", "randomization")
 MAX_LEVELS = 2**20
 _MOST = 2**31 - 1  # compiled programs count with int32
+# What does nothing without another setting.
+_SWITCHES = {
+    "difficulty_measure": (
+        *("difficulty_measured", "difficulty_scales", "difficulty_step", "difficulty_episodes", "difficulty_per_env"),
+        *("initial_difficulty", "threshold_down"),
+    ),
+    "num_levels": ("level_score", "level_temperature", "staleness_coef", "replay_probability"),
+}
 
 
 @dataclass(frozen=True)
@@ -84,10 +92,7 @@ class CurriculumConfig:
         for scaled in self.difficulty_scales:
             check_choice("difficulty_scales", scaled, SCALES)
         self._check_thresholds()
-        for switch, names in (
-            ("difficulty_measure", ("difficulty_scales", "difficulty_per_env", "initial_difficulty", "threshold_down")),
-            ("num_levels", ("replay_probability",)),
-        ):
+        for switch, names in _SWITCHES.items():
             given = [name for name in names if getattr(self, name) != getattr(CurriculumConfig, name)]
             if given and not getattr(self, switch):
                 raise ConfigError(f"{given[0]} is set, but nothing uses it: set {switch} too")
