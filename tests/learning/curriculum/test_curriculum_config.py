@@ -6,7 +6,7 @@ import pytest
 
 from pixelbrax.distractors import GaussianNoise, Levels
 from pixelbrax.errors import ConfigError
-from pixelbrax.learning import CurriculumConfig
+from pixelbrax.learning import CurriculumAgent, CurriculumConfig
 from pixelbrax.training import TrainConfig, check_types, load_config
 from pixelbrax.training.assembly import make_agent
 from pixelbrax.training.config import dump_config
@@ -14,6 +14,7 @@ from tests.algorithms.agents import CONFIGS
 from tests.probe import probe_env
 
 _GATED = {"difficulty_measure": "return", "threshold_up": 1.0}
+_OFF, _ON = CurriculumConfig(), CurriculumConfig(difficulty_measure="return", threshold_up=1.0)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +90,15 @@ def test_environments_and_algorithms_that_do_not_suit(name, env, settings, messa
     config.validate()
     with pytest.raises(ConfigError, match=message):
         make_agent(config, probe_env(**env))
+
+
+@pytest.mark.parametrize("name", ["ppo", "ppg", "dcpg", "sac"])
+def test_an_agent_in_a_curriculum_has_a_value_if_it_has_one_alone(name):
+    """The viewer draws it."""
+    config, env = TrainConfig(agent=CONFIGS[name]), probe_env(distractors=GaussianNoise(), image_size=8)
+    alone, inside = (make_agent(replace(config, curriculum=each), env) for each in (_OFF, _ON))
+    assert isinstance(inside, CurriculumAgent)
+    assert hasattr(inside, "outputs") == hasattr(alone, "outputs") == (name != "sac")
 
 
 def test_a_file_keeps_them(tmp_path):

@@ -1,5 +1,6 @@
 """An agent in a curriculum: any algorithm, whose environments' parameters change between its updates."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -90,6 +91,12 @@ class CurriculumAgent(Agent):
     @override
     def bytes_per_env(self) -> int:
         return self._agent.bytes_per_env
+
+    @property
+    def outputs(self) -> Callable[..., Any]:
+        """The agent's function of policy and value; `AttributeError`, as of the agent itself, if it has none."""
+        agent: Any = self._agent
+        return agent.outputs
 
     @override
     def policy(self, params: PyTree, statistics: PyTree, observation: Observation) -> ActionDistribution:
