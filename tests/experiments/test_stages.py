@@ -16,10 +16,10 @@ import pytest
 import pixelbrax
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
-from pixelbrax.experiments.stages import CurriculumDir, Ended, train, write_curriculum_report
+from pixelbrax.experiments.stages import CurriculumDir, Ended, across, train, write_curriculum_report
 from pixelbrax.experiments.stages.gate import Gate, opened_at
 from pixelbrax.experiments.stages.plan import Curriculum, curriculum_names, load_curriculum, seed_of
-from pixelbrax.training import Hook, RunDir, TrainingRun, as_json
+from pixelbrax.training import Evaluation, Evaluator, Hook, Progress, RunDir, TrainingRun, as_json
 
 pytestmark = pytest.mark.usefixtures("probe_tasks")
 
@@ -296,6 +296,27 @@ def test_every_policy_is_evaluated_in_every_stage(whole):
     for row in table["results"]:
         assert [result["gate_is_met"] for result in row] == [True, True, False]
         assert all(result["mean_length"] == 10 and -1 <= result["x"] <= 1 for result in row)
+
+
+def test_a_policy_is_evaluated_in_as_many_environments_as_its_stage_can_hold(whole, tmp_path, monkeypatch):
+    folder = CurriculumDir(tmp_path / "copy")
+    shutil.copytree(whole.path, folder.path)
+    folder.across_file.unlink()
+    plan, batches = folder.curriculum(), []
+    checked = [TrainingRun(stage.config, Progress(quiet=True)) for stage in plan.stages]
+    monkeypatch.setattr(TrainingRun, "side_by_side", 3)
+
+    class Counted(Evaluator):
+        def __init__(self, *args, **settings):
+            super().__init__(*args, **settings)
+            batches.append(self._batch_size)
+
+        def __call__(self, variables, key):
+            return Evaluation(np.zeros(4), np.zeros(4), metrics={"x": np.zeros(4)})
+
+    monkeypatch.setattr(across, "Evaluator", Counted)
+    across.evaluate_across(folder, plan, checked, Progress(quiet=True))
+    assert batches == [3, 3, 3]
 
 
 class _Dies(Hook):

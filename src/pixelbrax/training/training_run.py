@@ -69,7 +69,7 @@ class TrainingRun:
             self._held_out = self.evaluator(self.config.eval_episodes, self.config.eval_distractors)
         if teacher and self.agent.teacher is not None:
             env, count = without_images(self.env), self.config.eval_episodes
-            evaluator = Evaluator(env, self.agent.teacher.policy, count, True, self.progress, self._side_by_side)
+            evaluator = Evaluator(env, self.agent.teacher.policy, count, True, self.progress, self.side_by_side)
             self._teacher = evaluator, self.agent.teacher.load()
 
     def sibling(self, config: TrainConfig) -> "TrainingRun":
@@ -123,10 +123,10 @@ class TrainingRun:
           deterministic: act with the policy's mode; otherwise with samples.
         """
         env, policy, metrics = self.env_under(distractors), self.policy, self.config.eval_metrics
-        return Evaluator(env, policy, num_episodes, deterministic, self.progress, self._side_by_side, metrics)
+        return Evaluator(env, policy, num_episodes, deterministic, self.progress, self.side_by_side, metrics)
 
     @property
-    def _side_by_side(self) -> int:
+    def side_by_side(self) -> int:
         """Episodes of an evaluation at once: a batch of `num_envs` fits into memory, however many are requested."""
         return min(self.config.eval_episodes, max(self.config.agent.num_envs, _SIDE_BY_SIDE))
 

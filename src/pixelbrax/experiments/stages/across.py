@@ -46,8 +46,8 @@ def evaluate_across(
                 if not _fits(checked[index], each, checked[column]):
                     continue
                 policy = checked[index].policy
-                episodes = stage.config.eval_episodes
-                evaluators[kind] = Evaluator(env, policy, episodes, progress=progress, metrics=metrics)
+                episodes, batch = stage.config.eval_episodes, checked[column].side_by_side
+                evaluators[kind] = Evaluator(env, policy, episodes, True, progress, batch, metrics)
             result = evaluators[kind](each, key).as_dict()
             rows[row][column] = result | ({"gate_is_met": stage.gate.is_met(result)} if stage.gate else {})
             progress.say(f"policy of {names[index]} in {stage.name}: {result['mean_return']:,.0f}")
