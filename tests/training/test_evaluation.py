@@ -10,7 +10,7 @@ import pytest
 from pixelbrax.envs import EnvParams, PixelEnv, with_default_params
 from pixelbrax.errors import ConfigError
 from pixelbrax.networks.distributions import TanhNormal
-from pixelbrax.training import Evaluator
+from pixelbrax.training import HELD_OUT, TEACHER, Evaluator
 from tests.probe import CAMERA, ProbePhysics, probe_env
 
 
@@ -85,3 +85,7 @@ def test_a_metric_is_averaged_over_the_steps_of_each_episode_and_not_beyond(term
     np.testing.assert_allclose(evaluation.as_dict()["paid"], evaluation.metrics["paid"].mean(), rtol=1e-6)
     with pytest.raises(ConfigError, match="no metric 'payed': did you mean paid"):
         Evaluator(env, _policy, 5, metrics=("payed",))
+    others = {*evaluation.as_dict(), *evaluation.per_episode(), "steps", HELD_OUT, TEACHER} - {"paid"}
+    for name in others:
+        with pytest.raises(ConfigError, match=f"an evaluation has something else of the name '{name}'"):
+            Evaluator(env, _policy, 5, metrics=(name,))

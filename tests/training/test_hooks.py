@@ -67,3 +67,8 @@ def test_a_logger_that_is_not_installed_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     with pytest.raises(ConfigError, match=r"tensorboardX is not installed: pip install 'pixelbrax\[tensorboard\]'"):
         Trainer([TrainConfig(loggers=("tensorboard",))])
+
+
+def test_a_logger_that_is_named_twice_is_refused():
+    with pytest.raises(ConfigError, match="loggers has tensorboard twice: leave out one of them"):
+        TrainConfig(loggers=("tensorboard", "wandb", "tensorboard")).validate()

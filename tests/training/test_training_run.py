@@ -10,7 +10,7 @@ from pixelbrax.errors import TrainingError
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.report import write_curve
 from pixelbrax.training import RunDir, TrainConfig, Trainer, TrainingRun
-from pixelbrax.training.evaluation import Evaluation
+from pixelbrax.training.evaluation import _TAKEN, Evaluation
 from pixelbrax.training.training_run import EVALUATION_STREAM
 from tests.algorithms.agents import CONFIGS
 from tests.probe import probe_env
@@ -131,6 +131,7 @@ def test_the_best_policy_is_that_of_the_highest_mean(tmp_path):
         training_run.evaluate(run, f"update {updates}", replace(state, num_updates=np.int32(updates)))
         assert training_run.restore_best(run)[1] == best
     training_run.evaluate_best(run)
+    assert {name for result in run.read_evaluations().values() for name in result} <= {*_TAKEN}
     assert len(set(keys[:3])) == 1, "each time in the same episodes"
     assert keys[3] != keys[0], "the best one's last episodes are fresh"
 
@@ -155,6 +156,7 @@ def test_an_evaluation_is_made_again_under_held_out_distractors(tmp_path):
     for each in (found, found["held_out"]):
         np.testing.assert_allclose(np.mean(each["returns"]), each["mean_return"], rtol=1e-6)
         assert len(each["lengths"]) == each["episodes"] == len(each["returns"])
+        assert {*each} <= {*_TAKEN}
 
 
 def test_a_run_is_of_the_algorithm_whose_table_it_has(tmp_path):

@@ -83,6 +83,8 @@ class TrainConfig:
         self.network.validate()
         self.curriculum.validate()
         check_seed(self.seed)
+        if twice := [name for name in self.loggers if self.loggers.count(name) > 1]:
+            raise ConfigError(f"loggers has {twice[0]} twice: leave out one of them")
         if self.network.blind and self.environment.obs == "state":
             raise ConfigError("blind makes images black, but with obs=state there are none: use only one of them")
         if self.network.freeze_encoder and self.environment.obs == "state":

@@ -92,6 +92,11 @@ class Evaluation:
 
 EVALUATION = "evaluation"
 """What the stopwatch counts episodes for."""
+# What a run's evaluation has in evaluation.json besides the means of the task's metrics.
+_TAKEN = (
+    *("mean_return", "standard_error", "iqm", "iqm_low", "iqm_high", "episodes", "mean_length", "diverged"),
+    *("returns", "lengths", "steps", "distractors", "held_out", "teacher", "gate_is_met"),
+)
 MAX_EPISODES = 1_000_000
 """Limit for one evaluation, whose returns are kept in memory."""
 
@@ -226,10 +231,14 @@ def check_metrics(env: PixelEnv, names: Sequence[str]) -> tuple[str, ...]:
     """The names.
 
     Raises:
-      ConfigError: the environment's task has no metric of that name, or it is not one number.
+      ConfigError: the environment's task has no metric of that name, it is not one number, or an evaluation has
+        something else of that name.
     """
     if not names:
         return ()
+    for name in names:
+        if name in _TAKEN:
+            raise ConfigError(f"an evaluation has something else of the name {name!r}: leave that metric out")
     first = jax.eval_shape(env.reset, jax.random.key(0))
     known = [name for name, value in first.physics.metrics.items() if value.shape == ()]
     for name in names:
