@@ -173,7 +173,7 @@ def test_a_stage_is_made_again_by_its_curriculum(tmp_path):
     assert "pixelbrax curriculum mine.toml" in moved
     plan.write_text("")
     for stage in (moved, said("1-free"), said("2-gated", ["gate"]), said("3-hooked", ["Anneal", "gate"])):
-        assert "It is a stage of a curriculum: all are trained." in stage
+        assert "It is a stage of a curriculum, all of which is trained." in stage
         assert "train --config" not in stage
         assert (f"pixelbrax curriculum {plan}" in stage) == ("moved" not in stage and "Anneal" not in stage)
         assert ("hooks=[...]" in stage) == ("acted on its training: Anneal." in stage) == ("3-hooked" in stage)

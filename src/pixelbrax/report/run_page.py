@@ -145,7 +145,10 @@ def _again(facts: RunFacts) -> tuple[str, str]:
         again = f"pixelbrax curriculum {shlex.quote(str(plan))}"
         if hooks:
             again = f"pixelbrax.train_curriculum({str(plan)!r}, hooks=[...])"
-        return again if plan.is_file() else command, f"{note} It is a stage of a curriculum: all are trained.{needs}"
+        return (
+            again if plan.is_file() else command,
+            f"{note} It is a stage of a curriculum, all of which is trained.{needs}",
+        )
     if needed:
         return command, f"{note}{needs}"
     if (agents := facts.provenance.get("agents", "1")) == "1":
