@@ -217,6 +217,7 @@ PAPER = replace(
     tasks=(TaskRules("a", "x", blind=10.0, reference=110.0), TaskRules("b", "x", 0.0, 1.0, without=("light",))),
     axes=("noise", "light"),
 )
+_PRINTS = {"rules": "paper", "model": "m", "clips": "c", "code": "x"}
 
 
 def _entry(task="a", seed=0, method="m", track="plain", plain=110.0, noise=(60.0, 10.0), light=(110.0, 110.0), **more):
@@ -224,8 +225,7 @@ def _entry(task="a", seed=0, method="m", track="plain", plain=110.0, noise=(60.0
     if task == "a":
         returns["light"] = {"1": [light[0]], "5": [light[1]]}
     settings = {"agent": {"learning_rate": 1.0}, "network": {}, "seed": seed}
-    prints = {"rules": "paper", "model": "m", "clips": "c", "code": "x"}
-    facts = {"privileged": "", "settings": settings, "provenance": {}, "fingerprints": prints}
+    facts = {"privileged": "", "settings": settings, "provenance": {}, "fingerprints": _PRINTS}
     return Entry("tiny", method=method, track=track, task=task, seed=seed, returns=returns, **facts | more)
 
 
@@ -337,20 +337,28 @@ def test_each_seed_may_have_a_teacher_of_its_own():
             replace(_entry(seed=1), fingerprints={"rules": "other"}),
             "is of another version of the rules and does not compare",
         ),
+        (
+            _entry("b", fingerprints=_PRINTS | {"clips": "other"}),
+            "the result of m, b, seed 0, is of another version of the clips and does not compare",
+        ),
+        (_entry(seed=1, fingerprints=_PRINTS | {"model": "other"}), "is of another version of the model of a"),
         (replace(_entry(seed=1), returns={PLAIN: {"0": [1.0]}}), "is incomplete, without noise, light"),
         (
             replace(_entry(seed=1), settings={"agent": {"learning_rate": 2.0}, "network": {}}),
             r"different settings \(agent\): name them apart",
         ),
     ],
-    ids=["twice", "another benchmark", "other rules", "incomplete", "other settings"],
+    ids=["twice", "another benchmark", "other rules", "other clips", "other model", "incomplete", "other settings"],
 )
 def test_what_does_not_compare_is_refused(other, message):
-    first = replace(_entry(), fingerprints={"rules": "paper", "model": "m", "clips": "c", "code": "x"})
-    if other.fingerprints["rules"] != "other":
-        other = replace(other, fingerprints=first.fingerprints)
     with pytest.raises(ConfigError, match=message):
-        Leaderboard.of(PAPER, [first, other])
+        Leaderboard.of(PAPER, [_entry(), other])
+
+
+@pytest.mark.usefixtures("on_paper")
+def test_every_task_has_a_model_of_its_own():
+    board = Leaderboard.of(PAPER, [_entry(), _entry("b", fingerprints=_PRINTS | {"model": "other"})])
+    assert board.fingerprints == {"clips": "c", "model of a": "m", "model of b": "other"}
 
 
 def test_a_damaged_file_is_named(tmp_path):

@@ -47,6 +47,11 @@ class Entry:
     provenance: dict[str, str]
     returns: Returns
 
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f"the result of {self.method}, {self.task}, seed {self.seed},"
+
     def mean(self, axis: str, severity: int) -> float:
         """Mean return of a test."""
         return float(np.mean(self.returns[axis][str(severity)]))

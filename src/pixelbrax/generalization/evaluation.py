@@ -15,9 +15,6 @@ from pixelbrax.generalization.content import clips_digest, code_digest, model_di
 from pixelbrax.generalization.entry import PLAIN, Entry, privileged
 from pixelbrax.training import Evaluator, Progress, RunDir, TrainConfig, TrainingRun, kind_of, provenance
 
-MUST_MATCH = ("rules", "model", "clips")
-"""Fingerprints without which results do not compare."""
-
 
 @dataclass
 class _Candidate:

@@ -9,7 +9,6 @@ from typing import Any
 from pixelbrax.errors import ConfigError
 from pixelbrax.generalization.benchmark import Benchmark
 from pixelbrax.generalization.entry import Entry
-from pixelbrax.generalization.evaluation import MUST_MATCH
 from pixelbrax.generalization.published import Published, fingerprints_of, is_leaderboard, placed
 from pixelbrax.generalization.scores import MethodResult, ranked
 from pixelbrax.training import Center, TrainConfig
@@ -44,10 +43,11 @@ class Leaderboard:
         if not entries and not published:
             raise ConfigError("there are no results: pixelbrax eval RUN --suite ... makes them")
         groups: dict[tuple[str, str], list[Entry]] = {}
-        rules, first = benchmark.rules_digest, {}
+        rules = benchmark.rules_digest
         for entry in entries:
-            _check(benchmark, rules, entry, first.setdefault(entry.task, entry))
+            _check(benchmark, rules, entry)
             groups.setdefault((entry.method, entry.track), []).append(entry)
+        prints = fingerprints_of(entries, published)
         for group in groups.values():
             _check_seeds(group)
         results = ranked([MethodResult(benchmark, tuple(group)) for group in groups.values()])
@@ -56,7 +56,6 @@ class Leaderboard:
             notes.append("some rows are of leaderboards made before, perhaps with another version of the code")
         if any(not board.fingerprints for board in published):
             notes.append("a leaderboard made before does not say of which models and clips its rows are")
-        prints = fingerprints_of(entries, published)
         return cls(benchmark, tuple(results), tuple(published), tuple(dict.fromkeys(notes)), prints)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -115,18 +114,15 @@ def read_results(paths: Iterable[Path], benchmark: Benchmark) -> tuple[list[Entr
     return entries, published
 
 
-def _check(benchmark: Benchmark, rules: str, entry: Entry, first: Entry) -> None:
-    what = f"the result of {entry.method}, {entry.task}, seed {entry.seed},"
+def _check(benchmark: Benchmark, rules: str, entry: Entry) -> None:
     if entry.benchmark != benchmark.name:
-        raise ConfigError(f"{what} is of {entry.benchmark}, not of {benchmark.name}: see --suite")
-    for name in MUST_MATCH:
-        ours = rules if name == "rules" else first.fingerprints.get(name)
-        if entry.fingerprints.get(name) != ours:
-            raise ConfigError(
-                f"{what} is of another version of the {name} and does not compare: evaluate it with this version"
-            )
+        raise ConfigError(f"{entry.title} is of {entry.benchmark}, not of {benchmark.name}: see --suite")
+    if entry.fingerprints.get("rules") != rules:
+        raise ConfigError(
+            f"{entry.title} is of another version of the rules and does not compare: evaluate it with this version"
+        )
     if missing := entry.missing(benchmark):
-        raise ConfigError(f"{what} is incomplete, without {', '.join(missing)}: give its pixelbrax eval again")
+        raise ConfigError(f"{entry.title} is incomplete, without {', '.join(missing)}: give its pixelbrax eval again")
 
 
 def _check_seeds(entries: Sequence[Entry]) -> None:

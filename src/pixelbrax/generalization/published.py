@@ -62,19 +62,30 @@ def fingerprints_of(entries: Sequence[Entry], boards: Sequence[Published]) -> di
     """What leaderboards say about the models and clips of these results.
 
     Raises:
-      ConfigError: those of a leaderboard are others, so that it does not compare.
+      ConfigError: those of a result or a leaderboard are others, so that it does not compare.
     """
-    known: dict[str, str] = {}
+    known: dict[str, str | None] = {}
     for entry in entries:
-        own = {"clips": entry.fingerprints.get("clips"), _MODEL + entry.task: entry.fingerprints.get("model")}
-        known |= {name: digest for name, digest in own.items() if digest is not None}
+        for name, digest in _digests(entry).items():
+            if known.setdefault(name, digest) != digest:
+                raise ConfigError(
+                    f"{entry.title} is of another version of the {name} and does not compare: evaluate it with this "
+                    "version"
+                )
+    found = {name: digest for name, digest in known.items() if digest is not None}
     for board in boards:
         for name, digest in board.fingerprints.items():
-            if known.setdefault(name, digest) != digest:
+            if found.setdefault(name, digest) != digest:
                 raise ConfigError(
                     f"a leaderboard is of another version of the {name} and does not compare with the other results"
                 )
-    return known
+    return found
+
+
+def _digests(entry: Entry) -> dict[str, str | None]:
+    """What must be equal in all results: the clips are the same on every task, models are each task's own."""
+    prints = entry.fingerprints
+    return {"clips": prints.get("clips"), _MODEL + entry.task: prints.get("model")}
 
 
 def is_leaderboard(file: Path) -> bool:
