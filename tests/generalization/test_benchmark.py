@@ -28,6 +28,7 @@ from pixelbrax.generalization import (
     read_results,
     result_file,
 )
+from pixelbrax.learning import CurriculumConfig
 from pixelbrax.report import by_axis, ranking
 from pixelbrax.training import Progress, RunDir, TrainConfig, TrainingRun, load_preset
 from tests.images import read_image
@@ -125,6 +126,13 @@ def test_the_docs_give_the_most_actions_that_obey(benchmark, num_steps, presets)
         assert benchmark.check(replace(config, num_steps=num_steps)) == "plain"
         with pytest.raises(ConfigError, match=rf"num_steps {num_steps} is the most"):
             benchmark.check(replace(config, num_steps=num_steps + 1))
+
+
+def test_distractors_of_training_have_full_strength_from_the_first_action_on():
+    gated = _config(track="looks", curriculum=CurriculumConfig(difficulty_measure="return", threshold_up=1e9))
+    with pytest.raises(ConfigError, match=r"departs from the protocol of .*: difficulty_measure is 'return', so that"):
+        GEN_V2_LITE.check(gated)
+    assert GEN_V2_LITE.check(_config(track="looks", curriculum=CurriculumConfig(num_levels=50))) == "looks"
 
 
 @pytest.mark.parametrize("benchmark", [GEN_V2, GEN_V2_LITE], ids=lambda benchmark: benchmark.name)

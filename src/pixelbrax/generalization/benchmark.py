@@ -146,6 +146,11 @@ class Benchmark:
             )
         if config.start_from:
             wrong.append("it starts from another run, whose actions are not counted")
+        if config.curriculum.gates:
+            wrong.append(
+                f"difficulty_measure is {config.curriculum.difficulty_measure!r}, so that its distractors may never "
+                "have been at full strength"
+            )
         if wrong:
             raise ConfigError(
                 f"the run departs from the protocol of {self.name}: {'; '.join(wrong)}. For other settings: "
