@@ -80,6 +80,7 @@ def test_strength_scales_the_distractors_and_not_the_held_out_ones():
         ({"randomization": ("weight=0.2",)}, "randomization has no 'weight'"),
         ({"randomization": ("mass=1",)}, "must be below 1"),
         ({"distractor_strength": 0.5}, "there are none"),
+        ({"obs": "pixels", "distractors": ("new/latency",), "distractor_strength": 0.0}, "new/latency has no strength"),
         ({"physics_settings": ("speed=1",)}, "speed"),
     ],
 )

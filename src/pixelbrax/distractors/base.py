@@ -161,7 +161,14 @@ class Distractor:
     def scaled(self, params: PyTree, strength: Any) -> PyTree:
         """`params` with all strengths multiplied: 0 leaves (nearly) nothing of the distractor, 1 leaves it as it is."""
         bounds, strength = data_fields(self), jnp.asarray(strength, jnp.float32)
-        return {name: x * strength if bounds[name].is_strength else x for name, x in params.items()}
+        return {name: bounds[name].scaled(x, strength) for name, x in params.items()}
+
+    @property
+    def has_strength(self) -> bool:
+        """Whether `scaled` changes anything; of some distractors, such as shadows, there is no less."""
+        params = self.params
+        weakest = jax.tree.leaves(self.scaled(params, 0.0))
+        return any(np.any(own != less) for own, less in zip(jax.tree.leaves(params), weakest, strict=True))
 
     def check_params(self, params: PyTree) -> None:
         """Refuses values that the settings do not allow; traced arrays pass.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from pixelbrax.errors import MAX_FLOAT, ConfigError, check_count, check_number
@@ -33,6 +34,13 @@ class Bounds:
     def dtype(self) -> Any:
         """NumPy's dtype of the data."""
         return np.int32 if self.is_whole else np.float32
+
+    def scaled(self, value: Any, strength: Any) -> Any:
+        """The setting times a strength, if it is one; whole numbers stay whole."""
+        if not self.is_strength:
+            return value
+        scaled = jnp.asarray(value, jnp.float32) * strength
+        return jnp.round(scaled).astype(self.dtype) if self.is_whole else scaled
 
     def check(self, name: str, value: Any) -> None:
         """Refuses a setting that is no number, not finite or out of range.

@@ -50,7 +50,7 @@ class EnvConfig:
     distractors: tuple[str, ...] = ()
     """Visual distractors, in order, such as dcs/hard; `pixelbrax list --distractors` shows them."""
     distractor_strength: float = 1.0
-    """Factor on the strengths of the distractors; held-out ones keep theirs."""
+    """Factor on the strengths of the distractors, of which some have none; held-out ones keep theirs."""
     reward_weights: tuple[str, ...] = ()
     """Weights of the reward's terms, such as forward=1.5; in a file also a table."""
     randomization: tuple[str, ...] = ()
@@ -96,13 +96,18 @@ class EnvConfig:
         """The environment with `distractor_strength`.
 
         Raises:
-          ConfigError: the strength is negative, or there are no distractors that it could change.
+          ConfigError: the strength is negative, or there are no distractors that it changes.
         """
         strength = check_number("distractor_strength", self.distractor_strength, least=0)
         if strength == 1:
             return env
         if not env.distractors.distractors:
             raise ConfigError("distractor_strength changes distractors, but there are none: set distractors too")
+        if not env.distractors.has_strength:
+            raise ConfigError(
+                f"distractor_strength is {strength:g}, but {' + '.join(self.distractors)} has no strength that could "
+                "be changed: leave it at 1, or set other distractors"
+            )
         return with_default_params(env, env.scaled_params(strength))
 
     def make_settings(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pixelbrax.distractors import GaussianNoise, Levels
+from pixelbrax.distractors import GaussianNoise, Latency, Levels
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import CurriculumAgent, CurriculumConfig
 from pixelbrax.training import TrainConfig, check_types, load_config
@@ -52,6 +52,7 @@ def test_settings_that_cannot_be_used(settings, message):
     ("name", "env", "settings", "message"),
     [
         ("ppo", {"outputs": ()}, _GATED, "the environment has neither: set distractors or randomization"),
+        ("ppo", {"distractors": Latency(1)}, _GATED, "gates the strength of distractors, but these have none"),
         (
             "ppo",
             {"distractors": GaussianNoise()},

@@ -185,17 +185,20 @@ class Pixelate(Distractor):
 
     Attributes:
       block: side of a block, pixels; 1 changes nothing.
+      weight: of the blocks against the image itself, 0..1.
     """
 
     block: int = 4
+    weight: float = data_field(1.0, most=1.0, strength=True)
 
     def __post_init__(self):
+        super().__post_init__()
         check_whole(self, "block", 1, _MOST_PIXELS)
 
     @property
     @override
     def is_identity(self) -> bool:
-        return self.block == 1
+        return self.block == 1 or self.weight == 0
 
     @override
     def prepare(self, context: SceneContext) -> "Pixelate":
@@ -209,7 +212,8 @@ class Pixelate(Distractor):
         pad = [(0, 0), (0, rows * block - height), (0, columns * block - width)]
         blocks = jnp.pad(frame.rgb, pad, mode="edge").reshape(3, rows, block, columns, block).mean((2, 4))
         image = jnp.broadcast_to(blocks[:, :, None, :, None], (3, rows, block, columns, block))
-        return frame._replace(rgb=image.reshape(3, rows * block, columns * block)[:, :height, :width])
+        image = image.reshape(3, rows * block, columns * block)[:, :height, :width]
+        return frame._replace(rgb=self.weight * image + (1 - self.weight) * frame.rgb)
 
 
 @dataclass(frozen=True)
@@ -258,7 +262,7 @@ class Jitter(Distractor):
       pixels: largest shift in each direction.
     """
 
-    pixels: int = data_field(2, most=_MOST_PIXELS, whole=True)
+    pixels: int = data_field(2, most=_MOST_PIXELS, strength=True, whole=True)
 
     @property
     @override

@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, PyTree
 from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext
@@ -28,13 +29,21 @@ class HsvShift(Distractor):
       saturation: factor, at least 0.
     """
 
-    turn: float = data_field(0.0, -2 * math.pi, 2 * math.pi)
+    turn: float = data_field(0.0, -2 * math.pi, 2 * math.pi, strength=True)
     saturation: float = data_field(1.0, most=100.0)
 
     @property
     @override
     def is_identity(self) -> bool:
         return self.turn == 0 and self.saturation == 1
+
+    @override
+    def scaled(self, params: PyTree, strength: Any) -> PyTree:
+        """Multiplies the turn, and what the saturation's factor is from 1, as far as it stays 0 or more."""
+        strength = jnp.asarray(strength, jnp.float32)
+        # At 1 the last bit stays, too.
+        saturation = jnp.maximum(strength * params["saturation"] + (1 - strength), 0.0)
+        return super().scaled(params, strength) | {"saturation": saturation}
 
     @override
     def apply_frame(self, state: Array, frame: RenderedFrame, context: SceneContext) -> RenderedFrame:

@@ -187,6 +187,11 @@ def _checked_scales(env: PixelEnv, scales: Sequence[str]) -> tuple[str, ...]:
             "difficulty_measure gates the strength of distractors and the range of randomization, but the environment "
             "has neither: set distractors or randomization"
         )
+    if "distractors" in found and not env.distractors.has_strength:
+        raise ConfigError(
+            "difficulty_measure gates the strength of distractors, but these have none that could be changed: set "
+            "others, or difficulty_scales randomization alone"
+        )
     return found
 
 
