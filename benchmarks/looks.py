@@ -55,7 +55,7 @@ class Stagehand:
             view = SceneView(scene, camera, self._distance)
 
             def changed(state: DistractorState) -> Seen:
-                after = distraction.apply_scene(state, view)
+                after = distraction.observe_scene(state, view)
                 return *distraction.furnish(state, after.scene, pose), after.camera
 
             return jax.vmap(changed)(looks)

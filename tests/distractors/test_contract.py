@@ -115,6 +115,9 @@ WRONG = [
 ]
 
 
+WRONG.append(("observe_scene", lambda state, view, context: view.scene, "Mine.observe_scene returns a Scene: it must"))
+
+
 @pytest.mark.parametrize(("method", "function", "told"), WRONG)
 def test_what_a_method_must_give(method, function, told):
     with pytest.raises(ConfigError) as caught:

@@ -18,8 +18,10 @@ from pixelbrax.distractors import (
     CameraWalk,
     ColorSettings,
     EveryControlStep,
+    FloorColors,
     FloorVideo,
     HsvShift,
+    Levels,
     LightColor,
     LightPosition,
     MaterialColors,
@@ -29,6 +31,7 @@ from pixelbrax.distractors import (
     SceneContext,
     SceneView,
     SkyVideo,
+    Switching,
     distractor,
 )
 from pixelbrax.distractors.catalog.severity import AXES, SHARES
@@ -38,7 +41,7 @@ from pixelbrax.envs import camera_fn, camera_places
 from pixelbrax.render import Camera, SkyMapping, look_at, paint, paint_sky, render
 from pixelbrax.tasks import get_task
 from tests.distractors.frames import context as frames_context
-from tests.distractors.frames import frame
+from tests.distractors.frames import frame, view
 from tests.probe import probe_env
 
 _KEYS = jax.random.split(jax.random.key(0), 2000)
@@ -354,7 +357,7 @@ def test_a_floor_video_is_where_the_renderers_floor_is(pos, target):
     bank = ClipBank.of({"a": _smooth_clip(256)})
     video = FloorVideo(bank=bank, size=2.0).prepare(context)
     state = video.init(jax.random.key(0), context)
-    lit = video.apply_scene(state, SceneView(scene, camera, jnp.float32(1)), context).scene
+    lit = video.observe_scene(state, SceneView(scene, camera, jnp.float32(1)), context).scene
     frame = render(lit, pose, camera, size, size, ("color", "segmentation"))
     found = video.apply_frame(
         state, RenderedFrame(jnp.moveaxis(frame.color, -1, 0), frame.segmentation, camera), context
@@ -404,5 +407,21 @@ def test_each_severity_is_farther_from_the_plain_image(axis):
 
 
 def test_a_floor_video_alone_sees_where_the_floor_is():
-    env = probe_env(image_size=8, distractors=[FloorVideo(sky=1.0, floor=1.0, rest=1.0)])
-    assert env.reset(jax.random.key(0)).obs["pixels"].shape == (8, 8, 9)
+    env = probe_env(image_size=8, distractors=[FloorColors(1.0), FloorVideo(sky=1.0, floor=1.0, rest=1.0)])
+    state = env.reset(jax.random.key(0))
+    assert state.obs["pixels"].shape == (8, 8, 9)
+    floor = [role == Role.FLOOR for role in frames_context().roles]
+    assert (env.render_inputs(state)[0].pattern_rgb[np.array(floor)] != 1).any(), "people see it as it is without video"
+
+
+def test_only_observations_have_the_white_floor_of_a_floor_video():
+    here, video = frames_context(), FloorVideo(bank=ClipBank.of({"a": _smooth_clip(8)}))
+    own = view()
+    own = own._replace(scene=replace(own.scene, pattern_rgb=jnp.full_like(own.scene.pattern_rgb, 0.3)))
+    for one in (video, Levels((video,)), Switching((video,)), EveryControlStep((video,))):
+        assert one.changes_scenes
+        ready: Any = one.prepare(here)
+        state = ready.init(jax.random.key(0), here)
+        np.testing.assert_array_equal(ready.apply_scene(state, own, here).scene.pattern_rgb, own.scene.pattern_rgb)
+        observed = ready.observe_scene(state, own, here).scene.pattern_rgb
+        np.testing.assert_array_equal(observed[here.geoms((Role.FLOOR,))], 1.0)

@@ -101,9 +101,9 @@ class RenderedFrame(NamedTuple):
 class Distractor:
     """The identity; subclasses override what they need. `context` is constant, `state` belongs to one environment.
 
-    `step` and `remember` return a state with the structure, shapes and dtypes of `init`'s; `apply_scene` and
-    `apply_frame` return their input with other values; `furnish` may add to it. Environments check this before anything
-    is compiled.
+    `step` and `remember` return a state with the structure, shapes and dtypes of `init`'s; `apply_scene`,
+    `observe_scene` and `apply_frame` return their input with other values; `furnish` may add to it. Environments check
+    this before anything is compiled.
 
     Fields made by `data_field` are data: `params` holds them, and inside a compiled program they are traced arrays.
     Python must not branch on them, except by `is_off`.
@@ -199,6 +199,13 @@ class Distractor:
         """Changes the scene before it is rendered."""
         return view
 
+    def observe_scene(self, state: PyTree, view: SceneView, context: SceneContext) -> SceneView:
+        """Changes the scene before an observation is rendered: `apply_scene`, unless `apply_frame` needs another.
+
+        Images that are no observations, as `env.render` draws them, have `apply_scene` and no `apply_frame`.
+        """
+        return self.apply_scene(state, view, context)
+
     def furnish(self, state: PyTree, scene: Scene, pose: GeomPose, context: SceneContext) -> tuple[Scene, GeomPose]:
         """Adds what the model does not have, after every distractor's `apply_scene`: geoms and their poses, textures.
 
@@ -222,8 +229,9 @@ class Distractor:
     @property
     def changes_scenes(self) -> bool:
         """Whether it changes the scene or the camera."""
-        changed = type(self).apply_scene is not Distractor.apply_scene or self.furnishes
-        return changed or self.needs_shadows or self.needs_reflections
+        own, base = type(self), Distractor
+        changed = own.apply_scene is not base.apply_scene or own.observe_scene is not base.observe_scene
+        return changed or self.furnishes or self.needs_shadows or self.needs_reflections
 
     @property
     def furnishes(self) -> bool:

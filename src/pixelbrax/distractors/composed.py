@@ -113,6 +113,12 @@ class Composed(Distractor):
         return view
 
     @override
+    def observe_scene(self, state: PyTree, view: SceneView, context: SceneContext) -> SceneView:
+        for distractor, own in zip(self.distractors, state, strict=True):
+            view = distractor.observe_scene(own, view, context)
+        return view
+
+    @override
     def furnish(self, state: PyTree, scene: Scene, pose: GeomPose, context: SceneContext) -> tuple[Scene, GeomPose]:
         for distractor, own in zip(self.distractors, state, strict=True):
             scene, pose = distractor.furnish(own, scene, pose, context)

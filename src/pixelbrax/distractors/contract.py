@@ -15,6 +15,8 @@ from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, 
 from pixelbrax.errors import ConfigError
 from pixelbrax.render import Camera, GeomPose, Scene
 
+_INHERITED = Distractor.observe_scene  # it is `apply_scene`
+
 
 def checked(distractor: Distractor, context: SceneContext) -> Distractor:
     """Prepares a distractor for a context, and checks what its methods return there.
@@ -42,13 +44,14 @@ def checked(distractor: Distractor, context: SceneContext) -> Distractor:
         prepared, "remember", lambda p, state, seen: of(p).remember(state, seen, context), params, state, frame
     )
     _check_same(f"{name}.remember", "a state", kept, "init", state)
-    changed = _traced(
-        prepared, "apply_scene", lambda p, state, view: of(p).apply_scene(state, view, context), params, state, view
-    )
-    _check_type(f"{name}.apply_scene", changed, SceneView)
-    _check_type(f"{name}.apply_scene", changed.scene, type(context.scene), "scene")
-    _check_type(f"{name}.apply_scene", changed.camera, Camera, "camera")
-    _check_same(f"{name}.apply_scene", "a view", changed, "the view before it", view)
+    for method in ("apply_scene", *(["observe_scene"] if type(prepared).observe_scene is not _INHERITED else [])):
+        changed = _traced(
+            prepared, method, lambda p, *given, m=method: getattr(of(p), m)(*given, context), params, state, view
+        )
+        _check_type(f"{name}.{method}", changed, SceneView)
+        _check_type(f"{name}.{method}", changed.scene, type(context.scene), "scene")
+        _check_type(f"{name}.{method}", changed.camera, Camera, "camera")
+        _check_same(f"{name}.{method}", "a view", changed, "the view before it", view)
     furnished = _traced(
         prepared,
         "furnish",

@@ -73,10 +73,14 @@ class Distraction:
         """The scene and camera, changed."""
         return self._at(params).apply_scene(state.states, view, self.context)
 
+    def observe_scene(self, state: DistractorState, view: SceneView, params: PyTree = None) -> SceneView:
+        """The scene and camera of an observation, whose frame `apply_frame` then changes."""
+        return self._at(params).observe_scene(state.states, view, self.context)
+
     def furnish(
         self, state: DistractorState, scene: Scene, pose: GeomPose, params: PyTree = None
     ) -> tuple[Scene, GeomPose]:
-        """The scene that `apply_scene` changed, and the poses of its geoms, with what is added."""
+        """The scene that `apply_scene` or `observe_scene` changed, and the poses of its geoms, with what is added."""
         return self._at(params).furnish(state.states, scene, pose, self.context)
 
     def apply_frame(

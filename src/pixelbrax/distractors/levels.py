@@ -87,6 +87,10 @@ class Levels(Composed):
         return super().apply_scene(state.members, view, context)
 
     @override
+    def observe_scene(self, state: LevelState, view: SceneView, context: SceneContext) -> SceneView:
+        return super().observe_scene(state.members, view, context)
+
+    @override
     def furnish(self, state: LevelState, scene: Scene, pose: GeomPose, context: SceneContext) -> tuple[Scene, GeomPose]:
         return super().furnish(state.members, scene, pose, context)
 

@@ -105,6 +105,11 @@ class Switching(Composed):
         return self._chosen(state, view, [d.apply_scene(own, view, context) for d, own in members])
 
     @override
+    def observe_scene(self, state: SwitchState, view: SceneView, context: SceneContext) -> SceneView:
+        members = zip(self.distractors, state.members, strict=True)
+        return self._chosen(state, view, [d.observe_scene(own, view, context) for d, own in members])
+
+    @override
     def furnish(
         self, state: SwitchState, scene: Scene, pose: GeomPose, context: SceneContext
     ) -> tuple[Scene, GeomPose]:

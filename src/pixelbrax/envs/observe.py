@@ -289,7 +289,7 @@ class Observer:
 
     def _observe(self, snapshot: Snapshot, camera: str) -> tuple[Images, DistractorState | None]:
         settings, state = self._settings, snapshot.distractors.get(camera)
-        inputs = self.render_inputs(snapshot, camera)
+        inputs = self.render_inputs(snapshot, camera, observed=True)
         frame = self._rendered(inputs, *dict(settings.shapes)[camera], self._outputs)
         images = {"depth": frame.depth, "segmentation": frame.segmentation}
         if "mask" in settings.outputs:
@@ -325,8 +325,8 @@ class Observer:
         effects = rendered_effects(self._settings, self._distraction.composed)
         return render(scene, pose, seen_from, height, width, outputs, **effects)
 
-    def render_inputs(self, snapshot: Snapshot, camera: str) -> tuple[Scene, GeomPose, Camera]:
-        """The renderer's arguments."""
+    def render_inputs(self, snapshot: Snapshot, camera: str, observed: bool = False) -> tuple[Scene, GeomPose, Camera]:
+        """The renderer's arguments; `observed`: of the frame that distractors then change."""
         bodies = self._randomizer.apply(snapshot.model_params).body_pose(snapshot.physics)
         world = self._world(snapshot.model_params)
         scene, seen_from = world.scene, world.cameras[camera](*bodies)
@@ -337,9 +337,9 @@ class Observer:
             scene, pose = world.place_tendons(scene, pose, pose.xpos[world.model.ngeom :])
         if camera in snapshot.distractors:
             view = SceneView(scene, seen_from, jnp.float32(self._distances[camera]))
-            state, params = snapshot.distractors[camera], snapshot.distractor_params
-            scene, seen_from, _ = self._seen_by[camera].apply_scene(state, view, params)
-            scene, pose = self._seen_by[camera].furnish(state, scene, pose, params)
+            state, params, seen = snapshot.distractors[camera], snapshot.distractor_params, self._seen_by[camera]
+            scene, seen_from, _ = (seen.observe_scene if observed else seen.apply_scene)(state, view, params)
+            scene, pose = seen.furnish(state, scene, pose, params)
         return scene, pose, seen_from
 
     def _world(self, model_params: dict[str, Array]) -> "_World":

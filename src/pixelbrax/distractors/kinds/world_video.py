@@ -95,7 +95,7 @@ class FloorVideo(_WorldVideo):
         return self._laid_out(side, _FLOOR_LEVELS)
 
     @override
-    def apply_scene(self, state: VideoState, view: SceneView, context: SceneContext) -> SceneView:
+    def observe_scene(self, state: VideoState, view: SceneView, context: SceneContext) -> SceneView:
         """A floor without pattern: what is rendered there is the light on it, by the floor's opacity."""
         scene, floor = view.scene, context.geoms((Role.FLOOR,))
         plain = scene.pattern_rgb + self.floor * (1.0 - scene.pattern_rgb)
