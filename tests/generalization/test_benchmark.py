@@ -225,7 +225,7 @@ PAPER = replace(
     tasks=(TaskRules("a", "x", blind=10.0, reference=110.0), TaskRules("b", "x", 0.0, 1.0, without=("light",))),
     axes=("noise", "light"),
 )
-_PRINTS = {"rules": "paper", "model": "m", "clips": "c", "code": "x"}
+_PRINTS = {"rules": "paper", "model": "m", "dynamics": "d", "clips": "c", "code": "x"}
 
 
 def _entry(task="a", seed=0, method="m", track="plain", plain=110.0, noise=(60.0, 10.0), light=(110.0, 110.0), **more):
@@ -350,13 +350,23 @@ def test_each_seed_may_have_a_teacher_of_its_own():
             "the result of m, b, seed 0, is of another version of the clips and does not compare",
         ),
         (_entry(seed=1, fingerprints=_PRINTS | {"model": "other"}), "is of another version of the model of a"),
+        (_entry(seed=1, fingerprints=_PRINTS | {"dynamics": "other"}), "is of another version of the dynamics of a"),
         (replace(_entry(seed=1), returns={PLAIN: {"0": [1.0]}}), "is incomplete, without noise, light"),
         (
             replace(_entry(seed=1), settings={"agent": {"learning_rate": 2.0}, "network": {}}),
             r"different settings \(agent\): name them apart",
         ),
     ],
-    ids=["twice", "another benchmark", "other rules", "other clips", "other model", "incomplete", "other settings"],
+    ids=[
+        "twice",
+        "another benchmark",
+        "other rules",
+        "other clips",
+        "other model",
+        "other dynamics",
+        "incomplete",
+        "other settings",
+    ],
 )
 def test_what_does_not_compare_is_refused(other, message):
     with pytest.raises(ConfigError, match=message):
@@ -366,7 +376,16 @@ def test_what_does_not_compare_is_refused(other, message):
 @pytest.mark.usefixtures("on_paper")
 def test_every_task_has_a_model_of_its_own():
     board = Leaderboard.of(PAPER, [_entry(), _entry("b", fingerprints=_PRINTS | {"model": "other"})])
-    assert board.fingerprints == {"clips": "c", "model of a": "m", "model of b": "other"}
+    models = {"model of a": "m", "model of b": "other"}
+    assert board.fingerprints == {"clips": "c", **models, "dynamics of a": "d", "dynamics of b": "d"}
+
+
+@pytest.mark.usefixtures("on_paper")
+def test_results_from_before_there_were_fingerprints_of_dynamics_compare():
+    before = {name: digest for name, digest in _PRINTS.items() if name != "dynamics"}
+    early = [_entry(fingerprints=before), _entry(seed=1, fingerprints=before)]
+    assert "dynamics of a" not in Leaderboard.of(PAPER, early).fingerprints
+    assert Leaderboard.of(PAPER, [*early, _entry(seed=2)]).fingerprints["dynamics of a"] == "d"
 
 
 def test_a_damaged_file_is_named(tmp_path):

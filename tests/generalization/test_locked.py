@@ -1,12 +1,15 @@
 """Suites are locked: neither a number nor a pixel of one changes unnoticed."""
 
+from types import SimpleNamespace
+
+import mujoco
 import numpy as np
 import pytest
 from PIL import Image
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.generalization import GEN_V1, GEN_V2, GEN_V2_LITE, SUITES, PairResult, get_suite, pairs_for
-from pixelbrax.generalization.content import clips_digest, model_digest
+from pixelbrax.generalization import GEN_V1, GEN_V2, GEN_V2_LITE, SUITES, PairResult, content, get_suite, pairs_for
+from pixelbrax.generalization.content import clips_digest, dynamics_digest, model_digest
 from pixelbrax.training.env_config import EnvConfig
 from pixelbrax.training.evaluation import Evaluation
 from tests.generalization.frozen import KEPT, file_of, frames, settings_of
@@ -32,6 +35,20 @@ MODELS = {
     "dmc/reacher_easy": "0a6b077d37dbc5ebdf546013c2195a8163098eed9fe74b7061409ddf6684d302",
     "dmc/ball_in_cup": "cdba45596b9721cae802d29c5e714d1dbdc3e3e536d44c0894a13912d90c1df1",
 }
+DYNAMICS = {
+    "halfcheetah": "a9014b85f323cec4184e9ee51539a4985c74e855ff9f2376c354a8365170a8f5",
+    "inverted_pendulum": "86b6e1e716e03b684f898f7c6845271d40d0a877824a1c35839342fb1f8e0f59",
+    "ant": "32e14d3b7a446660e03c6499ffc32234954f43a3320ae0a3cca23d6467295cc8",
+    "walker2d": "6bf4e6fe7c34af404b07203041b75c9d53319c8e2f6645f98df197a6c1e7d3b0",
+    "humanoid": "cbb5e9a3a97e77c04775ddbd88aa2cf7e70c1d2d7e82b833a2703f6aec92964d",
+    "reacher": "ebf8b7b517869e3b4a330cc44b75cf8906012c2579e2fe5a0b415c3187e216dd",
+    "dmc/cartpole_swingup": "ddbbeaaadfd6b5a840151ec926dc841823ae89dc9d99bb523f871d0b8533fc79",
+    "dmc/cheetah_run": "4e7049cf4377da13da6187ab90d22b3faed9ea2583477cec4fedd6014ae8d0d6",
+    "dmc/walker_walk": "57dda6ea9a6d915a9e0f02fd0dbbb56feeffc5f53e9b6dcc5c5dadfcbab4972d",
+    "dmc/finger_spin": "adb63aa4ec15a114d1352ca91a1710e576c6fcfbc251bcfb3c621b02fc5ffea2",
+    "dmc/reacher_easy": "1b0798978b238c9426eabf2817602b2c1db235f217c65002f977415b19dfb319",
+    "dmc/ball_in_cup": "00d27d404394e6e4a083fb3c190a4afbe4f3d659fc4d1303fa5f0f7ee721de98",
+}
 RULES = {rules.task: rules for rules in (*GEN_V2_LITE.tasks, *GEN_V2.tasks)}
 QUICK = ("halfcheetah", "inverted_pendulum")
 # `make test` looks at one; `make test-all` at all of them.
@@ -49,11 +66,29 @@ def test_settings_are_locked(name):
 )
 def test_models_are_locked(task):
     assert model_digest(RULES[task]) == MODELS[task], "a benchmark never changes: make a new version"
+    assert dynamics_digest(RULES[task]) == DYNAMICS[task], "a benchmark never changes: make a new version"
+
+
+@pytest.mark.parametrize("name", ["jnt_range", "jnt_stiffness", "jnt_pos", "actuator_ctrlrange", "geom_solref", "opt"])
+def test_every_part_of_a_model_is_in_a_fingerprint(name, monkeypatch):
+    model = mujoco.MjModel.from_xml_string(
+        """<mujoco><worldbody><body><joint name="j" range="-1 1" stiffness="3"/><geom size=".3"/></body></worldbody>
+        <actuator><motor joint="j" ctrlrange="-1 1"/></actuator></mujoco>"""
+    )
+    task = SimpleNamespace(load_physics=lambda *_: SimpleNamespace(mj_model=model))
+    monkeypatch.setattr(content, "get_task", lambda _: task)
+    rules = RULES["halfcheetah"]
+    before = model_digest(rules), dynamics_digest(rules)
+    if name == "opt":
+        model.opt.iterations += 1
+    else:
+        getattr(model, name)[:] += 1
+    assert (model_digest(rules), dynamics_digest(rules)) != before
 
 
 @pytest.mark.full
 def test_every_task_has_a_lock():
-    assert MODELS.keys() == RULES.keys()
+    assert MODELS.keys() == DYNAMICS.keys() == RULES.keys()
     assert clips_digest() == CLIPS
 
 

@@ -26,8 +26,8 @@ class Entry:
 
     Attributes:
       benchmark: its name.
-      fingerprints: of the "rules", the task's "model" and the "clips", which must be equal for results to compare, and
-        of the "code", by name.
+      fingerprints: of the "rules", the task's "model" and "dynamics" and the "clips", which must be equal for results
+        to compare, and of the "code", by name. Results of earlier versions have no dynamics.
       method: a name for how it was trained, chosen by whoever evaluated it.
       track, task, seed: of the training.
       privileged: what training saw beside pixels, such as "the critic sees states"; empty if nothing.

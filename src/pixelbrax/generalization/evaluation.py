@@ -11,7 +11,7 @@ from jaxtyping import PyTree
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.generalization.benchmark import Benchmark
-from pixelbrax.generalization.content import clips_digest, code_digest, model_digest
+from pixelbrax.generalization.content import clips_digest, code_digest, dynamics_digest, model_digest
 from pixelbrax.generalization.entry import PLAIN, Entry, privileged
 from pixelbrax.training import Evaluator, Progress, RunDir, TrainConfig, TrainingRun, kind_of, provenance
 
@@ -30,6 +30,7 @@ def fingerprints(benchmark: Benchmark, task: str) -> dict[str, str]:
     return {
         "rules": benchmark.rules_digest,
         "model": model_digest(benchmark.rules(task)),
+        "dynamics": dynamics_digest(benchmark.rules(task)),
         "clips": clips_digest(),
         "code": code_digest(),
     }

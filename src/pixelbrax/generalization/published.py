@@ -14,7 +14,7 @@ from pixelbrax.generalization.entry import Entry
 
 Row = dict[str, Any]
 _OF_ROWS = ("method", "track", "privileged", "lacking", "seeds", "score", "plain", "kept", "axes", "curves")
-_MODEL = "model of "
+_OF_TASKS = ("model", "dynamics")
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Published:
       fingerprint: of the benchmark.
       notes: what a reader must know beside the numbers.
       rows: of `Leaderboard.rows`.
-      fingerprints: of the clips, and of each task's model after "model of "; empty of older leaderboards.
+      fingerprints: of the clips, and of each task's model and dynamics after "model of " and "dynamics of ", as far as
+        the results had them; empty of older leaderboards.
     """
 
     benchmark: str
@@ -85,7 +86,10 @@ def fingerprints_of(entries: Sequence[Entry], boards: Sequence[Published]) -> di
 def _digests(entry: Entry) -> dict[str, str | None]:
     """What must be equal in all results: the clips are the same on every task, models are each task's own."""
     prints = entry.fingerprints
-    return {"clips": prints.get("clips"), _MODEL + entry.task: prints.get("model")}
+    digests = {"clips": prints.get("clips")} | {f"{name} of {entry.task}": prints.get(name) for name in _OF_TASKS}
+    if "dynamics" not in prints:  # as in results of earlier versions
+        digests.pop(f"dynamics of {entry.task}")
+    return digests
 
 
 def is_leaderboard(file: Path) -> bool:
