@@ -246,6 +246,15 @@ def test_vigen_lights_and_cameras():
         np.testing.assert_array_equal(turn, 0.0)
 
 
+@pytest.mark.parametrize(("level", "count"), [("easy", 10), ("hard", 12)])
+def test_vigen_floors_are_one_picture_for_each_clip(level, count):
+    clips = {str(k): np.full((3, 3, 32, 32), k, np.uint8) for k in range(12)}
+    here, video = frames_context(), _of_kind("halfcheetah", f"vigen/texture-{level}", FloorVideo)
+    video = replace(video, bank=ClipBank.of(clips)).prepare(here)
+    shown = jax.vmap(lambda key: video._number(video.init(key, here)))(_KEYS)
+    np.testing.assert_array_equal(np.unique(shown), 3 * np.arange(count))
+
+
 def test_a_shifted_camera_keeps_its_direction():
     shift = pixelbrax.distractors.CameraShift((0.1, -0.2, 0.3), (0.1, -0.2, 0.3))
     camera = look_at(jnp.array([1.0, -2.0, 3.0]), jnp.zeros(3), 40.0)

@@ -44,9 +44,9 @@ for _level, _std in (("easy", 0.1), ("hard", 0.2)):
         train_levels=100,
         test_levels=100,
     )
-add(
-    "vigen/texture-easy",
-    "one of ten pictures on the floor",
-    lambda s: [s.floor_video(clips=10, speed=0.0, size=_TEXTURE_SIZE)],
-)
-add("vigen/texture-hard", "any picture on the floor", lambda s: [s.floor_video(speed=0.0, size=_TEXTURE_SIZE)])
+for _level, _clips, _what in (("easy", 10, "one of ten pictures"), ("hard", None, "the first picture of any clip")):
+    add(
+        f"vigen/texture-{_level}",
+        f"{_what} on the floor",
+        lambda s, clips=_clips: [s.floor_video(clips=clips, speed=0.0, from_start=True, size=_TEXTURE_SIZE)],
+    )
