@@ -36,8 +36,9 @@ from pixelbrax.distractors import (
 )
 from pixelbrax.distractors.catalog.severity import AXES, SHARES
 from pixelbrax.distractors.videos.bank import ClipBank
-from pixelbrax.distractors.videos.texels import Texels
+from pixelbrax.distractors.videos.texels import Texels, check_texels
 from pixelbrax.envs import camera_fn, camera_places
+from pixelbrax.errors import ConfigError
 from pixelbrax.render import Camera, SkyMapping, look_at, paint, paint_sky, render
 from pixelbrax.tasks import get_task
 from tests.distractors.frames import context as frames_context
@@ -394,6 +395,14 @@ def test_texels_are_the_clips_with_smaller_copies():
     coarse = texels.at(jnp.int32(1), right, down, jnp.full((8, 8), 0.5)) * 255
     mean = bank.frames[1].reshape(3, 2, 4, 2, 4).mean((2, 4))
     np.testing.assert_allclose(coarse[:, ::4, ::4], mean, atol=1.0)
+
+
+def test_more_texels_than_an_index_has_are_refused_before_they_are_made():
+    check_texels(2330, 960, 1)
+    clips = ClipBank.of({"a": np.zeros((2331, 3, 1, 1), np.uint8)})
+    for kind, size in ((SkyVideo, 640), (FloorVideo, 832)):
+        with pytest.raises(ConfigError, match=r"2,331 frames .*: take fewer clips or a smaller image_size"):
+            kind(bank=clips).prepare(frames_context(size, size))
 
 
 # --- Severities -------------------------------------------------------------------------------------------------------

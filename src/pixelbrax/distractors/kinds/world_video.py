@@ -12,11 +12,12 @@ from pixelbrax.distractors.base import RenderedFrame, SceneContext, SceneView
 from pixelbrax.distractors.fields import data_field
 from pixelbrax.distractors.kinds.video import Video, VideoState
 from pixelbrax.distractors.roles import Role
-from pixelbrax.distractors.videos.texels import Texels
+from pixelbrax.distractors.videos.texels import Texels, check_texels
 from pixelbrax.render import Camera
 
 _SKY_DENSITY = 1.5  # texels across a face of the sky, for each pixel of the image's longer side
 _FLOOR_LEVELS = 6
+_LARGE, _SMALL = 512, 16  # texels, sides of clips
 _NEAREST, _FARTHEST = 1e-3, 1e4  # meters to the floor
 
 
@@ -36,7 +37,13 @@ class _WorldVideo(Video):
         return self.texels.num_bytes if self.texels else 0
 
     def _laid_out(self, side: int, levels: int) -> Self:
-        """A copy with square clips of this side, and their smaller copies."""
+        """A copy with square clips of this side, and their smaller copies.
+
+        Raises:
+          ConfigError: they have too many texels.
+        """
+        if side >= _LARGE:  # a small copy says how many frames there are, before gigabytes are filled with them
+            check_texels(len(self._loaded(_SMALL, _SMALL)._bank().frames), side, levels)
         loaded = self._loaded(side, side)
         # The texels stand for the frames; the bank keeps the clips' places among them.
         return replace(loaded, texels=Texels.of(loaded._bank(), levels))

@@ -7,9 +7,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int32, UInt32
 
 from pixelbrax.distractors.videos.bank import ClipBank
+from pixelbrax.errors import ConfigError
 from pixelbrax.xla import materialized
 
 _SHIFTS = np.array([0, 8, 16], np.uint32)[:, None, None]  # of the channels, in a texel
+_MOST = 2**31 - 1  # texels are numbered by int32
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +29,12 @@ class Texels:
 
     @classmethod
     def of(cls, bank: ClipBank, levels: int = 1) -> "Texels":
-        """The texels of a bank of square frames, whose side can be halved `levels - 1` times."""
+        """The texels of a bank of square frames, whose side can be halved `levels - 1` times.
+
+        Raises:
+          ConfigError: see `check_texels`.
+        """
+        check_texels(len(bank.frames), bank.frames.shape[-1], levels)
         level, kept = bank.frames, []
         for k in range(levels):
             if k:
@@ -74,3 +81,17 @@ class Texels:
         index = materialized(start + cell(down) * size + cell(right))
         found = materialized(jnp.asarray(self.data).at[index].get(mode="promise_in_bounds"))
         return (found[None] >> _SHIFTS & 255).astype(jnp.float32) * (1 / 255)
+
+
+def check_texels(num_frames: int, side: int, levels: int) -> None:
+    """Refuses square frames with more texels, in all levels together, than there are numbers for.
+
+    Raises:
+      ConfigError: they have.
+    """
+    count = num_frames * sum((side >> level) ** 2 for level in range(levels))
+    if count > _MOST:
+        raise ConfigError(
+            f"{num_frames:,} frames of video at {side}x{side} are {count:,} texels, and the most are {_MOST:,}: take "
+            "fewer clips or a smaller image_size"
+        )
