@@ -265,7 +265,7 @@ def test_a_policy_is_evaluated_under_looks_it_has_not_seen(finished, monkeypatch
     assert main([*run, "--suite", "tiny"]) == 0
     said = capsys.readouterr().out
     assert "probe/sides: plain -> kage/brightness@test" in said
-    assert "compare only with those of runs that observe the same: image_size is 8, not 16" in said
+    assert "compare only with those of runs with the same settings: image_size is 8, not 16" in said
     assert read_image(finished.gaps_file).shape[1] > 400
     (answer,) = json.loads(finished.gaps_file.with_suffix(".json").read_text())["pairs"]
     assert answer["tested"]["episodes"] == 2

@@ -8,7 +8,17 @@ import pytest
 from PIL import Image
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.generalization import GEN_V1, GEN_V2, GEN_V2_LITE, SUITES, PairResult, content, get_suite, pairs_for
+from pixelbrax.generalization import (
+    GEN_V1,
+    GEN_V2,
+    GEN_V2_LITE,
+    SUITES,
+    PairResult,
+    content,
+    departures,
+    get_suite,
+    pairs_for,
+)
 from pixelbrax.generalization.content import clips_digest, dynamics_digest, model_digest
 from pixelbrax.training.env_config import EnvConfig
 from pixelbrax.training.evaluation import Evaluation
@@ -126,6 +136,16 @@ def test_a_run_gets_the_pairs_of_its_task_and_train_setting():
         pairs_for(V1, EnvConfig(distractors=("kage/hue",)))
     with pytest.raises(ConfigError, match="unknown suite 'v2': there is PixelBraxGen-v1"):
         get_suite("v2")
+
+
+def test_a_run_is_told_all_in_which_it_departs():
+    assert departures(V1, EnvConfig(distractors=("pixelbrax/color",))) == ()
+    assert departures(V1, EnvConfig(task="ant", backend="spring")) == ()
+    others = {"camera": "side", "samples": 4, "shadows": True, "action_repeat": 4, "backend": "positional"}
+    others |= {"distractor_strength": 0.1, "image_size": 32, "frame_stack": 1, "randomization": ("mass=0.2",)}
+    told = "; ".join(departures(V1, EnvConfig(**others)))
+    assert all(f"{name} is {value!r}, not " in told for name, value in others.items())
+    assert told.count(", not ") == len(others)
 
 
 def test_gaps_have_honest_intervals():

@@ -102,7 +102,7 @@ def _evaluate_pairs(args: Args, run: RunDir, suite: PairSuite) -> None:
     (params, _), say = _policy(args, run, training_run), training_run.progress.say
     say(f"{suite.name} ({suite.fingerprint[:12]}): {len(pairs)} pairs, {_episodes(args)} episodes each")
     if apart := departures(suite, config.environment):
-        say(f"these returns compare only with those of runs that observe the same: {'; '.join(apart)}")
+        say(f"these returns compare only with those of runs with the same settings: {'; '.join(apart)}")
 
     def evaluate(distractors: tuple[str, ...]) -> Evaluation:
         return training_run.evaluator(_episodes(args), distractors)(params, jax.random.key(_seed(args)))

@@ -135,7 +135,7 @@ class Benchmark:
                 f"{self.name} has no track of runs trained with {' + '.join(trained) or 'no distractors'}: its tracks "
                 f"are {known}"
             )
-        wrong = _differences(environment, replace(self.environment(environment.task, track), distractors=()))
+        wrong = differences(environment, replace(self.environment(environment.task, track), distractors=()))
         actions = config.num_updates * config.agent.steps_per_update
         if actions > self.num_steps:
             interval = config.agent.steps_per_update * config.log_interval
@@ -182,7 +182,8 @@ def _preset(axis: str, severity: int) -> str:
     return f"severity/{axis}-{severity}{source}"
 
 
-def _differences(given: EnvConfig, expected: EnvConfig) -> list[str]:
+def differences(given: EnvConfig, expected: EnvConfig) -> list[str]:
+    """All settings but the distractors that two environments do not share, in words."""
     names = [f.name for f in fields(EnvConfig) if f.name != "distractors"]
     pairs = {name: (getattr(given, name), getattr(expected, name)) for name in names}
     return [f"{name} is {mine!r}, not {rule!r}" for name, (mine, rule) in pairs.items() if mine != rule]

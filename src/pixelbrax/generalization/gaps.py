@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pixelbrax.errors import ConfigError
+from pixelbrax.generalization.benchmark import differences
 from pixelbrax.generalization.pairs import Pair, PairSuite
 from pixelbrax.training import EnvConfig, Evaluation, interval
 
@@ -71,10 +72,9 @@ def pairs_for(suite: PairSuite, config: EnvConfig) -> tuple[Pair, ...]:
 
 
 def departures(suite: PairSuite, config: EnvConfig) -> tuple[str, ...]:
-    """What a run observes otherwise than the suite's frames: then its returns do not compare with other runs'."""
-    expected = {"image_size": suite.image_size, "frame_stack": suite.frame_stack, "grayscale": False}
-    given = {name: (getattr(config, name), value) for name, value in expected.items()}
-    return tuple(f"{name} is {mine}, not {value}" for name, (mine, value) in given.items() if mine != value)
+    """Where a run's environment is not the suite's: then its returns do not compare with those of other runs."""
+    expected = EnvConfig(task=config.task, image_size=suite.image_size, frame_stack=suite.frame_stack)
+    return tuple(differences(config.resolved(), expected.resolved()))
 
 
 def evaluate_pairs(pairs: tuple[Pair, ...], evaluate: Callable[[tuple[str, ...]], Evaluation]) -> Iterator[PairResult]:
