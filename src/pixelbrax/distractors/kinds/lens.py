@@ -190,8 +190,8 @@ class PointLights(Distractor):
     """Colored spots of light that are added to the image, as in KAGE-Bench (Cherepanov et al. 2026).
 
     At distance d from its center a light adds intensity / (1 + (d / R)^falloff) of its color, where R is the radius
-    times the image's diagonal. Intensity and radius of each light are multiplied by U(0.8, 1.2), and it is in the
-    middle 70 % of the image, as there; its color is a random saturated one.
+    times the image's diagonal. It is in the middle 70 % of the image, as there. Its intensity and radius are multiplied
+    by U(0.8, 1.2), which are sampled there too, but not used; its color is a random saturated one.
 
     Attributes:
       intensity: at the center; 1 is white.
