@@ -17,6 +17,7 @@ import pixelbrax
 from pixelbrax.distractors import (
     CameraWalk,
     ColorSettings,
+    Contrast,
     EveryControlStep,
     FloorColors,
     FloorVideo,
@@ -42,7 +43,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.render import Camera, SkyMapping, look_at, paint, paint_sky, render
 from pixelbrax.tasks import get_task
 from tests.distractors.frames import context as frames_context
-from tests.distractors.frames import frame, view
+from tests.distractors.frames import frame, seen, view
 from tests.probe import probe_env
 
 _KEYS = jax.random.split(jax.random.key(0), 2000)
@@ -307,6 +308,12 @@ def test_dmcr_reflectance_changes_pixels(task):
 
 
 # --- KAGE-Bench -------------------------------------------------------------------------------------------------------
+
+
+def test_kage_keeps_the_gray_that_its_code_keeps():
+    whole = np.arange(256, dtype=np.float32).reshape(1, 16, 16).repeat(3, 0)
+    found = seen(_of_kind("halfcheetah", "kage/contrast", Contrast), whole / 255)
+    np.testing.assert_allclose(255 * np.clip(found, 0, 1), np.clip((whole - 128) * 128 + 128, 0, 255), atol=0.01)
 
 
 def test_hsv_is_that_of_the_standard_library():

@@ -14,9 +14,10 @@ from pixelbrax.distractors.kinds.noise import GaussianNoise
 from pixelbrax.distractors.kinds.sensor import ColorMix
 
 _SHIFT = 100 / 255
+_CONTRAST = Contrast(math.log(128), fixed=True, pivot=128 / 255)
 
 add("kage/brightness", "brighter by 100 of 255", [Brightness(_SHIFT, fixed=True)])
-add("kage/contrast", "128 times the contrast: each channel on or off", [Contrast(math.log(128), fixed=True)])
+add("kage/contrast", "128 times the contrast: each channel on or off", [_CONTRAST])
 add("kage/saturation", "gray: the largest channel of each color", [HsvShift(saturation=0.0)])
 add("kage/hue", "the opposite hue", [HsvShift(turn=math.pi)])
 add("kage/jitter", "channels mixed by another random matrix in every frame", [ColorMix(2.0, every_frame=True)])

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, check_whole, wander
 from pixelbrax.distractors.fields import data_field, is_off
-from pixelbrax.errors import ConfigError, check_flag
+from pixelbrax.errors import ConfigError, check_flag, check_number
 from pixelbrax.xla import materialized
 
 RgbImage = Float[Array, "3 height width"]
@@ -90,12 +90,23 @@ class Brightness(SampledFilter):
         return rgb + amount
 
 
+@dataclass(frozen=True)
 class Contrast(SampledFilter):
-    """Multiplies the distance from middle gray by exp(x)."""
+    """Multiplies the distance from middle gray by exp(x).
+
+    Attributes:
+      pivot: the gray that stays, 0..1.
+    """
+
+    pivot: float = 0.5
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_number("Contrast: pivot", self.pivot, 0.0, 1.0)
 
     @override
     def filter(self, amount: Array, rgb: RgbImage, context: SceneContext) -> RgbImage:
-        return 0.5 + (rgb - 0.5) * jnp.exp(amount)
+        return self.pivot + (rgb - self.pivot) * jnp.exp(amount)
 
 
 class Saturation(SampledFilter):
