@@ -368,6 +368,16 @@ def test_filters_do_what_their_names_say():
     np.testing.assert_array_equal(shifted[:, :-1, 2:], rgb[:, 1:, :-2])
 
 
+@pytest.mark.parametrize(("height", "width", "block"), [(16, 16, 4), (8, 10, 3), (9, 8, 7)])
+def test_blocks_are_the_means_of_their_pixels_at_the_edges_too(height, width, block):
+    rgb = noise(height, width)
+    found = seen(Pixelate(block), rgb)
+    for y in range(0, height, block):
+        for x in range(0, width, block):
+            law = rgb[:, y : y + block, x : x + block].mean((1, 2), keepdims=True)
+            np.testing.assert_allclose(found[:, y : y + block, x : x + block] - law, 0.0, atol=1e-6)
+
+
 def test_roles_of_the_probe():
     assert _context(probe_env()).roles == (Role.FLOOR, Role.BODY)
 

@@ -221,10 +221,17 @@ class Pixelate(Distractor):
         block, (_, height, width) = self.block, frame.rgb.shape
         rows, columns = -(-height // block), -(-width // block)
         pad = [(0, 0), (0, rows * block - height), (0, columns * block - width)]
-        blocks = jnp.pad(frame.rgb, pad, mode="edge").reshape(3, rows, block, columns, block).mean((2, 4))
+        blocks = jnp.pad(frame.rgb, pad).reshape(3, rows, block, columns, block).mean((2, 4))
+        # Of blocks at the edges a part is in the image; the rest is 0.
+        blocks *= _padding(height, block)[:, None] * _padding(width, block)[None, :]
         image = jnp.broadcast_to(blocks[:, :, None, :, None], (3, rows, block, columns, block))
         image = image.reshape(3, rows * block, columns * block)[:, :height, :width]
         return frame._replace(rgb=self.weight * image + (1 - self.weight) * frame.rgb)
+
+
+def _padding(size: int, block: int) -> np.ndarray:
+    """How many times as long as in the image each block along a side of it is, float32: all but the last once."""
+    return (block / np.diff([*range(0, size, block), size])).astype(np.float32)
 
 
 @dataclass(frozen=True)
