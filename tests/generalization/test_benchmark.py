@@ -213,6 +213,12 @@ def test_from_the_command_line(runs, evaluated, tmp_path, monkeypatch, capsys):
     numbers = json.loads(out.with_suffix(".json").read_text())
     assert numbers["fingerprint"] == TINY.fingerprint
     assert [row["place"] for row in numbers["rows"]] == [1]
+    before = out.with_suffix(".json").read_text()
+    again = ["leaderboard", str(out.with_suffix(".json")), "--suite", "tiny", "--force", "--out"]
+    assert main([*again, str(out)]) == 2
+    assert "board.json is one of the results, which this would overwrite: choose" in capsys.readouterr().err
+    assert main([*again, str(tmp_path / "again.png")]) == 0
+    assert out.with_suffix(".json").read_text() == before
     assert main(["leaderboard", str(tmp_path), "--suite", "tiny", "--out", str(out), "--force"]) == 2
     assert "has no results of tiny" in capsys.readouterr().err
     assert main(["leaderboard", folder, "--suite", "PixelBraxGen-v1", "--out", str(out), "--force"]) == 2
@@ -224,6 +230,7 @@ PAPER = replace(
     TINY,
     tasks=(TaskRules("a", "x", blind=10.0, reference=110.0), TaskRules("b", "x", 0.0, 1.0, without=("light",))),
     axes=("noise", "light"),
+    episodes=1,
 )
 _PRINTS = {"rules": "paper", "model": "m", "dynamics": "d", "clips": "c", "code": "x"}
 
@@ -235,6 +242,11 @@ def _entry(task="a", seed=0, method="m", track="plain", plain=110.0, noise=(60.0
     settings = {"agent": {"learning_rate": 1.0}, "network": {}, "seed": seed}
     facts = {"privileged": "", "settings": settings, "provenance": {}, "fingerprints": _PRINTS}
     return Entry("tiny", method=method, track=track, task=task, seed=seed, returns=returns, **facts | more)
+
+
+def _with_returns(**others):
+    entry = _entry(seed=1)
+    return replace(entry, returns=entry.returns | others)
 
 
 @pytest.fixture
@@ -351,7 +363,9 @@ def test_each_seed_may_have_a_teacher_of_its_own():
         ),
         (_entry(seed=1, fingerprints=_PRINTS | {"model": "other"}), "is of another version of the model of a"),
         (_entry(seed=1, fingerprints=_PRINTS | {"dynamics": "other"}), "is of another version of the dynamics of a"),
-        (replace(_entry(seed=1), returns={PLAIN: {"0": [1.0]}}), "is incomplete, without noise, light"),
+        (replace(_entry(seed=1), returns={PLAIN: {"0": [1.0]}}), r"is incomplete, .* 1 episodes of noise, light"),
+        (_with_returns(noise={"1": [1.0]}), "is incomplete, .* episodes of noise: give"),
+        (_with_returns(light={"1": [1.0, 2.0], "5": [1.0]}), "is incomplete, .* episodes of light: give"),
         (
             replace(_entry(seed=1), settings={"agent": {"learning_rate": 2.0}, "network": {}}),
             r"different settings \(agent\): name them apart",
@@ -365,6 +379,8 @@ def test_each_seed_may_have_a_teacher_of_its_own():
         "other model",
         "other dynamics",
         "incomplete",
+        "without a severity",
+        "other episodes",
         "other settings",
     ],
 )

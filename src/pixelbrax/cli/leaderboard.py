@@ -7,7 +7,8 @@ from typing import Annotated
 import tyro
 
 from pixelbrax.cli.parse import check_out, parse
-from pixelbrax.generalization import Leaderboard, get_benchmark, read_results
+from pixelbrax.errors import ConfigError
+from pixelbrax.generalization import Leaderboard, get_benchmark, read_results, result_files
 from pixelbrax.report import by_axis, ranking, write_severity
 from pixelbrax.training import replace_text
 
@@ -33,7 +34,9 @@ def main(argv: list[str]) -> int:
     """Prints the table, as Markdown, and writes its picture and numbers."""
     args = parse(Args, argv, "leaderboard", "Ranks methods by their scores in a benchmark of generalization.")
     check_out(args.out, args.force or args.out == _OUT, ends=(".png",), beside=".json")
-    benchmark = get_benchmark(args.suite)
+    benchmark, numbers = get_benchmark(args.suite), args.out.with_suffix(".json")
+    if numbers.resolve() in [file.resolve() for file in result_files(args.results, benchmark)]:
+        raise ConfigError(f"{numbers} is one of the results, which this would overwrite: choose another --out")
     board = Leaderboard.of(benchmark, *read_results(args.results, benchmark))
     rows = board.rows()
     print(f"{benchmark.name} ({benchmark.fingerprint[:12]})\n")
@@ -41,7 +44,6 @@ def main(argv: list[str]) -> int:
     for note in board.notes:
         print(f"\nNote: {note}")
     write_severity(args.out, rows, benchmark.axes, (0, *benchmark.severities))
-    numbers = args.out.with_suffix(".json")
     replace_text(numbers, board.as_json())
     print(f"\n{args.out}, {numbers}")
     return 0

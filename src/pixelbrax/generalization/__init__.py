@@ -10,7 +10,7 @@ from pixelbrax.generalization.evaluation import evaluate_runs, fingerprints, res
 from pixelbrax.generalization.gaps import PairResult, departures, evaluate_pairs, pairs_for
 from pixelbrax.generalization.gen_v1 import GEN_V1
 from pixelbrax.generalization.gen_v2 import GEN_V2, GEN_V2_LITE
-from pixelbrax.generalization.leaderboard import Leaderboard, read_results
+from pixelbrax.generalization.leaderboard import Leaderboard, read_results, result_files
 from pixelbrax.generalization.pairs import Pair, PairSuite
 from pixelbrax.generalization.registry import SUITES, get_benchmark, get_suite
 from pixelbrax.generalization.scores import LEARNED, MethodResult
@@ -39,4 +39,5 @@ __all__ = [
     "pairs_for",
     "read_results",
     "result_file",
+    "result_files",
 ]

@@ -1,7 +1,7 @@
 """Results of one run in a benchmark, and the file that holds them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -57,8 +57,13 @@ class Entry:
         return float(np.mean(self.returns[axis][str(severity)]))
 
     def missing(self, benchmark: Benchmark) -> list[str]:
-        """The axes that it has no returns of yet."""
-        return [axis for axis in (PLAIN, *benchmark.axes_of(self.task)) if axis not in self.returns]
+        """The axes of which it does not have the returns of every severity, in as many episodes as the rules say."""
+        needed = {PLAIN: (0,), **dict.fromkeys(benchmark.axes_of(self.task), benchmark.severities)}
+        return [axis for axis, levels in needed.items() if not self._has(axis, levels, benchmark.episodes)]
+
+    def _has(self, axis: str, severities: Iterable[int], episodes: int) -> bool:
+        found = self.returns.get(axis, {})
+        return all(len(found.get(str(severity), ())) == episodes for severity in severities)
 
     def with_returns(self, axis: str, returns: Mapping[int, np.ndarray]) -> "Entry":
         """A copy that has an axis's returns, to seven digits."""

@@ -98,6 +98,21 @@ def read_results(paths: Iterable[Path], benchmark: Benchmark) -> tuple[list[Entr
       ConfigError: there is none, or a file is something else.
     """
     entries, published = [], []
+    for file in result_files(paths, benchmark):
+        if is_leaderboard(file):
+            published.append(Published.read(file, benchmark))
+        else:
+            entries.append(Entry.read(file))
+    return entries, published
+
+
+def result_files(paths: Iterable[Path], benchmark: Benchmark) -> list[Path]:
+    """The files that `read_results` reads.
+
+    Raises:
+      ConfigError: a folder has none.
+    """
+    found = []
     for path in paths:
         if path.is_dir():
             files = [file for file in sorted(path.rglob(f"{benchmark.name}.json")) if not is_leaderboard(file)]
@@ -105,13 +120,10 @@ def read_results(paths: Iterable[Path], benchmark: Benchmark) -> tuple[list[Entr
                 raise ConfigError(
                     f"{path} has no results of {benchmark.name}: pixelbrax eval RUN --suite {benchmark.name} makes them"
                 )
-        elif is_leaderboard(path):
-            published.append(Published.read(path, benchmark))
-            files = []
         else:
             files = [path]
-        entries += [Entry.read(file) for file in files]
-    return entries, published
+        found += files
+    return found
 
 
 def _check(benchmark: Benchmark, rules: str, entry: Entry) -> None:
@@ -122,7 +134,10 @@ def _check(benchmark: Benchmark, rules: str, entry: Entry) -> None:
             f"{entry.title} is of another version of the rules and does not compare: evaluate it with this version"
         )
     if missing := entry.missing(benchmark):
-        raise ConfigError(f"{entry.title} is incomplete, without {', '.join(missing)}: give its pixelbrax eval again")
+        raise ConfigError(
+            f"{entry.title} is incomplete, without all severities and {benchmark.episodes} episodes of "
+            f"{', '.join(missing)}: give its pixelbrax eval again"
+        )
 
 
 def _check_seeds(entries: Sequence[Entry]) -> None:
