@@ -223,7 +223,7 @@ class Pixelate(Distractor):
         pad = [(0, 0), (0, rows * block - height), (0, columns * block - width)]
         blocks = jnp.pad(frame.rgb, pad).reshape(3, rows, block, columns, block).mean((2, 4))
         # Of blocks at the edges a part is in the image; the rest is 0.
-        blocks *= _padding(height, block)[:, None] * _padding(width, block)[None, :]
+        blocks *= _padding(height, block)[None, :, None] * _padding(width, block)[None, None, :]
         image = jnp.broadcast_to(blocks[:, :, None, :, None], (3, rows, block, columns, block))
         image = image.reshape(3, rows * block, columns * block)[:, :height, :width]
         return frame._replace(rgb=self.weight * image + (1 - self.weight) * frame.rgb)
