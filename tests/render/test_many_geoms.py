@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
+import pytest
 
 from pixelbrax.render import GeomPose, Scene, look_at, render
 from tests.render.oracle import cast
