@@ -16,7 +16,6 @@ _ADDED = {
     "from_start": False,
     "headlight": True,
     "one_way": False,
-    "weight": 1.0,
     "whole": False,
 }
 

@@ -196,20 +196,17 @@ class Pixelate(Distractor):
 
     Attributes:
       block: side of a block, pixels; 1 changes nothing.
-      weight: of the blocks against the image itself, 0..1.
     """
 
     block: int = 4
-    weight: float = data_field(1.0, most=1.0, strength=True)
 
     def __post_init__(self):
-        super().__post_init__()
         check_whole(self, "block", 1, _MOST_PIXELS)
 
     @property
     @override
     def is_identity(self) -> bool:
-        return self.block == 1 or self.weight == 0
+        return self.block == 1
 
     @override
     def prepare(self, context: SceneContext) -> "Pixelate":
@@ -226,7 +223,7 @@ class Pixelate(Distractor):
         blocks *= _padding(height, block)[None, :, None] * _padding(width, block)[None, None, :]
         image = jnp.broadcast_to(blocks[:, :, None, :, None], (3, rows, block, columns, block))
         image = image.reshape(3, rows * block, columns * block)[:, :height, :width]
-        return frame._replace(rgb=self.weight * image + (1 - self.weight) * frame.rgb)
+        return frame._replace(rgb=image)
 
 
 def _padding(size: int, block: int) -> np.ndarray:

@@ -20,7 +20,6 @@ from pixelbrax.render import LightKind, Scene
 _SUN_DISTANCE = 6.0
 _FARTHEST = 1e6  # meters
 _BRIGHTEST = 100.0
-_HEADLIGHT = ("ambient", "diffuse", "specular")
 
 
 def _shifted(scene: Scene, offset: Float[Array, "nlight 3"]) -> Scene:
@@ -196,29 +195,20 @@ class Ambience(Distractor):
 
     Attributes:
       ambient, diffuse, specular: least level, most level, and the most by which each channel differs from the level.
-      weight: of this headlight against the scene's own, 0..1.
     """
 
     ambient: tuple[float, float, float] = data_field((0.1, 0.8, 0.05), most=_BRIGHTEST)
     diffuse: tuple[float, float, float] = data_field((0.4, 0.9, 0.1), most=_BRIGHTEST)
     specular: tuple[float, float, float] = data_field((0.05, 0.3, 0.02), most=_BRIGHTEST)
-    weight: float = data_field(1.0, most=1.0, strength=True)
-
-    @property
-    @override
-    def is_identity(self) -> bool:
-        return self.weight == 0
 
     @override
     def check_params(self, params: PyTree) -> None:
         super().check_params(params)
-        for name in _HEADLIGHT:
-            value = params[name]
+        for name, value in params.items():
             check_order(f"Ambience: {name}'s least", value[..., 0], "most", value[..., 1])
 
     def __post_init__(self):
-        check_number("Ambience: weight", self.weight, 0.0, 1.0)
-        for name in _HEADLIGHT:
+        for name in ("ambient", "diffuse", "specular"):
             value = getattr(self, name)
             if not isinstance(value, tuple) or len(value) != 3:
                 raise ConfigError(f"Ambience: {name} is {value!r}: it must be (least, most, tint)")
@@ -239,10 +229,10 @@ class Ambience(Distractor):
 
     @override
     def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
-        names = [f"headlight_{name}" for name in _HEADLIGHT]
-        own = [(1 - self.weight) * getattr(view.scene, name) for name in names]
-        lit = {name: self.weight * other + rest for name, other, rest in zip(names, state, own, strict=True)}
-        return view._replace(scene=replace(view.scene, **lit))
+        ambient, diffuse, specular = state
+        return view._replace(
+            scene=replace(view.scene, headlight_ambient=ambient, headlight_diffuse=diffuse, headlight_specular=specular)
+        )
 
 
 @dataclass(frozen=True)
