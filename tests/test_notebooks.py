@@ -10,14 +10,10 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = sorted((ROOT / "notebooks").glob("*.py"))
-QUICK = ("differentiable_rendering",)
 
 
-def _marked(script: Path):
-    return pytest.param(script, id=script.stem, marks=() if script.stem in QUICK else pytest.mark.full)
-
-
-@pytest.mark.parametrize("script", [_marked(script) for script in SCRIPTS])
+@pytest.mark.full
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_a_notebook_runs(script, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PIXELBRAX_SMALL", "1")
