@@ -278,9 +278,10 @@ def _check(folder: Path, options: str, runs: Path) -> None:
 
 def _train(folder: Path, options: str, runs: Path) -> None:
     """Trains a run to its end, from where it stands, and before it the runs that it begins with."""
-    if _begun(folder):
+    complete = _complete(folder)  # perhaps without its checkpoints, which take room
+    if complete or _begun(folder):
         _check(folder, options, runs)
-    if _complete(folder):
+    if complete:
         return
     for name in re.findall(r"\{runs\}/(\S+)", options):
         _train(runs / name, _options_of(name), runs)

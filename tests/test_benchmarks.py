@@ -221,7 +221,9 @@ def test_a_run_stopped_before_its_first_checkpoint_begins_anew(tmp_path, monkeyp
     (tmp_path / "a-s1" / "config.toml").write_text(dump_config(config, {}))
     experiments._train(tmp_path / "a-s1", "--preset demo", tmp_path)
     assert commands[1] == ["train", "--resume", str(tmp_path / "a-s1")]
-    monkeypatch.setattr(experiments, "_complete", lambda folder: True)  # nor is it kept if it was of other settings
+    # Complete, it is kept, also without its checkpoints, unless it was of other settings.
+    monkeypatch.setattr(experiments, "_complete", lambda folder: True)
+    (tmp_path / "a-s1" / "checkpoint").rmdir()
     experiments._train(tmp_path / "a-s1", "--preset demo --seed 1", tmp_path)
     with pytest.raises(SystemExit, match=r"a-s1 has other settings \(num_steps\) than .* remove it, or name --runs"):
         experiments._train(tmp_path / "a-s1", "--preset demo --num-steps 1", tmp_path)

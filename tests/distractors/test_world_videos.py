@@ -36,24 +36,29 @@ def _smooth_clip(size: int) -> np.ndarray:
     return np.round(127.5 + 127.5 * np.sin(phases)).astype(np.uint8)[None]
 
 
+_SIZE = 48
 _LOOKS = [((2.0, -3.0, 1.5), (0.0, 0.0, 0.5)), ((0.0, 4.0, 0.3), (0.0, 0.0, 2.0)), ((-3.0, 0.5, 2.0), (0.0, 0.0, 4.0))]
+
+
+def _looking(pos, target, fovy):
+    """The probe's scene and poses, a camera, and the context of images of `_SIZE`."""
+    env = probe_env(image_size=_SIZE)
+    scene, pose, _ = env.render_inputs(env.reset(jax.random.key(0)))
+    camera = look_at(jnp.array(pos), jnp.array(target), fovy)
+    return scene, pose, camera, SceneContext.of(env.physics.mj_model, env.scene, _SIZE, _SIZE)
 
 
 @pytest.mark.parametrize(("pos", "target"), [*_LOOKS, ((0.1, 0.0, 5.0), (0.0, 0.0, 0.0))])
 def test_a_sky_video_is_where_the_renderers_sky_is(pos, target):
     """Against the renderer's own cube around the world, on all faces, through a floor that lets it through."""
-    size = 48
-    env = probe_env(image_size=size)
-    scene, pose, _ = env.render_inputs(env.reset(jax.random.key(0)))
-    camera = look_at(jnp.array(pos), jnp.array(target), 60.0)
-    context = SceneContext.of(env.physics.mj_model, env.scene, size, size)
+    scene, pose, camera, context = _looking(pos, target, 60.0)
     video = SkyVideo(bank=ClipBank.of({"a": _smooth_clip(256)}), floor=1.0).prepare(context)
-    drawn = render(scene, pose, camera, size, size, ("color", "segmentation"))
+    drawn = render(scene, pose, camera, _SIZE, _SIZE, ("color", "segmentation"))
     seen = RenderedFrame(jnp.moveaxis(drawn.color, -1, 0), drawn.segmentation, camera)
     found = video.apply_frame(video.init(jax.random.key(0), context), seen, context).rgb
     picture = jnp.asarray(np.moveaxis(_smooth_clip(256)[0], 0, -1))
     bare = replace(scene, visible=())
-    sky = render(paint_sky(bare, picture, SkyMapping.CUBE), pose, camera, size, size, ("color",)).color
+    sky = render(paint_sky(bare, picture, SkyMapping.CUBE), pose, camera, _SIZE, _SIZE, ("color",)).color
     body = context.shows(drawn.segmentation, (Role.BODY,))
     difference = np.abs(np.asarray(jnp.moveaxis(found, 0, -1) - sky))[~np.asarray(body)]
     assert np.quantile(difference, 0.99) < 0.06
@@ -64,16 +69,12 @@ def test_a_sky_video_is_where_the_renderers_sky_is(pos, target):
 @pytest.mark.parametrize(("pos", "target"), _LOOKS[:1] + [((0.0, -2.0, 2.5), (0.0, 0.0, 0.0))])
 def test_a_floor_video_is_where_the_renderers_floor_is(pos, target):
     """Against the renderer's own image on the floor, lit alike."""
-    size = 48
-    env = probe_env(image_size=size)
-    scene, pose, _ = env.render_inputs(env.reset(jax.random.key(0)))
-    camera = look_at(jnp.array(pos), jnp.array(target), 45.0)
-    context = SceneContext.of(env.physics.mj_model, env.scene, size, size)
+    scene, pose, camera, context = _looking(pos, target, 45.0)
     bank = ClipBank.of({"a": _smooth_clip(256)})
     video = FloorVideo(bank=bank, size=2.0).prepare(context)
     state = video.init(jax.random.key(0), context)
     lit = video.observe_scene(state, SceneView(scene, camera, jnp.float32(1)), context).scene
-    frame = render(lit, pose, camera, size, size, ("color", "segmentation"))
+    frame = render(lit, pose, camera, _SIZE, _SIZE, ("color", "segmentation"))
     found = video.apply_frame(
         state, RenderedFrame(jnp.moveaxis(frame.color, -1, 0), frame.segmentation, camera), context
     ).rgb
@@ -81,7 +82,7 @@ def test_a_floor_video_is_where_the_renderers_floor_is(pos, target):
     painted = paint(scene, floors, jnp.asarray(np.moveaxis(_smooth_clip(256)[0], 0, -1)), (2.0, 2.0))
     # Both repeat; ours has the picture's corner at the world's origin, the renderer its middle.
     painted = replace(painted, texture_offset=jnp.zeros_like(painted.texture_offset))
-    law = render(painted, pose, camera, size, size, ("color",)).color
+    law = render(painted, pose, camera, _SIZE, _SIZE, ("color",)).color
     near = np.asarray(context.shows(frame.segmentation, (Role.FLOOR,))) & (np.asarray(frame.segmentation) >= 0)
     difference = np.abs(np.asarray(jnp.moveaxis(found, 0, -1) - law))[near]
     assert np.quantile(difference, 0.9) < 0.08

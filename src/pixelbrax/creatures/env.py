@@ -14,7 +14,6 @@ from jaxtyping import Array, Float
 from pixelbrax import rewards
 from pixelbrax.creatures.check import check_creature
 from pixelbrax.creatures.spec import CREATURES, DEFAULT_SENSORS, Creature
-from pixelbrax.creatures.stages import SETTINGS
 from pixelbrax.errors import ConfigError, check_choice, check_keywords, check_number, warn_caller
 from pixelbrax.physics import (
     BraxPhysics,
@@ -84,10 +83,9 @@ class CreatureEnv(PipelineEnv):
         stages = creature.all_stages
         chosen = stages[check_choice("stage", stage, tuple(stages))]
         self.reward_weights = _weights(creature.name, chosen.reward_weights, reward_weights)
-        given = (sensors, min_height, min_upright, target_distance)
-        settings: dict[str, Any] = (
-            _DEFAULTS | chosen.physics | {k: x for k, x in zip(SETTINGS, given, strict=True) if x is not None}
-        )
+        given = {"sensors": sensors, "min_height": min_height, "min_upright": min_upright}
+        given["target_distance"] = target_distance
+        settings: dict[str, Any] = _DEFAULTS | chosen.physics | {k: x for k, x in given.items() if x is not None}
         self.sensors = _checked_sensors(settings["sensors"], creature.sensors)
         self._min_height, self._min_upright = (_limit(name, settings[name]) for name in ("min_height", "min_upright"))
         self._range = _range(creature, settings["target_distance"])
@@ -264,7 +262,7 @@ def _warn_of(model: Any, backend: str) -> None:
         warn_caller(line)
 
 
-_DEFAULTS = dict(zip(SETTINGS, (DEFAULT_SENSORS, -np.inf, -1.0, None), strict=True))
+_DEFAULTS = {"sensors": DEFAULT_SENSORS, "min_height": -np.inf, "min_upright": -1.0, "target_distance": None}
 _NOT_SETTINGS = ("creature", "backend")
 _X = np.array([1.0, 0.0, 0.0], np.float32)
 

@@ -73,9 +73,9 @@ class Teacher(Protocol):
 class Agent(Protocol):
     """An algorithm in an environment: pure `init` and `update`, to be compiled.
 
-    The defaults of these flags, of `teacher` and of the last three methods suit agents without a teacher or a
-    buffer. An agent with another method, `update_with_advantages`, which returns the rollout's `Advantages` as a fourth
-    value, suits prioritized level replay.
+    The defaults of `resumes_exactly`, `compares_envs` and `teacher`, and of the last three methods, suit agents without
+    a teacher or a buffer. An agent with another method, `update_with_advantages`, which returns the rollout's
+    `Advantages` as a fourth value, suits prioritized level replay.
     """
 
     env: PixelEnv
