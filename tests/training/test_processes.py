@@ -411,7 +411,8 @@ def test_the_death_of_one_process_ends_the_other_in_one_line(when, dead, tmp_pat
     """While it compiles, and while it trains; what was learnt is there."""
     with _running(*[["--runs", str(tmp_path), "--name", "run"]] * 2) as both:
         _wait_for(both[0], when)
-        time.sleep(2)
+        if when == "steps/s":  # a reset takes less than these to compile, and the first checkpoint is there
+            time.sleep(2)
         both[dead].send_signal(signal.SIGKILL)
         code, line = _ends(both[1 - dead])
     assert code == 2
