@@ -11,6 +11,7 @@ import pytest
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.render import GeomPose, Scene, look_at, render, renderer
+from pixelbrax.render.mesh import walk
 from pixelbrax.render.mesh.triangles import CLUSTER_SIZE, make_mesh
 from tests.render import oracle
 
@@ -207,6 +208,46 @@ def test_corners_can_be_learned():
     gradient = jax.grad(loss)(scene.meshes[0].corners)
     assert np.isfinite(gradient).all()
     assert np.abs(gradient).max() > 0
+
+
+@pytest.mark.parametrize("own_rays", [False, True])
+def test_each_tile_meets_the_clusters_within_whose_bounds_it_is(own_rays):
+    """Of more clusters than a word has bits, by many tiles or none; the oracle goes through all pairs."""
+    images, tiles, rays, number = 3, 30, 8, 70
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-1, 1, (2, images, tiles, 1)) + rng.uniform(0, 0.1, (2, images, tiles, rays))
+    x, y = (each.astype(np.float32) if own_rays else each[:1].astype(np.float32) for each in (x, y))
+    rows = rng.normal(size=(images, 12, number, CLUSTER_SIZE)).astype(np.float32)
+    rows[:, 11] += 5  # else most are behind the rays' origin
+    low = rng.uniform(-1.5, 1, (images, 2, number)).astype(np.float32)
+    high = low + rng.uniform(0, 1, low.shape).astype(np.float32)
+    low[:, :, ::5] = np.inf  # as of clusters that show their back
+    used = rng.uniform(size=(tiles, rays)) < 0.5
+    used[3] = False
+    labels = rng.permutation(number).astype(np.int32)
+
+    def one(rows, low, high, x, y):
+        clusters = walk.Clusters(rows, low, high)
+        return walk.nearest(clusters, jnp.asarray(labels), x, y, jnp.asarray(used), unrolled=True)
+
+    of_rays = 0 if own_rays else None
+    rays_of = (x, y) if own_rays else (x[0], y[0])
+    found = jax.jit(jax.vmap(one, in_axes=(0, 0, 0, of_rays, of_rays)))(rows, low, high, *rays_of)
+    for image, tile in np.ndindex(images, tiles):
+        if not used[tile].any():
+            continue
+        place = np.stack([x[image % len(x), tile], y[image % len(y), tile]])
+        ends = place[:, used[tile]].min(1), place[:, used[tile]].max(1)
+        meet = ((low[image] <= ends[1][:, None]) & (high[image] >= ends[0][:, None])).all(0)
+        products = rows[image].reshape(4, 3, -1, 1)
+        products = products[:, 0] * place[0] + products[:, 1] * place[1] + products[:, 2]
+        inside = (products[:3] >= 0).all(0) & np.repeat(meet, CLUSTER_SIZE)[:, None]
+        nearness = np.where(inside, products[3], 0).max(0, initial=0)
+        winner = np.where(inside, products[3], 0).argmax(0)
+        hit = used[tile] & (nearness > 0)
+        np.testing.assert_allclose(found.nearness[image, tile][used[tile]], nearness[used[tile]], rtol=1e-5, atol=1e-5)
+        np.testing.assert_array_equal(found.label[image, tile][hit], labels[winner // CLUSTER_SIZE][hit])
+        np.testing.assert_array_equal(found.number[image, tile][hit], (winner % CLUSTER_SIZE)[hit])
 
 
 def test_clusters_are_neighbors():

@@ -5,8 +5,9 @@ origin and a side have the sign of the triangle's orientation. The inverse of th
 fourth vector. For parallel rays likewise. So a triangle is twelve numbers, and a ray costs eight multiplications and
 additions for each.
 
-On a CPU, rays are taken in tiles and triangles in clusters, and only pairs of them that may meet are computed: a loop
-over those pairs, whose state is updated in place. On accelerators all rays meet all triangles, in one kernel.
+On a CPU, rays are taken in tiles and triangles in clusters, and only pairs of them that may meet are computed. Tiles
+with about as many pairs go together, and each meets its next cluster in every step of a loop: a step is large enough
+for all cores. On accelerators all rays meet all triangles, in one kernel.
 """
 
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from pixelbrax.render.rays import dot
 from pixelbrax.xla import materialize_if, materialized
 
 _WORD = 32  # bits
+_BLOCK = 64  # tiles that go together: fewer are slower on many images, more on scenes of many triangles
 _SLACK = 1e-5  # by which bounds are widened, for rounding
 _FAR = 1e6  # beyond all rays, meters or slope
 _EDGE_ON = 1e-30  # the inverse of less, times a slope, may overflow
@@ -124,8 +126,8 @@ def nearest(
     if not unrolled:
         nearness, triangle = (each.reshape(x.shape) for each in _all(clusters, x.reshape(-1), y.reshape(-1)))
         return Nearest(nearness, labels[triangle // CLUSTER_SIZE], triangle % CLUSTER_SIZE)
-    words = _may_meet(clusters, x, y, used)
-    found = _walk(labels, *(each[None] for each in (clusters.rows, words, x, y)))[0]
+    rows, words = jnp.moveaxis(clusters.rows, 1, 0), _may_meet(clusters, x, y, used)
+    found = _walk(labels, *(each[None] for each in (rows, words, x, y)))[0]
     key, label = found[:, 0], found[:, 1]
     nearness = jax.lax.bitcast_convert_type(key & ~(CLUSTER_SIZE - 1), jnp.float32)
     return Nearest(nearness, label, key & (CLUSTER_SIZE - 1))
@@ -163,32 +165,30 @@ def _bounds(box: Float[Array, "8 2 cluster"]) -> tuple[Array, Array]:
     return low - slack, high + slack
 
 
-def _may_meet(clusters: Clusters, x: Array, y: Array, used: Array | None) -> UInt32[Array, "word cluster"]:
-    """For each cluster, the tiles that it may meet, one bit each: tile bit * words + word."""
-    words = -(-x.shape[0] // _WORD)
-    bounds = [_tile_bounds(place, used, words * _WORD) for place in (x, y)]
+def _may_meet(clusters: Clusters, x: Array, y: Array, used: Array | None) -> UInt32[Array, "word tile"]:
+    """For each tile, the clusters that it may meet, one bit each: cluster word * 32 + bit."""
+    bounds = jnp.concatenate([clusters.low, clusters.high])
+    more = -bounds.shape[1] % _WORD
+    # Not padded where it is compared: XLA would not vectorize that.
+    bounds = materialized(jnp.pad(bounds, ((0, 0), (0, more)), constant_values=jnp.nan)).reshape(2, 2, -1, _WORD, 1)
     meet = jnp.ones((), bool)
-    for k, (first, last) in enumerate(bounds):
-        first, last = (each.reshape(_WORD, words, 1) for each in (first, last))
-        meet &= (clusters.low[k] <= last) & (clusters.high[k] >= first)
+    for k, (first, last) in enumerate(_tile_bounds(place, used) for place in (x, y)):
+        meet &= (bounds[0, k] <= last) & (bounds[1, k] >= first)
     bit = jnp.uint32(1) << jnp.arange(_WORD, dtype=jnp.uint32)
-    return jnp.sum(jnp.where(meet, bit[:, None, None], jnp.uint32(0)), axis=0, dtype=jnp.uint32)
+    return jnp.sum(jnp.where(meet, bit[:, None], jnp.uint32(0)), axis=1, dtype=jnp.uint32)
 
 
-def _tile_bounds(place: Array, used: Array | None, length: int) -> Float[Array, "2 tile"]:
-    """The least and the largest x or y of a tile's rays; more tiles have none.
+def _tile_bounds(place: Array, used: Array | None) -> Float[Array, "2 tile"]:
+    """The least and the largest x or y of a tile's rays; none if none of its rays is used.
 
     XLA behavior: the CPU compiler fuses the reduction with its readers, and repeats it for every cluster.
     Remove when: `pixelbrax bench render` on a CPU is no slower for a model of meshes without `materialized`.
     """
     first, last = (place, place) if used is None else (jnp.where(used, place, s) for s in (_FAR, -_FAR))
-    more = (0, length - len(place))
-    first = jnp.pad(jnp.clip(first.min(-1), -_FAR, _FAR), more, constant_values=_FAR)
-    last = jnp.pad(jnp.clip(last.max(-1), -_FAR, _FAR), more, constant_values=-_FAR)
-    return materialized(jnp.stack([first, last]))
+    return materialized(jnp.clip(jnp.stack([first.min(-1), last.max(-1)]), -_FAR, _FAR))
 
 
-def _key(rows: Float[Array, "12 triangle"], x: Array, y: Array) -> Int32[Array, " ray"]:
+def _key(rows: Float[Array, "tile 12 triangle"], x: Array, y: Array) -> Int32[Array, "tile ray"]:
     """For each ray the bits of the largest nearness, the last four replaced by the triangle's number.
 
     Positive floats sort like the integers that share their bits. The chain over triangles is free of branches, and runs
@@ -196,7 +196,7 @@ def _key(rows: Float[Array, "12 triangle"], x: Array, y: Array) -> Int32[Array, 
     """
     key = jnp.zeros(x.shape, jnp.int32)
     for n in range(CLUSTER_SIZE):
-        bits = jax.lax.bitcast_convert_type(_nearness(rows[:, n], x, y), jnp.int32)
+        bits = jax.lax.bitcast_convert_type(_nearness(rows[:, :, n].T[:, :, None], x, y), jnp.int32)
         key = jnp.maximum(key, (bits & ~(CLUSTER_SIZE - 1)) | n)
     return key
 
@@ -208,60 +208,100 @@ def _nearness(rows: Any, x: Array, y: Array) -> Array:
     return jnp.where(inside, nearness, 0.0)
 
 
+class _Tour(NamedTuple):
+    """The clusters that each tile of a block still has to meet.
+
+    Attributes:
+      words: (tile, word) as in `_may_meet`, and a last word of no cluster.
+      following: (tile, word) the next word, from each on, that is not 0; past the others, the last one.
+    """
+
+    words: UInt32[Array, "tile word"]
+    following: Int32[Array, "tile word"]
+
+    @classmethod
+    def of(cls, words: UInt32[Array, "tile word"]) -> "_Tour":
+        """Through all clusters of the words."""
+        width = words.shape[1]
+        words = jnp.pad(words, ((0, 0), (0, 1)))
+        number = jnp.where(words != 0, jnp.arange(width + 1, dtype=jnp.int32), jnp.int32(width))
+        return cls(words, jax.lax.cummin(number, axis=1, reverse=True))
+
+    def start(self) -> tuple[Array, Array]:
+        """Each tile's first place: a word, and what of it is left, lowest bit first; 0 at the tour's end."""
+        place = self.following[:, 0]
+        return place, self._at(self.words, place)
+
+    def cluster(self, place: Array, left: Array) -> Int32[Array, " tile"]:
+        """The cluster at each place; arbitrary at the end."""
+        return place * _WORD + jax.lax.population_count((left & -left) - 1).astype(jnp.int32)
+
+    def after(self, place: Array, left: Array) -> tuple[Array, Array]:
+        """The places that come next."""
+        rest = left & (left - 1)
+        later = self._at(self.following, jnp.minimum(place + 1, self.words.shape[1] - 1))
+        place = jnp.where(rest == 0, later, place)
+        return place, jnp.where(rest == 0, self._at(self.words, place), rest)
+
+    @staticmethod
+    def _at(table: Array, place: Array) -> Array:
+        return table[jnp.arange(len(place)), place]
+
+
+def _meet(
+    tour: _Tour, labels: Array, rows: Float[Array, "row 12 triangle"], first_row: Array, x: Array, y: Array
+) -> Int32[Array, "2 tile ray"]:
+    """What the rays of a block of tiles hit first; each tile's rows begin at `first_row`. See `_walk_all`."""
+    always = x[0, 0] < jnp.inf
+
+    def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        place, left, found = state
+        cluster = jnp.minimum(tour.cluster(place, left), len(labels) - 1)
+        mine = materialize_if(always, rows[first_row + cluster])  # else it would be gathered number by number
+        key = materialize_if(always, _key(mine, x, y))  # else it would be computed for each of its two readers
+        nearer = (key > found[0]) & (left != 0)[:, None]
+        label = jnp.where(nearer, labels[cluster][:, None], found[1])
+        return *tour.after(place, left), jnp.stack([jnp.where(nearer, key, found[0]), label])
+
+    start = *tour.start(), jnp.zeros((2, *x.shape), jnp.int32)
+    return jax.lax.while_loop(lambda state: jnp.any(state[1] != 0), step, start)[2]
+
+
 def _walk_all(
     labels: Int32[Array, " cluster"],
-    rows: Float[Array, "image 12 cluster triangle"],
-    words: UInt32[Array, "image word cluster"],
+    rows: Float[Array, "image cluster 12 triangle"],
+    words: UInt32[Array, "image word tile"],
     x: Float[Array, "rays tile ray"],
     y: Float[Array, "rays tile ray"],
 ) -> Int32[Array, "image tile 2 ray"]:
-    """The loop over pairs of a cluster and a tile of each image; `x` and `y` are those of all images, or of each.
-
-    What a step costs besides its rays is the number of its kernels. So the numbers of the next pair are computed
-    together, and a step ahead.
+    """The loops over pairs of a cluster and a tile of each image; `x` and `y` are those of all images, or of each.
 
     Returns:
       For each ray the key of `_key`, and the cluster's label.
     """
-    images, per_image, clusters = words.shape
-    shared, tiles, rays = x.shape
-    flat = jnp.append(words.reshape(-1), jnp.uint32(1))  # the last one ends the loop
-    end = len(flat) - 1
-    number = jnp.where(flat != 0, jnp.arange(end + 1, dtype=jnp.int32), jnp.int32(end))
-    following = jax.lax.cummin(number, reverse=True)  # the next word that is not 0, from each on
-    image, word, cluster = (jnp.asarray(each.ravel(), jnp.int32) for each in np.indices((images, per_image, clusters)))
-    x, y = x.reshape(-1, rays), y.reshape(-1, rays)
+    images, _, tiles = words.shape
+    shared, _, rays = x.shape
+    total = images * tiles
+    size = min(_BLOCK, max(8, total // 16))
+    x, y, rows = x.reshape(-1, rays), y.reshape(-1, rays), rows.reshape(-1, *rows.shape[2:])
 
-    def numbers(place: Array, word_left: Array) -> Int32[Array, "7"]:
-        """Of the pair of a place in `flat` and the lowest bit of what is left of the word there."""
-        tile = word[place] + per_image * jax.lax.population_count((word_left & -word_left) - 1).astype(jnp.int32)
-        row = image[place] * tiles + tile
-        left = jax.lax.bitcast_convert_type(word_left, jnp.int32)
-        of_rays = tile if shared == 1 else row
-        return jnp.stack([place, left, image[place], cluster[place], row, of_rays, labels[cluster[place]]])
+    # Tiles sorted by how many clusters they have: one number holds both, so that it is sorted fast.
+    pairs = jax.lax.population_count(words).sum(1, dtype=jnp.int32).reshape(-1)
+    ordered = jnp.sort(jnp.arange(total, dtype=jnp.int32) - total * jnp.minimum(pairs, (2**31 - 1) // total - 1))
+    busy = jnp.sum(ordered < 0, dtype=jnp.int32)
+    ordered = jnp.pad(ordered % total, (0, -total % size), mode="edge")
 
-    def going_on(state: tuple[Array, Array, Array]) -> Array:
-        return state[0][0] < end
+    def block(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        first, found = state
+        each = jax.lax.dynamic_slice_in_dim(ordered, first, size)
+        image, tile = each // tiles, each % tiles
+        of_rays = tile if shared == 1 else each
+        tour = _Tour.of(words[image, :, tile])
+        mine = _meet(tour, labels, rows, image * len(labels), x[of_rays], y[of_rays])
+        return first + size, found.at[each].set(mine.swapaxes(0, 1))
 
-    def pair(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        (place, left, image, cluster, row, of_rays, label), found, always = state[0], *state[1:]
-        one_x, one_y = (jax.lax.dynamic_slice_in_dim(each, of_rays, 1)[0] for each in (x, y))
-        mine = jax.lax.dynamic_slice(rows, (image, 0, cluster, 0), (1, 12, 1, CLUSTER_SIZE))[0, :, 0]
-        key = materialize_if(always, _key(mine, one_x, one_y))  # else it would be computed for each of its two readers
-        before = jax.lax.dynamic_slice_in_dim(found, row, 1)[0]
-        nearer = key > before[0]
-        after = jnp.stack([jnp.where(nearer, key, before[0]), jnp.where(nearer, label, before[1])])
-        found = jax.lax.dynamic_update_slice_in_dim(found, after[None], row, 0)
-
-        rest = jax.lax.bitcast_convert_type(left, jnp.uint32)
-        rest = rest & (rest - 1)
-        place = jnp.where(rest == 0, following[place + 1], place)
-        return numbers(place, jnp.where(rest == 0, flat[place], rest)), found, always
-
-    first = numbers(following[0], flat[following[0]])
-    start = first, jnp.zeros((images * tiles, 2, rays), jnp.int32), x[0, 0] < jnp.inf
-    found = jax.lax.while_loop(going_on, pair, start)[1]
-    return found.reshape(images, tiles, 2, rays)
+    start = jnp.int32(0), jnp.zeros((total, 2, rays), jnp.int32)
+    return jax.lax.while_loop(lambda state: state[0] < busy, block, start)[1].reshape(images, tiles, 2, rays)
 
 
 _walk = jax.custom_batching.custom_vmap(_walk_all)
