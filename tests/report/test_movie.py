@@ -89,3 +89,14 @@ def test_a_gif_plays_in_the_time_of_its_frames(fps, tmp_path):
     assert abs(levels[0] - 0) <= 3
     assert levels[-1] >= 225
     assert [path.name for path in tmp_path.iterdir()] == ["video.gif"]
+
+
+def test_a_video_of_odd_sides_is_not_stretched(tmp_path):
+    imageio = pytest.importorskip("imageio.v2")
+    stripes = np.zeros((33, 47, 3), np.uint8)
+    stripes[:, ::2] = 255
+    assert write_video(tmp_path / "odd.mp4", np.stack([stripes] * 3), fps=10) is None
+    shown = np.stack(imageio.mimread(tmp_path / "odd.mp4"))
+    assert shown.shape[1:3] == (34, 48)
+    off = np.abs(shown[:, :33, :47].astype(int) - stripes)
+    assert off.mean() < 20  # stretched by one column they would be gray in the middle

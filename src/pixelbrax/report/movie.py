@@ -51,12 +51,18 @@ def _write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float) -> str | No
             warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
             with imageio.get_writer(path, fps=fps, codec="libx264", quality=8, macro_block_size=2) as writer:
                 for frame in frames:
-                    writer.append_data(frame)
+                    writer.append_data(_of_even_sides(frame))
     except ImportError as e:
         return f"no video: {e.name} is not installed (pip install imageio-ffmpeg); a .gif needs no encoder"
     except (OSError, RuntimeError) as e:
         return f"no video: the encoder failed ({e})"
     return None
+
+
+def _of_even_sides(frame: UInt8[np.ndarray, "height width 3"]) -> UInt8[np.ndarray, "even_height even_width 3"]:
+    """The frame as H.264 takes it, its last row and column repeated: the encoder would stretch it, and blur it."""
+    height, width, _ = frame.shape
+    return np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
 
 
 def _write_gif(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
