@@ -91,6 +91,7 @@ def test_a_gif_plays_in_the_time_of_its_frames(fps, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["video.gif"]
 
 
+@pytest.mark.filterwarnings(r"ignore:os\.fork\(\) was called:RuntimeWarning")  # by the reader
 def test_a_video_of_odd_sides_is_not_stretched(tmp_path):
     imageio = pytest.importorskip("imageio.v2")
     stripes = np.zeros((33, 47, 3), np.uint8)

@@ -36,25 +36,32 @@ def test_an_episode_follows_from_its_key_and_number_however_many_there_are(deter
     assert (_evaluator(7, deterministic=False)(params, jax.random.key(4)).returns != whole).any()
 
 
-def test_another_number_of_episodes_is_the_same_program():
-    def program(num_episodes):
-        evaluator = _evaluator(num_episodes, batch_size=4)
-        evaluator(jnp.ones(()), jax.random.key(0))
-        assert evaluator._compiled is not None
-        args, _ = evaluator._compiled.args_info
-        return jax.jit(evaluator._run).lower(*args).as_text()
+@pytest.fixture
+def compiled(monkeypatch):
+    """The texts of all programs that are compiled ahead of time."""
+    texts, compile = [], jax.stages.Lowered.compile
 
-    assert program(3) == program(4) == program(9)
+    def recorded(lowered, **options):
+        texts.append(lowered.as_text())
+        return compile(lowered, **options)
+
+    monkeypatch.setattr(jax.stages.Lowered, "compile", recorded)
+    return texts
 
 
-def test_parameters_of_the_environment_are_data(monkeypatch):
+def test_another_number_of_episodes_is_the_same_program(compiled):
+    for num_episodes in (3, 4, 9):
+        _evaluator(num_episodes, batch_size=4)(jnp.ones(()), jax.random.key(0))
+    assert len(compiled) == 6, "a reset and the steps, three times"
+    assert len(set(compiled)) == 2
+
+
+def test_parameters_of_the_environment_are_data(compiled):
     """Environments with other weights share the program, by the compilation cache."""
-    texts = []
-    monkeypatch.setattr(jax.stages.Lowered, "compile", lambda lowered, **_: texts.append(lowered.as_text()))
     for params in (EnvParams(), EnvParams(reward_weights={"frame": 2.0})):
-        env = with_default_params(probe_env(outputs=()), params)
-        Evaluator(env, _policy, 2)._program(jnp.ones(()), _evaluator(2)._keys(jax.random.key(0)), env.default_params)
-    assert texts[0] == texts[1]
+        Evaluator(with_default_params(probe_env(outputs=()), params), _policy, 2)(jnp.ones(()), jax.random.key(0))
+    assert len(compiled) == 4
+    assert len(set(compiled)) == 2
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, 10**9])

@@ -12,7 +12,7 @@ import numpy as np
 from jax.tree_util import Partial
 from jaxtyping import Array, Float, UInt8
 
-from pixelbrax.envs import EnvParams, PixelEnv, State, with_autoreset
+from pixelbrax.envs import PixelEnv, State, with_autoreset
 from pixelbrax.physics import PhysicsState
 from pixelbrax.report.enlarge import enlarged, whole_multiple
 from pixelbrax.xla import compiler_options
@@ -177,12 +177,13 @@ def rollout(env: PixelEnv, step: Callable[..., tuple[State, Any]], actor: Actor,
     """The outputs of `step(actor, state, key)` for each step after a reset, as NumPy arrays."""
 
     @partial(jax.jit, compiler_options=compiler_options())
-    def program(actor: Actor, params: EnvParams, key: Array) -> Any:
-        reset_key, act_key = jax.random.split(key)
-        return jax.lax.scan(partial(step, actor), env.reset(reset_key, params), jax.random.split(act_key, num_steps))[1]
+    def program(actor: Actor, initial: State, key: Array) -> Any:
+        return jax.lax.scan(partial(step, actor), initial, jax.random.split(key, num_steps))[1]
 
+    reset = jax.jit(env.reset, compiler_options=compiler_options(runs_once=True))
     actor = actor if isinstance(actor, Partial) else Partial(actor)
-    return jax.tree.map(np.asarray, program(actor, env.default_params, key))
+    reset_key, act_key = jax.random.split(key)
+    return jax.tree.map(np.asarray, program(actor, reset(reset_key, env.default_params), act_key))
 
 
 def end_of(terminated: np.ndarray, truncated: np.ndarray, diverged: np.ndarray) -> tuple[int, str]:

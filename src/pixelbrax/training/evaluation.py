@@ -140,7 +140,7 @@ class Evaluator:
         self._batch_size = check_count("batch_size", batch_size or num_episodes, most=MAX_EPISODES)
         self._deterministic = deterministic
         self._progress = progress or Progress()
-        self._compiled = None
+        self._programs: tuple[Any, Any] | None = None
 
     def __call__(self, variables: PyTree, key: Array) -> Evaluation:
         """Runs the episodes that `key` determines."""
@@ -150,9 +150,9 @@ class Evaluator:
         numbers = np.arange(count * self._batch_size) % self._num_episodes
         batches = [keys[chosen] for chosen in np.split(numbers, count)]
         params = self._env.default_params
-        run = self._program(variables, batches[0], params)
+        self._compile(variables, batches[0], params)
         with self._progress.busy(f"{self._num_episodes:,} episodes", EVALUATION) if count > 1 else nullcontext():
-            results = [jax.tree.map(np.asarray, run(variables, batch, params)) for batch in batches]
+            results = [self._run(variables, batch, params) for batch in batches]
         joined = jax.tree.map(lambda *parts: np.concatenate(parts)[: self._num_episodes], *results)
         return _evaluation(joined)
 
@@ -166,7 +166,8 @@ class Evaluator:
         """
         every = jax.tree.map(lambda *x: jnp.repeat(jnp.stack(x), self._num_episodes, axis=0), *params)
         keys = jnp.tile(self._keys(key), (len(params), 1))
-        results = jax.tree.map(np.asarray, self._program(variables, keys, every)(variables, keys, every))
+        self._compile(variables, keys, every)
+        results = self._run(variables, keys, every)
         count = self._num_episodes
         each = [jax.tree.map(lambda x, k=k: x[k * count : (k + 1) * count], results) for k in range(len(params))]
         return list(map(_evaluation, each))
@@ -175,15 +176,29 @@ class Evaluator:
         """(episode, 2) keys: to reset and to act."""
         return jnp.stack([jax.random.split(part, self._num_episodes) for part in jax.random.split(key)], axis=1)
 
-    def _program(self, variables: PyTree, keys: Array, params: EnvParams) -> Any:
-        if self._compiled is None:
+    def _compile(self, variables: PyTree, keys: Array, params: EnvParams) -> None:
+        """Two programs: a reset runs once an evaluation, and need not be fast, so that it compiles in a third."""
+        if self._programs is None:
             with self._progress.busy("compiling the evaluation"):
-                program = jax.jit(self._run, compiler_options=compiler_options())
-                self._compiled = program.lower(variables, keys, params).compile()
-        return self._compiled
+                reset = jax.jit(self._reset, compiler_options=compiler_options(runs_once=True))
+                play = jax.jit(self._play, compiler_options=compiler_options())
+                reset = reset.lower(keys, params).compile()
+                self._programs = reset, play.lower(variables, keys, reset(keys, params)).compile()
 
     def _run(self, variables: PyTree, keys: Array, params: EnvParams) -> "_Episodes":
-        """A batch of whole episodes, whose parameters are the same or have that axis too."""
+        """A batch of whole episodes, as NumPy arrays."""
+        assert self._programs is not None, "they are compiled"
+        reset, play = self._programs
+        return jax.tree.map(np.asarray, play(variables, keys, reset(keys, params)))
+
+    def _reset(self, keys: Array, params: EnvParams) -> State:
+        """Environments whose parameters are the same, or have the batch's axis too."""
+        # Parameters are data: environments that differ in them alone share the program, by the cache.
+        each = jax.tree.map(lambda x, one: 0 if jnp.ndim(x) > one.ndim else None, params, self._env.default_params)
+        return jax.vmap(self._env.reset, (0, each))(keys[:, 0], params)
+
+    def _play(self, variables: PyTree, keys: Array, initial: State) -> "_Episodes":
+        """A batch of whole episodes from their initial states."""
 
         def step(carry: tuple[State, dict[str, Array]], number: Array) -> tuple[Any, None]:
             state, sums = carry
@@ -198,9 +213,6 @@ class Evaluator:
             sums = {name: sums[name] + jnp.where(state.done, 0.0, after.metrics[name]) for name in sums}
             return (after, sums), None
 
-        # Parameters are data: environments that differ in them alone share the program, by the cache.
-        each = jax.tree.map(lambda x, one: 0 if jnp.ndim(x) > one.ndim else None, params, self._env.default_params)
-        initial = jax.vmap(self._env.reset, (0, each))(keys[:, 0], params)
         num_steps = -(-self._env.episode_length // self._env.action_repeat)
         sums = {name: jnp.zeros(initial.reward.shape) for name in self._metrics}
         (final, sums), _ = jax.lax.scan(step, (initial, sums), jnp.arange(num_steps))

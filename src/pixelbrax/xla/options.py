@@ -24,7 +24,7 @@ def compiler_options(runs_once: bool = False) -> dict[str, Any]:
     """`compiler_options` of `jax.jit`: on GPUs kernels that give the same bits each time; on CPUs quick to compile.
 
     Args:
-      runs_once: the program is called once, so that on CPUs it need not be fast.
+      runs_once: the program is called once, or rarely beside others, so that on CPUs it need not be fast.
     """
     if jax.default_backend() == "gpu":
         return {} if _SAME_BITS in os.environ.get("XLA_FLAGS", "") else {_SAME_BITS: True}
