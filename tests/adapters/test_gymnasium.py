@@ -218,7 +218,9 @@ def test_ids_make_both():
 def test_unknown_keywords_are_type_errors_as_python_has_them():
     """TorchRL's `GymEnv` offers `frameskip`, and goes without where a `TypeError` names it."""
     for make in (PixelBraxEnv, PixelBraxVectorEnv):
-        with pytest.raises(TypeError, match=r"__init__\(\) got an unexpected keyword argument 'frameskip': did you mean"):
+        with pytest.raises(
+            TypeError, match=r"__init__\(\) got an unexpected keyword argument 'frameskip': did you mean"
+        ):
             make("probe/sides", frameskip=1)
 
 
@@ -268,7 +270,10 @@ def test_importing_registers_in_any_order_and_loads_no_engine(first):
         (lambda: _envs().reset(options={"reset_mask": np.zeros(3, bool)}), "is False everywhere"),
         (lambda: _stepped(np.zeros((3, 2))), "the actions are float64 of shape .3, 2.: they must be floats, .3, 1."),
         (lambda: _stepped(np.zeros(3)), "of shape .3,."),
-        (lambda: _stepped([[0.0], [0.0, 1.0], [0.0]]), "the actions are object of shape ..: they must be floats, .3, 1."),
+        (
+            lambda: _stepped([[0.0], [0.0, 1.0], [0.0]]),
+            "the actions are object of shape ..: they must be floats, .3, 1.",
+        ),
     ],
 )
 def test_mistakes_are_told(make, message):

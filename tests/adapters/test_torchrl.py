@@ -316,5 +316,5 @@ def test_a_step_says_what_its_tensordict_lacks():
     with pytest.raises(ConfigError, match="the tensordict lacks the entry 'action'"):
         env.step(start.clone())
     _no_action(start)["state"].pop("reward")
-    with pytest.raises(ConfigError, match="the entry 'state' lacks 'reward': give that of a reset or a step as a whole"):
+    with pytest.raises(ConfigError, match="the entry 'state' lacks 'reward': give that of a reset or a step"):
         env.step(start)

@@ -149,7 +149,8 @@ def test_a_dataset_is_the_trajectories(pixels, trajectories, tmp_path):
 def test_numbers_may_be_numpys(tmp_path):
     env, path = probe_env(outputs=(), episode_length=3), tmp_path / "data"
     numbers: dict[str, Any] = {"episodes": np.int64(2), "seed": np.int32(1), "steps": np.int64(2)}
-    dataset = pixelbrax.rollout("random", env, **numbers, num_envs=np.int64(1), deterministic=np.True_, path=path)  # pyright: ignore
+    numbers |= {"num_envs": np.int64(1), "deterministic": np.True_}
+    dataset = pixelbrax.rollout("random", env, **numbers, path=path)
     _assert_equal(dataset.load(), pixelbrax.rollout("random", env, 2, 1, steps=2))
     assert pixelbrax.load_dataset(path).complete
 
@@ -159,7 +160,7 @@ def test_a_dataset_of_another_environment_is_refused_by_what_differs(tmp_path):
     kept = collect(probe_env(image_size=8))
     with pytest.raises(ConfigError, match="dataset of another environment: image_size is 12 instead of 8; observation"):
         collect(probe_env(image_size=12))
-    with pytest.raises(ConfigError, match="another environment: sky is 0 0 0 to 0 0 1 instead of 0 0 0 to 0 0 0: choose"):
+    with pytest.raises(ConfigError, match="another environment: sky is 0 0 0 to 0 0 1 instead of 0 0 0 to 0 0 0"):
         collect(probe_env(image_size=8, sky=((0, 0, 0), (0, 0, 1))))
     older = kept.facts["environment"]
     older["facts"] = [fact for fact in older["facts"] if not fact.startswith(("sky: ", "planes: "))]

@@ -221,7 +221,9 @@ def _check_environment(path: Path, kept: Any, given: Mapping[str, Any]) -> None:
 def _config(settings: Mapping[str, Any]) -> EnvConfig:
     """Settings as they are in a file; what is missing, of an older version, has its default."""
     known = {field.name for field in fields(EnvConfig)} & settings.keys()
-    return EnvConfig(**{name: tuple(x) if isinstance(x := settings[name], list) else x for name in known})
+    chosen: dict[str, Any] = {name: settings[name] for name in known}
+    chosen |= {name: tuple(x) for name, x in chosen.items() if isinstance(x, list)}
+    return EnvConfig(**chosen)
 
 
 def _is_same(kept: Any, given: Any) -> bool:

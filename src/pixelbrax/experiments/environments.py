@@ -164,7 +164,8 @@ def _facts_of_images(env: PixelEnv) -> dict[str, str]:
     colors = [" ".join(f"{part:.3g}" for part in color) for color in np.asarray(scene.sky_rgb).tolist()]
     facts["sky"] = " to ".join(colors) if scene.sky_texture < 0 else "a texture"
     sizes = np.asarray(scene.geom_size)[np.array(scene.geom_type) == mujoco.mjtGeom.mjGEOM_PLANE]
-    facts["planes"] = ", ".join(f"{x:.3g} x {y:.3g} m" if x or y else "infinite" for x, y, _ in sizes.tolist()) or "none"
+    planes = [f"{x:.3g} x {y:.3g} m" if x or y else "infinite" for x, y, _ in sizes.tolist()]
+    facts["planes"] = ", ".join(planes) or "none"
     return facts
 
 
