@@ -124,6 +124,9 @@ def test_an_environments_stream_does_not_depend_on_its_batch():
     one, three = _envs(num_envs=1), _envs(num_envs=3)
     np.testing.assert_array_equal(one.reset(seed=2)[0][0], three.reset(seed=0)[0][2])
     np.testing.assert_array_equal(three.reset(seed=[9, 2, None])[0][1], one.reset(seed=[2])[0][0])
+    three.reset(seed=np.int64(4))  # pyright: ignore
+    assert three.np_random_seed == 4
+    three.reset(seed=[9, 2, None])
     copied = copy.deepcopy(three)
     for _ in range(5):  # through an episode's end
         seen = three.step(np.zeros((3, 1)))[0]
@@ -212,6 +215,27 @@ def test_ids_make_both():
     assert gymnasium.spec("PixelBrax/HalfCheetah-v0").kwargs == {"env": "halfcheetah"}
 
 
+def test_unknown_keywords_are_type_errors_as_python_has_them():
+    """TorchRL's `GymEnv` offers `frameskip`, and goes without where a `TypeError` names it."""
+    for make in (PixelBraxEnv, PixelBraxVectorEnv):
+        with pytest.raises(
+            TypeError, match=r"__init__\(\) got an unexpected keyword argument 'frameskip': did you mean"
+        ):
+            make("probe/sides", frameskip=1)
+
+
+def test_torchrl_takes_single_and_vector_environments():
+    torchrl = pytest.importorskip("torchrl.envs")
+    kwargs = {"env": "probe/sides", "image_size": 8, "episode_length": 3}
+    gymnasium.register("Sides-v0", "pixelbrax.adapters.gymnasium:PixelBraxEnv", kwargs=kwargs)
+    assert torchrl.GymEnv("Sides-v0").rollout(5).shape == (3,)
+    gymnasium.registry.pop("Sides-v0")
+    steps = torchrl.GymWrapper(_envs("disabled")).rollout(4, break_when_any_done=False)
+    assert steps["next", "done"][..., 0].tolist() == [[False, False, True, False]] * 3
+    with pytest.raises(RuntimeError, match="must be one of SAME_STEP or DISABLED"):
+        torchrl.GymWrapper(_envs())
+
+
 @pytest.mark.parametrize("first", ["import pixelbrax; import gymnasium", "import gymnasium; import pixelbrax"])
 def test_importing_registers_in_any_order_and_loads_no_engine(first):
     code = f"{first}; import sys; gymnasium.register_envs(pixelbrax); gymnasium.spec('PixelBrax/Ant-v0')"
@@ -246,6 +270,10 @@ def test_importing_registers_in_any_order_and_loads_no_engine(first):
         (lambda: _envs().reset(options={"reset_mask": np.zeros(3, bool)}), "is False everywhere"),
         (lambda: _stepped(np.zeros((3, 2))), "the actions are float64 of shape .3, 2.: they must be floats, .3, 1."),
         (lambda: _stepped(np.zeros(3)), "of shape .3,."),
+        (
+            lambda: _stepped([[0.0], [0.0, 1.0], [0.0]]),
+            "the actions are object of shape ..: they must be floats, .3, 1.",
+        ),
     ],
 )
 def test_mistakes_are_told(make, message):

@@ -308,3 +308,13 @@ def test_it_is_the_engine_of_brax():
 def test_mistakes_are_told(make, message):
     with pytest.raises(ConfigError, match=message):
         make()
+
+
+def test_a_step_says_what_its_tensordict_lacks():
+    env = _made((5,), functional=True)
+    start = env.reset()
+    with pytest.raises(ConfigError, match="the tensordict lacks the entry 'action'"):
+        env.step(start.clone())
+    _no_action(start)["state"].pop("reward")
+    with pytest.raises(ConfigError, match="the entry 'state' lacks 'reward': give that of a reset or a step"):
+        env.step(start)

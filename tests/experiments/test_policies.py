@@ -1,5 +1,6 @@
 """Policies are functions of observations, and travel."""
 
+import copy
 import subprocess
 import sys
 
@@ -63,6 +64,7 @@ def test_transformations(policy):
         (np.zeros((3, 3), np.float32), r"'state' is float32\[3, 3\]: it must be float32\[2\]"),
         (np.zeros((4, 3, 2), np.float32), r"'state' is float32\[4, 3, 2\]"),
         (np.zeros(2, np.int32), r"'state' is int32\[2\]"),
+        (np.zeros((0, 2), np.float32), "the observation is a batch of none"),
         (
             {"pixels": np.zeros((8, 8, 9), np.uint8)},
             "the observation has no 'state': the policy reads it; it has pixels",
@@ -72,6 +74,22 @@ def test_transformations(policy):
 def test_wrong_observations_are_told(policy, obs, message):
     with pytest.raises(ConfigError, match=message):
         policy(obs)
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        (0, "the key is 0: it must be a PRNG key, such as jax.random.key"),
+        (jax.random.split(jax.random.key(0), 2), r"keys of shape \(2,\) for 3 observations: give one, or one for each"),
+    ],
+)
+def test_wrong_keys_are_told(policy, key, message):
+    with pytest.raises(ConfigError, match=message):
+        policy(OBS, key)
+
+
+def test_a_deep_copy_acts_alike(policy):
+    np.testing.assert_array_equal(copy.deepcopy(policy)(OBS), policy(OBS))
 
 
 def test_the_best_policy_is_the_one_that_was_evaluated_best(finished, env):

@@ -1,6 +1,7 @@
 """Trajectories are the episodes of an evaluation, in memory and on disk."""
 
 import dataclasses
+import json
 from typing import Any
 
 import jax
@@ -66,6 +67,13 @@ def test_replaying_the_actions_gives_the_observations(pixels, trajectories):
             state = pixels.step(state, jnp.asarray(trajectories.actions[3, t]))
             assert trajectories.rewards[3, t] == state.reward
             assert bool(trajectories.terminated[3, t]) == bool(state.terminated) == (t == 5)
+
+
+def test_what_cannot_be_stacked_is_told(trajectories):
+    with pytest.raises(ConfigError, match="key is 'depth': it must be one of pixels, state"):
+        trajectories.stacked(3, "depth")
+    with pytest.raises(ConfigError, match="frame_stack is 0: it must be at least 1"):
+        trajectories.stacked(0)
 
 
 def test_what_follows_an_episode_is_zero():
@@ -136,6 +144,29 @@ def test_a_dataset_is_the_trajectories(pixels, trajectories, tmp_path):
     assert all(f"| `{name}` |" in text for name in np.load(dataset.shards[0]).files)
     with pytest.raises(ConfigError, match="holds another dataset, whose seed is 3 instead of 4"):
         pixelbrax.rollout("random", pixels, 5, **{**where, "seed": 4})
+
+
+def test_numbers_may_be_numpys(tmp_path):
+    env, path = probe_env(outputs=(), episode_length=3), tmp_path / "data"
+    numbers: dict[str, Any] = {"episodes": np.int64(2), "seed": np.int32(1), "steps": np.int64(2)}
+    numbers |= {"num_envs": np.int64(1), "deterministic": np.True_}
+    dataset = pixelbrax.rollout("random", env, **numbers, path=path)
+    _assert_equal(dataset.load(), pixelbrax.rollout("random", env, 2, 1, steps=2))
+    assert pixelbrax.load_dataset(path).complete
+
+
+def test_a_dataset_of_another_environment_is_refused_by_what_differs(tmp_path):
+    collect = lambda env: pixelbrax.rollout("random", env, 1, steps=1, path=tmp_path / "data")  # noqa: E731
+    kept = collect(probe_env(image_size=8))
+    with pytest.raises(ConfigError, match="dataset of another environment: image_size is 12 instead of 8; observation"):
+        collect(probe_env(image_size=12))
+    with pytest.raises(ConfigError, match="another environment: sky is 0 0 0 to 0 0 1 instead of 0 0 0 to 0 0 0"):
+        collect(probe_env(image_size=8, sky=((0, 0, 0), (0, 0, 1))))
+    older = kept.facts["environment"]
+    older["facts"] = [fact for fact in older["facts"] if not fact.startswith(("sky: ", "planes: "))]
+    older.pop("physics_settings")
+    (kept.path / "dataset.json").write_text(json.dumps(kept.facts))
+    assert collect(probe_env(image_size=8)).complete, "older versions told less"
 
 
 def test_a_policy_is_known_by_its_checksum_wherever_its_run_was_found():
@@ -213,12 +244,33 @@ def test_levels_of_distractors_are_kept():
         ("rnadom", "the policy is 'rnadom': load one with pixelbrax.load_policy"),
         (3, "the policy is 3: it must be a Policy"),
         (lambda obs: (obs["state"], 1), "the policy returns .*: it must return one array of actions"),
+        (lambda obs: obs["speed"], "policy fails .*test_rollout.py:.*KeyError: 'speed'; it is called as policy"),
+        (lambda obs, key: obs["state"][:1], "policy takes .obs, key., and is called with 1 arguments"),
+        (lambda obs: obs["state"][:1] if obs["state"][0] > 0 else None, "policy fails .*: use jnp.where for `if`"),
     ],
 )
 def test_what_is_no_policy_is_refused(policy, message, pixels):
     for use in (pixelbrax.rollout, pixelbrax.evaluate):
         with pytest.raises(ConfigError, match=message):
             use(policy, pixels, 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"env": "halfcheetah"}, "the environment is 'halfcheetah': it must come from pixelbrax.make"),
+        ({"episodes": 2.0}, "episodes is 2.0: it must be a whole number"),
+        ({"seed": -1}, "seed is -1"),
+        ({"deterministic": "no"}, "deterministic is 'no': it must be True or False"),
+    ],
+)
+def test_arguments_are_checked_before_anything_is_compiled(settings, message, finished, pixels):
+    for policy in ("random", finished.policy()):
+        for use in (pixelbrax.rollout, pixelbrax.evaluate):
+            with pytest.raises(ConfigError, match=message):
+                use(policy, **{"env": finished.env, "episodes": 2, **settings})
+    with pytest.raises(ConfigError, match="path is 3: it must be a path"):
+        pixelbrax.rollout("random", pixels, path=3)  # pyright: ignore
 
 
 def test_a_policy_for_another_environment_is_refused(finished):

@@ -9,6 +9,7 @@ import threading
 import tomllib
 from typing import Any
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -18,11 +19,12 @@ from pixelbrax.cli.main import main
 from pixelbrax.envs import with_default_params
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import api, config_of, launch
+from pixelbrax.experiments.environments import differences
 from pixelbrax.learning import CurriculumConfig
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig, TrainingRun, load_preset
 from tests.experiments.small import SETTINGS
-from tests.probe import CAMERA, probe_env
+from tests.probe import CAMERA, ProbePhysics, probe_env
 
 TIMES = {"seconds", "wall_seconds", "steps_per_second"}
 
@@ -83,6 +85,51 @@ def test_another_view_or_parameter_is_another_environment():
     weaker = with_default_params(plain, plain.scaled_params(0.5))
     assert config_of(plain) == config_of(again)
     assert config_of(plain) not in [config_of(env) for env in (farther, weaker)]
+
+
+class _Seen(ProbePhysics):
+    """The probe with two cameras and a floor that ends."""
+
+    mj_model = mujoco.MjModel.from_xml_string(
+        """
+        <mujoco><worldbody>
+          <geom type="plane" size="5 4 1"/>
+          <camera name="front" pos="0 -3 .5" xyaxes="1 0 0 0 0 1"/>
+          <camera name="side" pos="3 0 .5" xyaxes="0 1 0 0 0 1"/>
+          <body name="ball" pos="0 0 .5"><freejoint/><geom size=".3"/></body>
+        </worldbody></mujoco>
+        """
+    )
+
+
+def _seen(**settings):
+    return pixelbrax.PixelEnv(_Seen(), **{"camera": "front", "image_size": 8, **settings})
+
+
+@pytest.mark.parametrize(
+    ("settings", "difference"),
+    [
+        ({"camera": "side"}, "cameras of the model is side instead of front"),
+        ({"sky": ((0, 0, 0), (0, 0, 0.5))}, "sky is 0 0 0 to 0 0 0.5 instead of 0 0 0 to 0 0 0"),
+        ({"infinite_planes": True}, "planes is infinite instead of 5 x 4 m"),
+    ],
+)
+def test_another_look_is_another_environment(settings, difference):
+    kept, other = config_of(_seen()), config_of(_seen(**settings))
+    assert differences(other, kept) == [difference]
+    assert differences(config_of(_seen(camera=0)), kept) == []
+    names = [difference.partition(" is ")[0] + ": "]
+    older = dataclasses.replace(kept, facts=tuple(x for x in kept.facts if not x.startswith(names[0])))
+    assert differences(other, older) == [], "older runs did not tell"
+
+
+def test_other_settings_of_the_engine_are_another_environment():
+    kept, other, unknown = _seen(), _seen(), _seen()
+    kept.recipe = {"source": "seen", "physics": {"healthy_z_range": (0.2, 1.0), "control_dt": 0.1}}
+    other.recipe = {"source": "seen", "camera": CAMERA}
+    found = differences(config_of(other), config_of(kept))
+    assert "settings of the engine is none instead of healthy_z_range=(0.2, 1.0)" in found
+    assert not any("settings of the engine" in x for x in differences(config_of(unknown), config_of(kept)))
 
 
 def test_resume_continues_to_the_bit(finished, env, tmp_path):

@@ -60,6 +60,14 @@ def torch_device() -> Any:
     return torch.device("cpu") if on_cpu else torch.device("cuda", device.id)
 
 
+def as_numpy(numbers: Any) -> np.ndarray:
+    """An array of NumPy's; of lists of different lengths one of objects, without axes."""
+    try:
+        return np.asarray(numbers)
+    except ValueError:
+        return np.array(None)
+
+
 def is_tensor(array: Any) -> bool:
     """Whether it is a tensor of PyTorch's."""
     torch = sys.modules.get("torch")

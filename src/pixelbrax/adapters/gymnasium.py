@@ -19,8 +19,8 @@ import numpy as np
 from pixelbrax.adapters.arrays import Arrays, check_arrays, converted
 from pixelbrax.adapters.observations import Bounds, ObsView
 from pixelbrax.adapters.stepping import EnvBatch, make_env, one_action, refuse
-from pixelbrax.envs import FINAL_OBS, Autoreset, PixelEnv, State
-from pixelbrax.errors import ConfigError, check_choice, check_count, check_pair
+from pixelbrax.envs import FINAL_OBS, Autoreset, MakeSettings, PixelEnv, State
+from pixelbrax.errors import ConfigError, check_choice, check_count, check_pair, nearest
 
 try:
     import gymnasium
@@ -34,11 +34,16 @@ except ImportError as e:
 __all__ = ["Arrays", "PixelBraxEnv", "PixelBraxVectorEnv", "check_vector_env"]
 
 RENDER_MODES = ("rgb_array",)
+_SETTINGS = ("max_episode_steps", "backend", "camera", "physics", *MakeSettings.__annotations__)
 _AUTORESETS: dict[Autoreset, AutoresetMode] = {
     "next_step": AutoresetMode.NEXT_STEP,
     "same_step": AutoresetMode.SAME_STEP,
     "disabled": AutoresetMode.DISABLED,
 }
+
+
+class UnknownSettingError(ConfigError, TypeError):
+    """A keyword that is no setting: a `TypeError`, by which Gymnasium's users, such as TorchRL, see what there is."""
 
 
 class PixelBraxVectorEnv(VectorEnv):
@@ -87,6 +92,7 @@ class PixelBraxVectorEnv(VectorEnv):
         autoreset = None if autoreset_mode is None else _autoreset(autoreset_mode)
         if "autoreset" in settings:
             raise ConfigError("autoreset is called autoreset_mode here: give Gymnasium's enum or its value")
+        _check_known(type(self).__name__, settings)
         self._env = make_env(env, autoreset, max_episode_steps, settings)
         self._batch = EnvBatch(self._env, num_envs)
         self._view = ObsView(self._env, obs_keys)
@@ -103,6 +109,7 @@ class PixelBraxVectorEnv(VectorEnv):
         self.single_action_space = gymnasium.spaces.Box(-1.0, 1.0, (self._env.action_size,), np.float32)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.autoreset_mode = self.metadata["autoreset_mode"]  # as Gymnasium's own have it: TorchRL reads it
         self._rendered = jax.jit(jax.vmap(lambda state: self._env.render(state, *self._render_size)))
 
     @property
@@ -127,7 +134,7 @@ class PixelBraxVectorEnv(VectorEnv):
         Raises:
           ConfigError: a seed or the mask cannot be used, or there is another option.
         """
-        super().reset(seed=seed if isinstance(seed, int) else None)
+        super().reset(seed=int(seed) if isinstance(seed, int | np.integer) else None)
         mask = _reset_mask(options, self.num_envs)
         state = self._batch.reset(seed, mask)
         obs, metrics = self._converted((self._view.of(state.obs), state.metrics))
@@ -186,6 +193,7 @@ class PixelBraxEnv(gymnasium.Env):
           ConfigError: a setting cannot be used.
         """
         refuse(settings, ("num_envs", "arrays", "autoreset", "autoreset_mode"), "PixelBraxVectorEnv has it")
+        _check_known(type(self).__name__, settings)
         self._vector = PixelBraxVectorEnv(
             env,
             obs_keys=obs_keys,
@@ -224,6 +232,13 @@ class PixelBraxEnv(gymnasium.Env):
     def close(self) -> None:
         """Gives the device's memory back."""
         self._vector.close()
+
+
+def _check_known(name: str, settings: Iterable[str]) -> None:
+    for setting in settings:
+        if setting not in _SETTINGS:
+            near = nearest(setting, _SETTINGS)
+            raise UnknownSettingError(f"{name}.__init__() got an unexpected keyword argument {setting!r}: {near}")
 
 
 def _autoreset(mode: AutoresetMode | str) -> Autoreset:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
-from pixelbrax.adapters.arrays import from_torch, in_float32_range, is_tensor
+from pixelbrax.adapters.arrays import as_numpy, from_torch, in_float32_range, is_tensor
 from pixelbrax.envs import Autoreset, PixelEnv, State, check_fits_device, each_env, make, reset_where, with_autoreset
 from pixelbrax.errors import MAX_SEED, ConfigError, check_count, check_seed
 from pixelbrax.physics import as_float32, select_state
@@ -140,7 +140,7 @@ class EnvBatch:
         if is_tensor(actions):
             actions = from_torch(in_float32_range(actions), self.device)
         elif not isinstance(actions, jax.Array):
-            actions = np.asarray(actions)
+            actions = as_numpy(actions)
         shape = (self.num_envs, self.env.action_size)
         numbers = jnp.issubdtype(actions.dtype, jnp.floating) or jnp.issubdtype(actions.dtype, jnp.integer)
         if actions.shape != shape or not numbers:
@@ -170,7 +170,7 @@ def one_action(action: Any, env: PixelEnv) -> Any:
     Raises:
       ConfigError: it has another shape than (action_size,).
     """
-    action = action if is_tensor(action) else np.asarray(action)
+    action = action if is_tensor(action) else as_numpy(action)
     if (shape := tuple(action.shape)) != (env.action_size,):
         raise ConfigError(f"the action has shape {shape}: it must be {(env.action_size,)}")
     return action[None]

@@ -245,6 +245,8 @@ class PixelBraxWrapper(_EnvWrapper):
             raise ConfigError("requires_grad: steps of some environments only ('_step') have no gradient")
         if self._settings["functional"] and "state" not in tensordict:
             raise ConfigError("a functional environment steps from the entry 'state', which the tensordict lacks")
+        if "action" not in tensordict:
+            raise ConfigError("step: the tensordict lacks the entry 'action', which the policy gives")
         self._take(tensordict)
         before, action = self._batch.states, tensordict.get("action")
         rows = self._flat(action)
@@ -268,6 +270,8 @@ class PixelBraxWrapper(_EnvWrapper):
         """Takes the states of the tensordict, if it has some; what TorchRL resets after a step comes without them."""
         state = None if tensordict is None or not self._settings["functional"] else tensordict.get("state", None)
         if state is not None:
+            if missing := sorted(self._leaves.spec.keys() - state.keys()):
+                raise ConfigError(f"the entry 'state' lacks {missing[0]!r}: give that of a reset or a step as a whole")
             leaves = {name: self._flat(x) for name, x in state.items()}
             self._batch.states = self._leaves.states(from_torch(leaves, self._batch.device))
         return state is not None

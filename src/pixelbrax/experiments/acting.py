@@ -12,8 +12,9 @@ from jax.extend.core import Literal, jaxpr_as_fun
 from jaxtyping import Array, Float, PyTree
 
 from pixelbrax.envs import PixelEnv
-from pixelbrax.errors import ConfigError, check_count, check_seed
+from pixelbrax.errors import ConfigError, check_count, check_flag, check_seed
 from pixelbrax.experiments.policies import Policy, PolicyNetwork, check_fits, filled
+from pixelbrax.physics import called
 from pixelbrax.training import MAX_EPISODES, Evaluation, Evaluator, Progress
 from pixelbrax.xla import in_float32
 
@@ -25,6 +26,7 @@ A function is traced at every call of what takes a `PolicyLike`, so it may read 
 agent's parameters. A program is compiled for each such change; a function that you jit yourself is JAX's to keep.
 """
 
+_FORM = "policy(observation) -> (action_size,) actions"
 _SIDE_BY_SIDE = 64  # episodes of an evaluation that run at once
 
 
@@ -66,8 +68,9 @@ class _Traced:
         """Traces the function.
 
         Raises:
-          ConfigError: it returns something else than one array.
+          ConfigError: it fails, or returns something else than one array.
         """
+        called(_FORM, function, env.observation_spec)
         # JAX takes equal functions, such as a bound method of an object that has changed, for unchanged ones.
         traced = jax.jit(lambda observation: function(observation)).trace(env.observation_spec)
         if jax.tree.structure(traced.out_info) != jax.tree.structure(0):
@@ -108,6 +111,8 @@ def actor(policy: PolicyLike, env: PixelEnv) -> tuple[Any, PyTree]:
     Raises:
       ConfigError: it is not a policy, or it is for other observations or actions.
     """
+    if not isinstance(env, PixelEnv):
+        raise ConfigError(f"the environment is {env!r:.80}: it must come from pixelbrax.make or pixelbrax.wrap")
     if isinstance(policy, Policy):
         check_fits(policy, env)
         return policy.network, policy.variables
@@ -117,8 +122,6 @@ def actor(policy: PolicyLike, env: PixelEnv) -> tuple[Any, PyTree]:
         raise ConfigError(
             f"the policy is {policy!r:.80}: it must be a Policy, a function of observations, or {RANDOM!r}"
         )
-    if not isinstance(env, PixelEnv):
-        raise ConfigError(f"the environment is {env!r:.80}: it must come from pixelbrax.make or pixelbrax.wrap")
     return policy if isinstance(policy, str) else _Traced(policy, env), ()
 
 
@@ -150,7 +153,8 @@ def evaluate(
     Raises:
       ConfigError: the policy does not fit the environment, or a number is out of range.
     """
-    check_count("episodes", episodes, most=MAX_EPISODES)
+    episodes = check_count("episodes", episodes, most=MAX_EPISODES)
+    deterministic = check_flag("deterministic", deterministic)
     acts, variables = actor(policy, env)
     run = _evaluator(env, acts, episodes, deterministic and acts != RANDOM)
     return run(variables, jax.random.key(check_seed(seed)))

@@ -6,7 +6,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, overload
 
@@ -15,13 +15,13 @@ import numpy as np
 from jaxtyping import PyTree
 
 from pixelbrax.envs import PixelEnv
-from pixelbrax.errors import ConfigError, check_seed
+from pixelbrax.errors import ConfigError, check_flag, check_path, check_seed
 from pixelbrax.experiments.acting import RANDOM, PolicyLike, actor
-from pixelbrax.experiments.environments import config_of
+from pixelbrax.experiments.environments import config_of, differences
 from pixelbrax.experiments.policies import Policy
 from pixelbrax.experiments.trajectories import Trajectories, check_rollout, joined_trajectories, shards
 from pixelbrax.physics import qualified_name
-from pixelbrax.training import Progress, locked, provenance, replace_text, writing
+from pixelbrax.training import EnvConfig, Progress, locked, provenance, replace_text, writing
 from pixelbrax.xla import in_float32
 
 _FORMAT = 1
@@ -91,10 +91,12 @@ def rollout(
       ConfigError: the policy does not fit the environment, a number is out of range, or the folder holds other files,
         or a dataset of another policy, or of a function that calls the host, which cannot be compared.
     """
-    limit, side_by_side = check_rollout(env, episodes, steps, num_envs)
     acts, variables = actor(policy, env)
-    parts = shards(acts, env, variables, episodes, check_seed(seed), limit, side_by_side, deterministic)
-    if path is None:
+    episodes, limit, side_by_side = check_rollout(env, episodes, steps, num_envs)
+    seed, deterministic = check_seed(seed), check_flag("deterministic", deterministic)
+    folder = None if path is None else check_path("path", path)
+    parts = shards(acts, env, variables, episodes, seed, limit, side_by_side, deterministic)
+    if folder is None:
         return joined_trajectories([part.collect() for part in parts])
     facts = {
         "format": _FORMAT,
@@ -110,7 +112,7 @@ def rollout(
         "channels_first": env.images.channels_first,
         "seconds_per_action": env.dt,
     }
-    dataset = _opened(Path(path), facts)
+    dataset = _opened(folder, facts)
     say = (progress or Progress(quiet=True)).say
     with locked([dataset.path]):
         for index, part in enumerate(parts):
@@ -134,7 +136,7 @@ class Dataset:
         Raises:
           ConfigError: there is none, or it is of another version.
         """
-        self.path = Path(path)
+        self.path = check_path("path", path)
         file = self.path / _FACTS
         try:
             self.facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
@@ -187,7 +189,9 @@ def _opened(path: Path, facts: Mapping[str, Any]) -> Dataset:
     if path.is_dir() and any(file.name not in (".lock", f".tmp-{_FACTS}") for file in path.iterdir()):
         dataset = Dataset(path)
         for name, value in facts.items():
-            if not _is_same(dataset.facts.get(name), value):
+            if name == "environment":
+                _check_environment(path, dataset.facts.get(name), value)
+            elif not _is_same(dataset.facts.get(name), value):
                 raise ConfigError(
                     f"{path} holds another dataset, whose {name} is {dataset.facts.get(name)!r:.160} instead of "
                     f"{value!r:.160}: choose another path"
@@ -201,6 +205,25 @@ def _opened(path: Path, facts: Mapping[str, Any]) -> Dataset:
     path.mkdir(parents=True, exist_ok=True)
     replace_text(path / _FACTS, json.dumps({**facts, "provenance": provenance()}, indent=2) + "\n")
     return Dataset(path)
+
+
+def _check_environment(path: Path, kept: Any, given: Mapping[str, Any]) -> None:
+    """Refuses a dataset of another environment.
+
+    Raises:
+      ConfigError: they differ; the message names the differences.
+    """
+    ours, theirs = (_config(x if isinstance(x, Mapping) else {}) for x in (given, kept))
+    if found := differences(ours, theirs):
+        raise ConfigError(f"{path} holds a dataset of another environment: {'; '.join(found)}: choose another path")
+
+
+def _config(settings: Mapping[str, Any]) -> EnvConfig:
+    """Settings as they are in a file; what is missing, of an older version, has its default."""
+    known = {field.name for field in fields(EnvConfig)} & settings.keys()
+    chosen: dict[str, Any] = {name: settings[name] for name in known}
+    chosen |= {name: tuple(x) for name, x in chosen.items() if isinstance(x, list)}
+    return EnvConfig(**chosen)
 
 
 def _is_same(kept: Any, given: Any) -> bool:

@@ -24,6 +24,8 @@ geom_rgba geom_friction geom_contype geom_conaffinity site_pos actuator_trnid ac
 actuator_biasprm actuator_ctrlrange cam_pos cam_quat cam_fovy light_pos light_dir light_diffuse mat_rgba eq_data
 """.split()
 
+_NEWER = ("cameras of the model", "sky", "planes", "settings of the engine")
+"""Facts that older runs and datasets lack, and some environments: compared where both have them."""
 _FACTORS = "random factors of "
 _OLD_FACTORS = {"pixelbrax.physics.scales.random_factors.<locals>.randomize", "pixelbrax.physics.scales.RandomFactors"}
 
@@ -43,15 +45,19 @@ def check_same_env(env: PixelEnv, config: EnvConfig, run: Path) -> None:
     Raises:
       ConfigError: they differ; the message names the differences.
     """
-    given = config_of(env)
-    ours, theirs = (_plain(each) for each in (given, config))
-    differences = [
+    if found := differences(config_of(env), config):
+        raise ConfigError(f"{run} was trained in another environment: {'; '.join(found)}")
+
+
+def differences(given: EnvConfig, kept: EnvConfig) -> list[str]:
+    """In what an environment differs from that of a run or a dataset; empty if in nothing."""
+    ours, theirs = (_plain(each) for each in (given, kept))
+    unknown = {name for name in _NEWER if name not in ours or name not in theirs}
+    return [
         f"{name} is {ours.get(name, 'not there')} instead of {theirs.get(name, 'not there')}"
         for name in dict.fromkeys([*theirs, *ours])
-        if not _equal(ours.get(name), theirs.get(name))
+        if name not in unknown and not _equal(ours.get(name), theirs.get(name))
     ]
-    if differences:
-        raise ConfigError(f"{run} was trained in another environment: {'; '.join(differences)}")
 
 
 def _settings_of(env: PixelEnv) -> EnvConfig | None:
@@ -126,6 +132,10 @@ def _facts(env: PixelEnv) -> dict[str, str]:
     facts["cameras"] = ", ".join(env.cameras)
     if posed := {name: view for name, view in env.views.items() if not isinstance(view, str | int | np.integer)}:
         facts["camera poses"] = f"sha256 {_checksum(posed)}"
+    if images.outputs:
+        facts |= _facts_of_images(env)
+    if env.recipe is not None:
+        facts["settings of the engine"] = _engine_settings(env.recipe)
     facts["action_size"] = str(env.action_size)
     facts["state_size"] = str(env.observation_spec["state"].shape[0])
     facts["seconds per action"] = f"{env.dt:.6g}"
@@ -143,6 +153,29 @@ def _facts(env: PixelEnv) -> dict[str, str]:
     if ranges := {name: float(share) for name, share in params.randomization.items() if share != 1}:
         facts["ranges of randomization"] = ", ".join(f"{name} {share:g}" for name, share in sorted(ranges.items()))
     return facts
+
+
+def _facts_of_images(env: PixelEnv) -> dict[str, str]:
+    """What images show that neither the model tells nor the poses of cameras."""
+    scene, model, facts = env.scene, env.physics.mj_model, {}
+    if named := [view for view in env.views.values() if isinstance(view, str | int | np.integer)]:
+        cameras = [model.camera(view if isinstance(view, str) else int(view)) for view in named]
+        facts["cameras of the model"] = ", ".join(camera.name or str(camera.id) for camera in cameras)
+    colors = [" ".join(f"{part:.3g}" for part in color) for color in np.asarray(scene.sky_rgb).tolist()]
+    facts["sky"] = " to ".join(colors) if scene.sky_texture < 0 else "a texture"
+    sizes = np.asarray(scene.geom_size)[np.array(scene.geom_type) == mujoco.mjtGeom.mjGEOM_PLANE]
+    planes = [f"{x:.3g} x {y:.3g} m" if x or y else "infinite" for x, y, _ in sizes.tolist()]
+    facts["planes"] = ", ".join(planes) or "none"
+    return facts
+
+
+def _engine_settings(recipe: Mapping[str, Any]) -> str:
+    """What `pixelbrax.make` was given as `physics`, without functions and `control_dt`, which other facts tell."""
+    given = recipe.get("physics") or {}
+    given = {given: True} if isinstance(given, str) else given
+    plain = {name: value for name, value in given.items() if isinstance(value, str | int | float | tuple | list)}
+    plain.pop("control_dt", None)
+    return ", ".join(f"{name}={plain[name]}" for name in sorted(plain)) or "none"
 
 
 def _described(function: RandomizationFn) -> str:

@@ -41,6 +41,9 @@ class PolicyNetwork:
         self.action_size = action_size
         self._reads: tuple[str, ...] | None = None
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "PolicyNetwork":
+        return self  # nothing in it changes, and what it computes cannot be copied
+
     def reads(self, variables: PyTree) -> tuple[str, ...]:
         """Entries of an observation that actions depend on; a critic may read more."""
         if self._reads is None:
@@ -88,11 +91,11 @@ class Policy:
           key: PRNG key to sample with; by default the policy's mode. For a batch, one key or one per observation.
 
         Raises:
-          ConfigError: an entry is missing, or has another shape or dtype.
+          ConfigError: an entry is missing, or has another shape or dtype; or the key is none, or does not fit.
         """
         observation, batched = self._checked(obs)
-        if key is not None and not (isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)):
-            key = jax.random.wrap_key_data(jnp.asarray(key))
+        if key is not None:
+            key = _checked_key(key, next(iter(observation.values())).shape[0])
         actions = _act(self.variables, observation, key, self.network)
         return actions if batched else actions[0]
 
@@ -159,7 +162,20 @@ class Policy:
         if not batched:
             found = {name: x[None] for name, x in found.items()}
         size = next(iter(found.values())).shape[0]
+        if not size:
+            raise ConfigError("the observation is a batch of none: give at least one")
         return filled(self.network, found, size), batched
+
+
+def _checked_key(key: Any, count: int) -> Array:
+    """One typed PRNG key, or one for each of some observations; raises ConfigError for anything else."""
+    if not jnp.issubdtype(getattr(key, "dtype", np.dtype(object)), jax.dtypes.prng_key):
+        if getattr(key, "dtype", None) != np.uint32 or not np.ndim(key):
+            raise ConfigError(f"the key is {key!r:.80}: it must be a PRNG key, such as jax.random.key(0)")
+        key = jax.random.wrap_key_data(jnp.asarray(key))
+    if key.shape not in ((), (count,)):
+        raise ConfigError(f"there are keys of shape {key.shape} for {count} observations: give one, or one for each")
+    return key
 
 
 def policy_of(training_run: TrainingRun, run: RunDir, best: bool = False) -> Policy:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from pixelbrax.envs import PixelEnv, State, with_autoreset
-from pixelbrax.errors import check_count
+from pixelbrax.errors import check_choice, check_count
 from pixelbrax.experiments.acting import RANDOM, distribution
 from pixelbrax.training import MAX_EPISODES
 
@@ -79,24 +79,28 @@ class Trajectories:
 
         Returns:
           (episode, time + 1, ...) with `frame_stack` times as many channels, the newest frame last.
+
+        Raises:
+          ConfigError: there are no such observations, or frame_stack is not positive.
         """
-        frames = self.observations[key]
+        frames = self.observations[check_choice("key", key, tuple(self.observations))]
         times = np.arange(frames.shape[1])
-        older = [frames[:, np.maximum(times - k, 0)] for k in reversed(range(frame_stack))]
+        count = check_count("frame_stack", frame_stack)
+        older = [frames[:, np.maximum(times - k, 0)] for k in reversed(range(count))]
         return np.concatenate(older, axis=axis)
 
 
-def check_rollout(env: PixelEnv, episodes: int, steps: int | None, num_envs: int | None) -> tuple[int, int]:
-    """Maximum number of steps in an episode, and number of episodes that run side by side.
+def check_rollout(env: PixelEnv, episodes: int, steps: int | None, num_envs: int | None) -> tuple[int, int, int]:
+    """Number of episodes, maximum number of steps in each, and how many run side by side.
 
     Raises:
       ConfigError: a number is out of range.
     """
-    check_count("episodes", episodes, most=MAX_EPISODES)
+    episodes = check_count("episodes", episodes, most=MAX_EPISODES)
     whole = -(-env.episode_length // env.action_repeat)
     limit = whole if steps is None else min(check_count("steps", steps), whole)
     side_by_side = 32 if num_envs is None else check_count("num_envs", num_envs, most=MAX_EPISODES)
-    return limit, min(side_by_side, episodes)
+    return episodes, limit, min(side_by_side, episodes)
 
 
 def shards(

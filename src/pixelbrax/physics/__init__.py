@@ -3,7 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pixelbrax.physics._functions import qualified_name
+from pixelbrax.physics._functions import called, qualified_name
 from pixelbrax.physics.base import (
     THREEFRY,
     Physics,
@@ -94,6 +94,7 @@ __all__ = [
     "Trial",
     "as_float32",
     "body_motion",
+    "called",
     "check_default_prng",
     "check_for_brax",
     "check_model",
