@@ -95,7 +95,7 @@ def meshes_shade(shot: Shot, light: LightRays, hit: Hit, asked: Bool[Array, " ra
     axes = (right, up, (-forward[0], -forward[1], -forward[2]))
     placed = _placed(shot, instances, axes, light.origin)
     if light.origin is None:
-        reach = 1.0 + jnp.maximum(placed.box[:, 2].max(), jnp.where(asked, depth, -jnp.inf).max())
+        reach = 1.0 + placed.box[:, 2].max()  # not of the points too: one on the horizon would take all its digits
         clusters, nearness, bias = in_parallel(placed, reach), reach - depth, SHADOW_BIAS
     else:
         asked = asked & (depth > 0)
@@ -105,7 +105,8 @@ def meshes_shade(shot: Shot, light: LightRays, hit: Hit, asked: Bool[Array, " ra
     tiles = (_tiles(each, shape) for each in (x, y, asked))
     found = _found(nearest(clusters, instances.labels, *tiles, unrolled=shot.unrolled), shape)
     itself = (found.geom_index == hit.geom_index) & (found.triangle == hit.triangle)
-    return asked & (found.nearness > nearness + bias) & ~itself
+    # Points beyond all triangles have a negative nearness, and rays that hit none have 0.
+    return asked & (found.nearness > jnp.maximum(nearness + bias, 0.0)) & ~itself
 
 
 def _instances(shot: Shot, members: Sequence[int]) -> _Instances:
