@@ -214,3 +214,23 @@ def test_a_texture_on_the_only_mesh_which_is_transparent(kind):
     )
     assert alone.max() > 0.1
     np.testing.assert_allclose(alone, beside, atol=1e-6)
+
+
+def test_what_is_behind_a_mirror_hides_nothing_of_its_reflection():
+    """A leg below a table whose top reflects what stands on it: both meshes, or both boxes."""
+    block = " ".join(f"{x} {y} {z}" for x in (-0.25, 0.25) for y in (-0.25, 0.25) for z in (-0.3, 0.3))
+
+    def rendered(block_xml):
+        model = mujoco.MjModel.from_xml_string(
+            f"""<mujoco><asset><material name="m" reflectance=".9" rgba=".3 .3 .3 1"/><mesh name="block"
+            vertex="{block}"/></asset><worldbody><geom type="box" size=".8 .8 .02" material="m"/>
+            <geom {block_xml} pos="0 0 -.35"/><geom {block_xml} pos="0 .4 .4" rgba="1 0 0 1"/></worldbody></mujoco>"""
+        )
+        data = mujoco.MjData(model)
+        mujoco.mj_forward(model, data)
+        camera = look_at(jnp.array([0.0, -2.5, 1.1]), jnp.array([0.0, 0.0, 0.1]), 45.0)
+        scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+        return np.asarray(render(scene, pose, camera, SIZE, SIZE, ("color",), reflections=True).color)
+
+    boxes, meshes = rendered('type="box" size=".25 .25 .3"'), rendered('type="mesh" mesh="block"')
+    assert (np.abs(boxes - meshes).max(-1) > 0.05).mean() < 0.01

@@ -58,12 +58,16 @@ class _Instances(NamedTuple):
         return jnp.asarray(self.owner * _MOST_CLUSTERS + self.cluster, jnp.int32)
 
 
-def cast_at_meshes(shot: Shot, rays: Rays, members: Sequence[int]) -> MeshHit:
-    """The nearest triangle of each ray, without derivatives, of the meshes at the positions `members`."""
+def cast_at_meshes(shot: Shot, rays: Rays, members: Sequence[int], beyond: Pixels | None = None) -> MeshHit:
+    """The nearest triangle of each ray, without derivatives, of the meshes at the positions `members`.
+
+    If they are given, only what is farther than `beyond`, (ray,) meters, counts.
+    """
     instances = _instances(shot, members)
     clusters = from_origin(_placed(shot, instances))
     x, y = (_tiles(jax.lax.stop_gradient(each), rays.shape) for each in (rays.x, rays.y))
-    return _found(nearest(clusters, instances.labels, x, y, unrolled=shot.unrolled), rays.shape)
+    below = None if beyond is None else _tiles(jax.lax.stop_gradient(1.0 / beyond), rays.shape)
+    return _found(nearest(clusters, instances.labels, x, y, below=below, unrolled=shot.unrolled), rays.shape)
 
 
 class LightRays(NamedTuple):
