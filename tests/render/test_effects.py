@@ -194,3 +194,43 @@ def test_shadows_of_the_same_exposure_change_only_what_they_darken():
     darker = np.any(ours < without - 1e-4, axis=-1)
     assert 0.01 < darker.mean() < 0.3
     np.testing.assert_allclose(ours[~darker], without[~darker], atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["2d", pytest.param("cube", marks=pytest.mark.full)])
+def test_a_texture_on_the_only_mesh_which_is_transparent(kind):
+    """It looks as it does beside an opaque mesh that is not in the image."""
+    texture = f'<texture name="t" type="{kind}" builtin="checker" rgb2="1 0 0" width="8" height="8"/>'
+    model = mujoco.MjModel.from_xml_string(
+        f"""<mujoco><asset>{texture}<material name="m" texture="t" rgba="1 1 1 .5"/>
+        <mesh name="ball" builtin="sphere" params="2" scale=".2 .2 .2"/></asset><worldbody>
+        <geom type="mesh" mesh="ball" material="m"/><geom type="mesh" mesh="ball" pos="0 -9 0"/></worldbody></mujoco>"""
+    )
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    camera = look_at(jnp.array([0.3, -1.0, 0.4]), jnp.zeros(3), 40.0)
+    alone, beside = (
+        render(replace(scene, visible=visible), pose, camera, 8, 8, ("color",)).color for visible in ((0,), (0, 1))
+    )
+    assert alone.max() > 0.1
+    np.testing.assert_allclose(alone, beside, atol=1e-6)
+
+
+def test_what_is_behind_a_mirror_hides_nothing_of_its_reflection():
+    """A leg below a table whose top reflects what stands on it: both meshes, or both boxes."""
+    block = " ".join(f"{x} {y} {z}" for x in (-0.25, 0.25) for y in (-0.25, 0.25) for z in (-0.3, 0.3))
+
+    def rendered(block_xml):
+        model = mujoco.MjModel.from_xml_string(
+            f"""<mujoco><asset><material name="m" reflectance=".9" rgba=".3 .3 .3 1"/><mesh name="block"
+            vertex="{block}"/></asset><worldbody><geom type="box" size=".8 .8 .02" material="m"/>
+            <geom {block_xml} pos="0 0 -.35"/><geom {block_xml} pos="0 .4 .4" rgba="1 0 0 1"/></worldbody></mujoco>"""
+        )
+        data = mujoco.MjData(model)
+        mujoco.mj_forward(model, data)
+        camera = look_at(jnp.array([0.0, -2.5, 1.1]), jnp.array([0.0, 0.0, 0.1]), 45.0)
+        scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+        return np.asarray(render(scene, pose, camera, SIZE, SIZE, ("color",), reflections=True).color)
+
+    boxes, meshes = rendered('type="box" size=".25 .25 .3"'), rendered('type="mesh" mesh="block"')
+    assert (np.abs(boxes - meshes).max(-1) > 0.05).mean() < 0.01

@@ -250,6 +250,27 @@ def test_each_tile_meets_the_clusters_within_whose_bounds_it_is(own_rays):
         np.testing.assert_array_equal(found.number[image, tile][hit], (winner % CLUSTER_SIZE)[hit])
 
 
+def test_shadows_do_not_depend_on_what_else_is_in_the_image():
+    """Under a low sun, from a camera whose highest rays meet the ground a million meters away."""
+    model = mujoco.MjModel.from_xml_string(
+        """<mujoco><asset><mesh name="m" builtin="sphere" params="2" scale=".3 .3 .3"/></asset><worldbody>
+        <light directional="true" dir=".8 .2 -.5"/><geom type="plane" size="0 0 1"/>
+        <geom type="mesh" mesh="m" pos="0 0 .6"/><geom type="mesh" mesh="m" pos="-.6 -.15 .9"/></worldbody></mujoco>"""
+    )
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    camera = look_at(jnp.array([-1.5, -3.0, 1.0]), jnp.array([0.0, 0.0, 1.0 - 3e-6]), 60.0)
+
+    def rendered(crop):
+        return render(scene, pose, camera, 33, 33, ("color", "depth"), shadows=True, crop=crop)
+
+    whole, lower = rendered((16, 0, 17, 33)), rendered((17, 0, 16, 33))
+    assert np.isfinite(whole.depth).all()
+    assert whole.depth[0].max() > 1e5
+    np.testing.assert_allclose(whole.color[1:], lower.color, atol=1e-4)
+
+
 def test_clusters_are_neighbors():
     """Clusters hold every triangle once, and are small."""
     model = _model(0)

@@ -374,6 +374,19 @@ def test_bad_arguments_raise():
         render(scene, pose, camera, 0, 8)
     with pytest.raises(ValueError, match="shadows is 'soft': it must be one of False, True, 'same_exposure'"):
         render(scene, pose, camera, 8, 8, shadows="soft")  # pyright: ignore[reportArgumentType]
+    for height, width in ((8.0, 8), (8, "8"), (8, None)):
+        with pytest.raises(ValueError, match="it must be a whole number"):
+            render(scene, pose, camera, height, width)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"samples is 4\.0: it must be a whole number"):
+        render(scene, pose, camera, 8, 8, samples=4.0)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="soft is wide: it must be a positive number"):
+        render(scene, pose, camera, 8, 8, soft="wide")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"the pose's xmat has shape \(8, 9\): it must be \(8, 3, 3\)"):
+        render(scene, GeomPose(pose.xpos, pose.xmat.reshape(-1, 9)), camera, 8, 8)
+    with pytest.raises(ValueError, match=r"xpos has shape \(2, 8, 3\).*; images of a batch are rendered by jax.vmap"):
+        render(scene, jax.tree.map(lambda x: jnp.stack([x, x]), pose), camera, 8, 8)
+    with pytest.raises(ValueError, match=r"geom_size has shape \(2, 8, 3\).*; images of a batch are rendered by"):
+        render(jax.tree.map(lambda x: jnp.stack([x, x]), scene), pose, camera, 8, 8)
     for crop in ((0, 0, 9, 8), (-1, 0, 4, 4), (0, 0, 0, 8), (0, 0, 8), (0, 0.5, 4, 4)):
         with pytest.raises(ValueError, match="crop is"):
             render(scene, pose, camera, 8, 8, crop=crop)  # pyright: ignore[reportArgumentType]

@@ -25,7 +25,9 @@ def pattern_color(shot: Shot, hit: Hit) -> Vector | None:
     if not facts.patterned:
         return None
     ids = list(scene.visible)
-    candidates = shot.candidates(geom_index)
+    # Where only transparent geoms are meshes, rays that meet the opaque ones have no triangles.
+    meshes = shot.mesh_indices() if hit.triangle is None else []
+    candidates = [n for n in shot.candidates(geom_index) if n not in meshes]
     checkers = [n for n in candidates if scene.geom_pattern[ids[n]] == Pattern.CHECKER]
     plain = [n for n in range(len(ids)) if n not in checkers]
     second = {n: _checker_share(shot, hit, n) for n in checkers}

@@ -26,7 +26,7 @@ def nearest_hit(
       shot: what is rendered.
       rays: the rays.
       members: positions of the geoms that are seen.
-      beyond: (pixel,) meters; what a ray meets no farther than this does not count, nor what it hides of the same geom.
+      beyond: (pixel,) meters; what a ray meets no farther than this does not count, nor the rest of such a shape.
 
     Positive floats sort like the integers that share their bits. So each pixel carries a single uint32 key, the depth
     with its lowest bits replaced by the geom's index, and takes the minimum: a linear, branch-free chain. Misses (NaN,
@@ -48,7 +48,7 @@ def nearest_hit(
     nearest = fold_geoms(shot, jnp.minimum, nothing, key, rays, among=members)
     if not (are_meshes := [n for n in shot.mesh_indices() if n in members]):
         return nearest, None
-    meshes = cast_at_meshes(shot, rays, are_meshes)
+    meshes = cast_at_meshes(shot, rays, are_meshes, beyond)
     return jnp.minimum(nearest, key_of(meshes.depth, meshes.geom_index)), meshes.triangle
 
 

@@ -102,7 +102,8 @@ def render(
     """
     check_camera(camera)
     reflections = reflections and scene.mirror >= 0
-    _check_image(height, width, outputs, shadows, samples)
+    height, width, samples = _checked_image(height, width, samples, outputs)
+    soft = None if soft is None else _checked_soft(soft)
     _check_scene(scene, pose, soft, reflections)
     computed: dict[Output, None] = {"packed" if output == "rgb" else output: None for output in outputs}
     settings = RenderSettings(
@@ -110,7 +111,7 @@ def render(
         width,
         None if crop is None else _checked_crop(crop, height, width),
         tuple(computed),
-        shadows,
+        _checked_shadows(shadows),
         reflections,
         fog,
         samples,
@@ -148,25 +149,54 @@ def render_where(
     return call_where(image, needed, (scene, pose, camera))
 
 
-def _check_image(height: int, width: int, outputs: Sequence[str], shadows: Any, samples: int) -> None:
+def _checked_image(height: Any, width: Any, samples: Any, outputs: Sequence[str]) -> tuple[int, int, int]:
+    """Height, width and samples as integers: a float equals one, and would be its place in the cache of programs."""
+    height, width, samples = _whole("height", height), _whole("width", width), _whole("samples", samples)
     if unknown := [o for o in outputs if o not in OUTPUTS]:
         raise ConfigError(f"unknown output {unknown[0]!r}: the renderer has {', '.join(OUTPUTS)}")
     if height < 1 or width < 1:
         raise ConfigError(f"an image of {height}x{width} pixels is empty: height and width must be at least 1")
     if samples not in SAMPLES:
         raise ConfigError(f"samples is {samples}: it must be one of {', '.join(map(str, SAMPLES))}")
+    return height, width, samples
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        return int(operator.index(value))
+    except TypeError:  # of traced values, too
+        raise ConfigError(f"{name} is {value!r}: it must be a whole number that is known when compiling") from None
+
+
+def _checked_shadows(shadows: Any) -> Shadows:
     if shadows not in SHADOWS:
         raise ConfigError(f"shadows is {shadows!r}: it must be one of {', '.join(map(repr, SHADOWS))}")
+    return SHADOWS[SHADOWS.index(shadows)]
+
+
+def _checked_soft(soft: Any) -> float:
+    try:
+        pixels = float(soft)
+    except (TypeError, ValueError):  # of traced values, too
+        pixels = math.nan
+    if not 0 < pixels < math.inf:
+        raise ConfigError(f"soft is {soft}: it must be a positive number of pixels, or None for sharp silhouettes")
+    return pixels
 
 
 def _check_scene(scene: Scene, pose: GeomPose, soft: float | None, reflections: bool) -> None:
-    if soft is not None and not 0 < soft < math.inf:
-        raise ConfigError(f"soft is {soft}: it must be a positive number of pixels, or None for sharp silhouettes")
-    if pose.xpos.shape[-2] != len(scene.geom_type):
+    count = len(scene.geom_type)
+    if pose.xpos.shape[-2] != count:
         raise ConfigError(
-            f"the pose has {pose.xpos.shape[-2]} geoms, but the scene has {len(scene.geom_type)}: read both from one "
+            f"the pose has {pose.xpos.shape[-2]} geoms, but the scene has {count}: read both from one "
             "model, and both with or without sites"
         )
+    arrays = {"pose's xpos": pose.xpos, "pose's xmat": pose.xmat, "scene's geom_size": scene.geom_size}
+    for (name, array), shape in zip(arrays.items(), ((count, 3), (count, 3, 3), (count, 3)), strict=True):
+        if array.shape != shape:
+            raise ConfigError(
+                f"the {name} has shape {array.shape}: it must be {shape}; images of a batch are rendered by jax.vmap"
+            )
     if soft is not None and any(scene.geom_mesh[i] >= 0 for i in scene.visible):
         raise ConfigError("soft silhouettes of meshes and height fields are not rendered: pass soft=None")
     if soft is not None and reflections:

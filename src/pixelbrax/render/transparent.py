@@ -44,7 +44,7 @@ def blend_transparent(shot: Shot, behind: Hit, color: Vector, refined: bool, bey
     if not members:
         return color
     shot, rays = replace(shot, shadows=False), behind.rays
-    depth, triangle = _depths(shot, rays, members)
+    depth, triangle = _depths(shot, rays, members, beyond)
     if shot.unrolled:
         depth = materialize_if(shot.always, depth)
     seen = (depth > (0.0 if beyond is None else beyond)) & (depth < jnp.inf)
@@ -69,7 +69,7 @@ def blend_transparent(shot: Shot, behind: Hit, color: Vector, refined: bool, bey
 
 
 def _depths(
-    shot: Shot, rays: Rays, members: list[int]
+    shot: Shot, rays: Rays, members: list[int], beyond: Pixels | None
 ) -> tuple[Float[Array, "member pixel"], Int32[Array, "member pixel"] | None]:
     """Depth of each geom along each ray, in any state where it is missed; and `Hit.triangle` if any is a mesh."""
 
@@ -82,7 +82,7 @@ def _depths(
     triangles = {}
     for n in members:
         if n not in depths:
-            found = cast_at_meshes(shot, rays, [n])
+            found = cast_at_meshes(shot, rays, [n], beyond)
             depths[n], triangles[n] = found.depth, found.triangle
     stacked = jnp.stack([jnp.broadcast_to(depths[n], rays.x.shape) for n in members])
     if not triangles:

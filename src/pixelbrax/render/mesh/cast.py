@@ -58,12 +58,16 @@ class _Instances(NamedTuple):
         return jnp.asarray(self.owner * _MOST_CLUSTERS + self.cluster, jnp.int32)
 
 
-def cast_at_meshes(shot: Shot, rays: Rays, members: Sequence[int]) -> MeshHit:
-    """The nearest triangle of each ray, without derivatives, of the meshes at the positions `members`."""
+def cast_at_meshes(shot: Shot, rays: Rays, members: Sequence[int], beyond: Pixels | None = None) -> MeshHit:
+    """The nearest triangle of each ray, without derivatives, of the meshes at the positions `members`.
+
+    If they are given, only what is farther than `beyond`, (ray,) meters, counts.
+    """
     instances = _instances(shot, members)
     clusters = from_origin(_placed(shot, instances))
     x, y = (_tiles(jax.lax.stop_gradient(each), rays.shape) for each in (rays.x, rays.y))
-    return _found(nearest(clusters, instances.labels, x, y, unrolled=shot.unrolled), rays.shape)
+    below = None if beyond is None else _tiles(jax.lax.stop_gradient(1.0 / beyond), rays.shape)
+    return _found(nearest(clusters, instances.labels, x, y, below=below, unrolled=shot.unrolled), rays.shape)
 
 
 class LightRays(NamedTuple):
@@ -95,7 +99,7 @@ def meshes_shade(shot: Shot, light: LightRays, hit: Hit, asked: Bool[Array, " ra
     axes = (right, up, (-forward[0], -forward[1], -forward[2]))
     placed = _placed(shot, instances, axes, light.origin)
     if light.origin is None:
-        reach = 1.0 + jnp.maximum(placed.box[:, 2].max(), jnp.where(asked, depth, -jnp.inf).max())
+        reach = 1.0 + placed.box[:, 2].max()  # not of the points too: one on the horizon would take all its digits
         clusters, nearness, bias = in_parallel(placed, reach), reach - depth, SHADOW_BIAS
     else:
         asked = asked & (depth > 0)
@@ -105,7 +109,8 @@ def meshes_shade(shot: Shot, light: LightRays, hit: Hit, asked: Bool[Array, " ra
     tiles = (_tiles(each, shape) for each in (x, y, asked))
     found = _found(nearest(clusters, instances.labels, *tiles, unrolled=shot.unrolled), shape)
     itself = (found.geom_index == hit.geom_index) & (found.triangle == hit.triangle)
-    return asked & (found.nearness > nearness + bias) & ~itself
+    # Points beyond all triangles have a negative nearness, and rays that hit none have 0.
+    return asked & (found.nearness > jnp.maximum(nearness + bias, 0.0)) & ~itself
 
 
 def _instances(shot: Shot, members: Sequence[int]) -> _Instances:

@@ -110,6 +110,7 @@ def nearest(
     x: Float[Array, "tile ray"],
     y: Float[Array, "tile ray"],
     used: Bool[Array, "tile ray"] | None = None,
+    below: Float[Array, "tile ray"] | None = None,
     *,
     unrolled: bool,
 ) -> Nearest:
@@ -121,13 +122,15 @@ def nearest(
       x: (tile, ray) of the rays; those of a tile are neighbors.
       y: (tile, ray) likewise.
       used: (tile, ray) the rays that are asked for; of others the result is arbitrary. None: all.
+      below: (tile, ray) what is not less near than this does not count. None: all does.
       unrolled: whether the program suits CPUs, or accelerators.
     """
+    rays = (x, y) if below is None else (x, y, below)
     if not unrolled:
-        nearness, triangle = (each.reshape(x.shape) for each in _all(clusters, x.reshape(-1), y.reshape(-1)))
+        nearness, triangle = (each.reshape(x.shape) for each in _all(clusters, *(each.reshape(-1) for each in rays)))
         return Nearest(nearness, labels[triangle // CLUSTER_SIZE], triangle % CLUSTER_SIZE)
     rows, words = jnp.moveaxis(clusters.rows, 1, 0), _may_meet(clusters, x, y, used)
-    found = _walk(labels, *(each[None] for each in (rows, words, x, y)))[0]
+    found = _walk(labels, *(each[None] for each in (rows, words, *rays)))[0]
     key, label = found[:, 0], found[:, 1]
     nearness = jax.lax.bitcast_convert_type(key & ~(CLUSTER_SIZE - 1), jnp.float32)
     return Nearest(nearness, label, key & (CLUSTER_SIZE - 1))
@@ -188,23 +191,24 @@ def _tile_bounds(place: Array, used: Array | None) -> Float[Array, "2 tile"]:
     return materialized(jnp.clip(jnp.stack([first.min(-1), last.max(-1)]), -_FAR, _FAR))
 
 
-def _key(rows: Float[Array, "tile 12 triangle"], x: Array, y: Array) -> Int32[Array, "tile ray"]:
+def _key(rows: Float[Array, "tile 12 triangle"], *rays: Array) -> Int32[Array, "tile ray"]:
     """For each ray the bits of the largest nearness, the last four replaced by the triangle's number.
 
     Positive floats sort like the integers that share their bits. The chain over triangles is free of branches, and runs
     over all rays of a tile at once.
     """
-    key = jnp.zeros(x.shape, jnp.int32)
+    key = jnp.zeros(rays[0].shape, jnp.int32)
     for n in range(CLUSTER_SIZE):
-        bits = jax.lax.bitcast_convert_type(_nearness(rows[:, :, n].T[:, :, None], x, y), jnp.int32)
+        bits = jax.lax.bitcast_convert_type(_nearness(rows[:, :, n].T[:, :, None], *rays), jnp.int32)
         key = jnp.maximum(key, (bits & ~(CLUSTER_SIZE - 1)) | n)
     return key
 
 
-def _nearness(rows: Any, x: Array, y: Array) -> Array:
-    """How near rays hit a triangle, by its twelve numbers; not positive where they miss it."""
+def _nearness(rows: Any, x: Array, y: Array, below: Array | None = None) -> Array:
+    """How near rays hit a triangle, by its twelve numbers; not positive where they miss it, or it does not count."""
     one, two, three, nearness = (rows[k] * x + rows[k + 1] * y + rows[k + 2] for k in (0, 3, 6, 9))
     inside = jnp.minimum(jnp.minimum(one, two), three) >= 0
+    inside = inside if below is None else inside & (nearness < below)
     return jnp.where(inside, nearness, 0.0)
 
 
@@ -249,21 +253,21 @@ class _Tour(NamedTuple):
 
 
 def _meet(
-    tour: _Tour, labels: Array, rows: Float[Array, "row 12 triangle"], first_row: Array, x: Array, y: Array
+    tour: _Tour, labels: Array, rows: Float[Array, "row 12 triangle"], first_row: Array, *rays: Array
 ) -> Int32[Array, "2 tile ray"]:
     """What the rays of a block of tiles hit first; each tile's rows begin at `first_row`. See `_walk_all`."""
-    always = x[0, 0] < jnp.inf
+    always = rays[0][0, 0] < jnp.inf
 
     def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         place, left, found = state
         cluster = jnp.minimum(tour.cluster(place, left), len(labels) - 1)
         mine = materialize_if(always, rows[first_row + cluster])  # else it would be gathered number by number
-        key = materialize_if(always, _key(mine, x, y))  # else it would be computed for each of its two readers
+        key = materialize_if(always, _key(mine, *rays))  # else it would be computed for each of its two readers
         nearer = (key > found[0]) & (left != 0)[:, None]
         label = jnp.where(nearer, labels[cluster][:, None], found[1])
         return *tour.after(place, left), jnp.stack([jnp.where(nearer, key, found[0]), label])
 
-    start = *tour.start(), jnp.zeros((2, *x.shape), jnp.int32)
+    start = *tour.start(), jnp.zeros((2, *rays[0].shape), jnp.int32)
     return jax.lax.while_loop(lambda state: jnp.any(state[1] != 0), step, start)[2]
 
 
@@ -271,19 +275,20 @@ def _walk_all(
     labels: Int32[Array, " cluster"],
     rows: Float[Array, "image cluster 12 triangle"],
     words: UInt32[Array, "image word tile"],
-    x: Float[Array, "rays tile ray"],
-    y: Float[Array, "rays tile ray"],
+    *rays: Float[Array, "rays tile ray"],
 ) -> Int32[Array, "image tile 2 ray"]:
-    """The loops over pairs of a cluster and a tile of each image; `x` and `y` are those of all images, or of each.
+    """The loops over pairs of a cluster and a tile of each image; `rays` are those of all images, or of each.
+
+    They are x, y and, if given, `below` of `nearest`.
 
     Returns:
       For each ray the key of `_key`, and the cluster's label.
     """
     images, _, tiles = words.shape
-    shared, _, rays = x.shape
+    shared, _, width = rays[0].shape
     total = images * tiles
     size = min(_BLOCK, max(8, total // 16))
-    x, y, rows = x.reshape(-1, rays), y.reshape(-1, rays), rows.reshape(-1, *rows.shape[2:])
+    rays, rows = tuple(each.reshape(-1, width) for each in rays), rows.reshape(-1, *rows.shape[2:])
 
     # Tiles sorted by how many clusters they have: one number holds both, so that it is sorted fast.
     pairs = jax.lax.population_count(words).sum(1, dtype=jnp.int32).reshape(-1)
@@ -297,11 +302,11 @@ def _walk_all(
         image, tile = each // tiles, each % tiles
         of_rays = tile if shared == 1 else each
         tour = _Tour.of(words[image, :, tile])
-        mine = _meet(tour, labels, rows, image * len(labels), x[of_rays], y[of_rays])
+        mine = _meet(tour, labels, rows, image * len(labels), *(each[of_rays] for each in rays))
         return first + size, found.at[each].set(mine.swapaxes(0, 1))
 
-    start = jnp.int32(0), jnp.zeros((total, 2, rays), jnp.int32)
-    return jax.lax.while_loop(lambda state: state[0] < busy, block, start)[1].reshape(images, tiles, 2, rays)
+    start = jnp.int32(0), jnp.zeros((total, 2, width), jnp.int32)
+    return jax.lax.while_loop(lambda state: state[0] < busy, block, start)[1].reshape(images, tiles, 2, width)
 
 
 _walk = jax.custom_batching.custom_vmap(_walk_all)
@@ -314,7 +319,7 @@ def _walk_batch(size: int, in_batched: list[bool], *args: Array) -> tuple[Array,
     _, *batched = in_batched
     words, x = others[1:3]
     images = words.shape[1 if batched[1] else 0]
-    shared = not (batched[2] or batched[3]) and x.shape[0] == 1
+    shared = not any(batched[2:]) and x.shape[0] == 1
 
     def of_each_image(value: Array, batched: bool) -> Array:
         whole = value if batched else jnp.broadcast_to(value, (size, *value.shape))
@@ -325,9 +330,9 @@ def _walk_batch(size: int, in_batched: list[bool], *args: Array) -> tuple[Array,
     return found.reshape(size, images, *found.shape[1:]), True
 
 
-def _all(clusters: Clusters, x: Array, y: Array) -> tuple[Array, Array]:
+def _all(clusters: Clusters, *rays: Array) -> tuple[Array, Array]:
     """Every ray with every triangle: nearness and number of the nearest."""
-    nearness = _nearness(clusters.rows.reshape(12, -1, 1), x, y)
+    nearness = _nearness(clusters.rows.reshape(12, -1, 1), *rays)
     number = jax.lax.broadcasted_iota(jnp.int32, nearness.shape, 0)
 
     def nearer(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
