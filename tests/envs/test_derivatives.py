@@ -30,7 +30,7 @@ class _Looping(ProbePhysics):
 
     def step(self, state, action):
         key, frames, x = state.engine_state
-        _, x = jax.lax.while_loop(lambda carry: carry[0] < 3, lambda carry: (carry[0] + 1, carry[1] + action[0]), (0, x))
+        _, x = jax.lax.while_loop(lambda at: at[0] < 3, lambda at: (at[0] + 1, at[1] + action[0]), (0, x))
         return self._state(key, frames + 1, x, jnp.ones(()))
 
 
