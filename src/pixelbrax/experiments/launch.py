@@ -45,6 +45,7 @@ from pixelbrax.training import (
     stop_others,
     to_go_on,
     unused_path,
+    with_kept_teacher,
 )
 
 
@@ -203,6 +204,8 @@ def _begin(trainer: Trainer, path: Path, runs: list[RunDir]) -> AgentState:
         videos = f", {size / 1e6:,.1f} MB of videos" if size else ""
         say(f"distractors: {' + '.join(config.environment.distractors)}{videos}")
     state = trainer.init()
+    for run in runs:
+        trainer.training_runs[0].keep_teacher(run)
     trainer.save(runs, state)
     return state
 
@@ -236,7 +239,8 @@ def _resume(path: Path, several: list[RunDir], runs: list[RunDir], launch: Launc
     devices = configs[0].num_devices
     if len(runs) < len(several):  # the devices of all may not divide fewer agents
         devices = max(n for n in range(1, devices + 1) if len(runs) % n == 0)
-    trainer = _trainer([replace(config, num_devices=devices) for config in configs], launch)
+    taught = [with_kept_teacher(config, runs[0]) for config in configs]  # side by side all have the same teacher
+    trainer = _trainer([replace(config, num_devices=devices) for config in taught], launch)
     agents = f", {len(runs)} of {len(several)} agents" if len(several) > 1 else ""
     exact = trainer.training_runs[0].agent.resumes_exactly
     note = "" if exact else ", with an empty replay buffer, so not to the bit (keep_buffer keeps it)"

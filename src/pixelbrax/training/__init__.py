@@ -1,7 +1,7 @@
 """The training loop, and the files that it writes."""
 
 from pixelbrax.training.acting_hooks import ActingHook, Interval
-from pixelbrax.training.assembly import build, check_memory, check_teacher, resolved
+from pixelbrax.training.assembly import build, check_memory, check_teacher, resolved, with_kept_teacher
 from pixelbrax.training.checkpoint import all_checkpoints
 from pixelbrax.training.clock import process_start
 from pixelbrax.training.config import (
@@ -160,6 +160,7 @@ __all__ = [
     "takeover",
     "to_go_on",
     "unused_path",
+    "with_kept_teacher",
     "without_none",
     "words_of",
     "write_timings",

@@ -111,6 +111,11 @@ class RunDir:
         """The policy whose evaluation was the best, as an Orbax checkpoint."""
         return self.path / "best"
 
+    @property
+    def teacher_dir(self) -> Path:
+        """A student's copy of its teacher's policy, as an Orbax checkpoint."""
+        return self.path / "teacher"
+
     @classmethod
     def create(
         cls, path: Path, config: TrainConfig, command: str = "", agents: int = 1, hooks: Sequence[str] = ()

@@ -12,7 +12,7 @@ from pixelbrax.distractors import resolve
 from pixelbrax.envs import PixelEnv, without_images
 from pixelbrax.learning import AgentState
 from pixelbrax.networks import ActionDistribution, Observation
-from pixelbrax.training.assembly import build, check_memory, kept_state
+from pixelbrax.training.assembly import RunTeacher, build, check_memory, kept_state
 from pixelbrax.training.checkpoint import all_checkpoints, load_checkpoint, load_last, load_notes, save_checkpoint
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.evaluation import Evaluation, Evaluator
@@ -71,6 +71,15 @@ class TrainingRun:
             env, count = without_images(self.env), self.config.eval_episodes
             evaluator = Evaluator(env, self.agent.teacher.policy, count, True, self.progress, self.side_by_side)
             self._teacher = evaluator, self.agent.teacher.load()
+
+    def keep_teacher(self, run: RunDir) -> None:
+        """Writes the teacher's policy, if there is a teacher, into its student's run, which can then do without it.
+
+        Raises:
+          OSError: it cannot be written.
+        """
+        if isinstance(teacher := self.agent.teacher, RunTeacher):
+            teacher.keep(run)
 
     def sibling(self, config: TrainConfig) -> "TrainingRun":
         """Another run of the same environment and architecture, which shares what is compiled."""
