@@ -10,6 +10,7 @@ from jaxtyping import Array, PyTree
 
 from pixelbrax.distractors import resolve
 from pixelbrax.envs import PixelEnv, without_images
+from pixelbrax.errors import ConfigError
 from pixelbrax.learning import AgentState
 from pixelbrax.networks import ActionDistribution, Observation
 from pixelbrax.training.assembly import RunTeacher, build, check_memory, kept_state
@@ -205,6 +206,8 @@ class TrainingRun:
         Raises:
           ConfigError: there is none that can be read.
         """
+        if not all_checkpoints(run.best_dir):
+            raise ConfigError(f"{run.path} has no best policy yet: none has been evaluated; take the last one")
         like, folder = _best_of(jax.eval_shape(self.agent.init, jax.random.key(0))), run.best_dir
         best, updates = load_last(folder, lambda updates: (load_checkpoint(folder, like, updates), updates))
         return (best["params"], best["statistics"]), updates
