@@ -60,6 +60,7 @@ from pixelbrax.training.run_dir import (
     natural,
     runs_below,
     runs_in,
+    to_resume,
     unused_path,
 )
 from pixelbrax.training.signals import interruptible, last_stop, stop_requests
@@ -159,6 +160,7 @@ __all__ = [
     "stop_requests",
     "takeover",
     "to_go_on",
+    "to_resume",
     "unused_path",
     "with_kept_teacher",
     "without_none",
