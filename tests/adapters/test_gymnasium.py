@@ -41,6 +41,12 @@ def test_the_laws_of_vector_environments_hold(autoreset, obs_keys):
     check_vector_env(envs)
 
 
+def test_a_control_step_of_seconds_is_still_a_frame_per_second():
+    env = probe_env(episode_length=50, action_repeat=25, image_size=8)
+    assert env.dt == pytest.approx(2.5)
+    assert PixelBraxVectorEnv(env, 1).metadata["render_fps"] == 1
+
+
 @pytest.mark.parametrize("mode", AutoresetMode)
 @pytest.mark.parametrize("name", ["CartPole-v1", "Blackjack-v1"])
 def test_the_laws_are_those_of_gymnasiums_own(name, mode):

@@ -1,6 +1,7 @@
 """The commands as a user types them: mistakes, and one small run from start to end."""
 
 import csv
+import errno
 import json
 import os
 import shutil
@@ -270,6 +271,17 @@ def test_a_policy_is_evaluated_under_looks_it_has_not_seen(finished, monkeypatch
     (answer,) = json.loads(finished.gaps_file.with_suffix(".json").read_text())["pairs"]
     assert answer["tested"]["episodes"] == 2
     assert answer["gap"] == answer["trained"]["mean_return"] - answer["tested"]["mean_return"]
+
+    def half(self, text, **settings):
+        with self.open("w") as file:
+            file.write(text[: len(text) // 2])
+        raise OSError(errno.ENOSPC, "the disk is full")
+
+    numbers = finished.gaps_file.with_suffix(".json")
+    before = numbers.read_text()
+    monkeypatch.setattr(Path, "write_text", half)
+    assert main([*run, "--suite", "tiny"]) == 2
+    assert numbers.read_text() == before
 
 
 @pytest.mark.full

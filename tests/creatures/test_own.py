@@ -280,3 +280,26 @@ def test_a_target_elsewhere_than_its_slides_say_is_refused(body, said):
         check_creature(creature, model)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_a_first_target_lies_in_front_of_the_first_pose(tmp_path, monkeypatch):
+    """Here at x = 3 m, looking along y."""
+    slides = '<joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/><site name="target"/>'
+    goal = f'<body name="goal"><geom size=".1"/>{slides}</body></worldbody>'
+    key = f'<keyframe><key qpos="3 0 .4 .7071068 0 0 .7071068 {"0 " * 10}"/></keyframe></mujoco>'
+    edits = {"goal": ("</worldbody>", goal), "key": ("</mujoco>", key)}
+    (tmp_path / "own.xml").write_text(_xml(head=("<freejoint/>", "<freejoint/>" + _SNOUT), **edits))
+    own = replace(_TORTOISE, head=(0.3, 0.5), target=(1.0, 2.0, 0.4), mjcf=tmp_path / "own.xml")
+    env, places = CreatureEnv(own), []
+
+    def begin(q, qd):
+        places.append(q[-2:])
+        raise StopIteration
+
+    monkeypatch.setattr(env, "pipeline_init", begin)
+    for seed in range(8):
+        with pytest.raises(StopIteration):
+            env.reset(jax.random.key(seed))
+    x, y = np.array(places).T - np.array([[3.0], [0.0]])
+    assert (np.abs(np.arctan2(x, y)) <= 0.4).all()
+    assert ((np.hypot(x, y) >= 1.0) & (np.hypot(x, y) <= 2.0)).all()

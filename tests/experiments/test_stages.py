@@ -17,6 +17,7 @@ import pixelbrax
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments.stages import CurriculumDir, Ended, across, train, write_curriculum_report
+from pixelbrax.experiments.stages.check import check_stages
 from pixelbrax.experiments.stages.gate import Gate, opened_at
 from pixelbrax.experiments.stages.plan import Curriculum, curriculum_names, load_curriculum, seed_of
 from pixelbrax.training import Evaluation, Evaluator, Hook, Progress, RunDir, TrainingRun, as_json
@@ -197,11 +198,20 @@ def test_the_curricula_of_the_documents_can_be_read():
         ([('carry = "policy"', 'carry = "policy"\n[stage.network]\nfeatures = 16')], "carry from look: its policy is"),
         ([('carry = "policy"', 'carry = "policy"\n[stage.environment]\ntask = "probe/side"')], "stage 2 (learn): "),
         ([('at_budget = "repeat"\nrepeats = 1', "num_envs = 4")], "it has no setting 'num_envs'"),
+        (
+            [("num_steps = 640", 'num_steps = 640\nstart_from = "runs/gone"'), ("x = 1.0", "y = 1.0")],
+            "stage 1 (look): runs/gone is not a run: there is no such folder",
+        ),
     ],
 )
 def test_mistakes_are_named_before_anything_is_compiled(tmp_path, changes, said, monkeypatch):
     monkeypatch.setattr(jax, "jit", lambda *_, **__: pytest.fail("compiled"))
     assert said in _refusal(tmp_path, *changes)
+
+
+def test_the_run_that_it_began_with_is_not_needed_to_go_on(tmp_path):
+    plan = load_curriculum(_file(tmp_path, 'start_from = "runs/gone"\n' + _SHARED + _STAGES))
+    assert len(check_stages(plan, Progress(quiet=True), begins=False)) == 3
 
 
 def test_files_without_stages_and_unknown_names(tmp_path):
@@ -278,6 +288,15 @@ def test_a_last_gate_that_continues_stops_nothing(at_budget, tmp_path):
     for shown in (repr(run), page):
         assert ("stopped at the gate of never" in shown) == (at_budget == "stop")
         assert ("the gate of never stayed closed" in shown) == (at_budget == "continue")
+
+
+def test_a_stage_is_not_resumed_without_its_curriculum(whole, capsys):
+    """It would be trained beyond its gate, from which the next stage began."""
+    for path in (whole.path, whole.path / "1-look"):
+        with pytest.raises(ConfigError, match=r"belongs to a curriculum.*`pixelbrax curriculum .*plan --resume`"):
+            pixelbrax.train(resume=path)
+    assert main(["train", "--resume", str(whole.path / "3-never")]) == 2
+    assert "belongs to a curriculum" in capsys.readouterr().err
 
 
 def test_every_stage_takes_over_what_it_says(whole):

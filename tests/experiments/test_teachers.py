@@ -1,19 +1,22 @@
 """Teachers that are trained before their students: those that are named by a preset."""
 
+import shutil
 import signal
 from dataclasses import replace
 from typing import Any
 
+import jax
+import numpy as np
 import pytest
 
 import pixelbrax
 from pixelbrax.algorithms import DistillConfig, PPOConfig
 from pixelbrax.errors import ConfigError
-from pixelbrax.experiments import Launch, start, teachers
+from pixelbrax.experiments import Launch, resume, start, teachers
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.report import RunFacts
 from pixelbrax.report.spent import spent
-from pixelbrax.training import EnvConfig, Hook, Processes, RunDir, TrainConfig, register_hook
+from pixelbrax.training import EnvConfig, Hook, Processes, RunDir, TrainConfig, TrainingRun, register_hook
 from tests.probe import probe_env
 
 pytestmark = pytest.mark.usefixtures("probe_tasks")
@@ -125,3 +128,24 @@ def test_from_python(tmp_path):
     settings = {"teacher": "nobody-cpu", "runs": tmp_path, "quiet": True}
     with pytest.raises(ConfigError, match="nobody-cpu is not a run: there is no such folder"):
         pixelbrax.train("probe/sides", "distill", **settings)
+
+
+@pytest.mark.full
+def test_a_student_is_resumed_without_its_teacher(tmp_path):
+    """Two seeds side by side, of a teacher that is gone, come to the same bits."""
+    teacher, _ = start({"x": _TEACHER}, tmp_path, "teacher", Launch(video=False, report=False))
+    agent = replace(_AGENT, teacher=str(teacher), keep_buffer=True)
+    students = {f"seed={seed}": replace(_STUDENT, agent=agent, seed=seed) for seed in (7, 8)}
+    brief: Any = {"video": False, "report": False}
+    whole, _ = start(students, tmp_path, "whole", Launch(**brief))
+    path, finished = start(students, tmp_path, "stopped", Launch(hooks=[_StopsEarly()], **brief))
+    assert not finished
+    shutil.rmtree(teacher)
+    assert resume(path, Launch(**brief))[1]
+    assert not list(path.glob("*/*/config.toml"))
+    for name in students:
+        runs = [RunDir(folder / name) for folder in (whole, path)]
+        assert runs[0].load_config() == runs[1].load_config()
+        ends = [TrainingRun(run.load_config()).restore(run) for run in runs]
+        for a, b in zip(*(jax.tree.leaves(end.params) for end in ends), strict=True):
+            np.testing.assert_array_equal(a, b)

@@ -248,6 +248,14 @@ def test_what_brax_ignores_is_named():
         assert all(what in text for what in (*expected, of_springs))
 
 
+_APART = '<contact><exclude body1="back" body2="front"/></contact>'
+_BALL = {
+    "floor": 'conaffinity="3"',
+    "more": '<body name="ball" pos="0 2 1"><joint type="slide"/><geom name="ball" size=".1" condim="4" contype="2" '
+    'conaffinity="2"/></body>',
+}
+
+
 @pytest.mark.parametrize(
     ("mistake", "what"),
     [
@@ -258,6 +266,14 @@ def test_what_brax_ignores_is_named():
         ({"geom": 'condim="4"'}, "of 4 (between geom 'floor' and geom 'trunk' of body 'torso'), and simulate one of 3"),
         ({"after": '<contact><pair geom1="leg" geom2="floor" condim="6"/></contact>'}, "a condim of 6 (between geom"),
         ({"geom": 'condim="4" contype="0" conaffinity="0"'}, ""),
+        ({"geom": 'condim="1"', "after": _APART}, ""),
+        (
+            {"geom": 'condim="1"', "after": _APART, "before": '<option><flag filterparent="disable"/></option>'},
+            "a condim of 1 (between geom 'trunk' of body 'torso' and geom 'leg'",
+        ),
+        ({"geom": 'condim="1"', "before": '<option><flag contact="disable"/></option>'}, ""),
+        (_BALL, "a condim of 4 (between geom 'floor' and geom 'ball'"),
+        (_BALL | {"after": '<contact><pair geom1="ball" geom2="floor" condim="3"/></contact>'}, ""),
     ],
 )
 def test_contacts_of_another_condim_are_named(mistake, what):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from pixelbrax.report import write_curve, write_curves, write_profiles
+from pixelbrax.report import write_curve, write_curves, write_profiles, write_severity
 
 _EVALUATIONS = {
     "trained": {"steps": 50_000, "mean_return": 900.0, "standard_error": 9.0},
@@ -127,3 +127,10 @@ def test_a_profile_names_the_seeds_of_all_tasks(drawn, tmp_path):
     write_profiles(tmp_path / "profiles.png", {"one": runs, "two": {"a": runs["a"] * 2, "b": runs["b"]}})
     named = [text.get_text() for text in drawn[0].legends[0].get_texts()]
     assert named == ["a (2 to 4 seeds)", "b (1 seed)"]
+
+
+def test_methods_of_one_color_have_different_markers(drawn, tmp_path):
+    rows = [{"method": f"m{k}", "track": "plain", "curves": {"hue": [(0.5, 0.4, 0.6)] * 2}} for k in range(23)]
+    write_severity(tmp_path / "severity.png", rows, ("hue",), (0, 1))
+    lines = drawn[0].axes[0].lines
+    assert len({(line.get_color(), line.get_linestyle(), line.get_marker()) for line in lines}) == len(rows)

@@ -22,7 +22,14 @@ from pixelbrax.training.checkpoint import (
     save_checkpoint,
 )
 from pixelbrax.training.config import dump_config, load_config, load_preset, preset_names
-from pixelbrax.training.run_dir import unused_path
+from pixelbrax.training.run_dir import check_unused, unused_path
+
+
+def test_a_command_can_be_pasted_into_a_shell(tmp_path):
+    folder = tmp_path / "two words"
+    folder.mkdir()
+    with pytest.raises(ConfigError, match=r"resume it with `pixelbrax train --resume '.*two words'`"):
+        check_unused(folder)
 
 
 def test_settings_survive_their_file(tmp_path):

@@ -1,16 +1,18 @@
 """Teachers that were trained in other circumstances than their students."""
 
+import shutil
 from dataclasses import replace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import pytest
 
 from pixelbrax.algorithms import DistillConfig, PPOConfig
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import CurriculumConfig
-from pixelbrax.training import EnvConfig, RunDir, TrainConfig, TrainingRun, check_teacher
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, TrainingRun, check_teacher, with_kept_teacher
 from tests.probe import CAMERA, WideProbePhysics, probe_env
 
 _SIZES: Any = {"num_envs": 4, "unroll_length": 8}
@@ -34,6 +36,30 @@ def test_one_of_another_size_is_told_before_anything_is_compiled(of_student, of_
     with pytest.raises(ConfigError, match="the teacher runs/x has action_size=1, and the student's environment 2"):
         check_teacher(student, wide, teacher, "runs/x")
     check_teacher(student, probe_env(outputs=()), teacher, "runs/x")
+
+
+def test_a_student_keeps_what_it_learns_from(tmp_path, probe_tasks):
+    """The teacher's run may go on, which removes its checkpoint, or be removed itself."""
+    environment = EnvConfig(task="probe/sides", obs="state", episode_length=10).resolved()
+    config = TrainConfig(environment, agent=PPOConfig(num_minibatches=2, **_SIZES), num_steps=320)
+    training_run, run = TrainingRun(config), RunDir.create(tmp_path / "teacher", config)
+    training_run.save(run, jax.jit(training_run.agent.init)(jax.random.key(0)))
+    agent = DistillConfig(teacher=str(run.path), teacher_updates=0, replay_size=1024, minibatch_size=8, **_SIZES)
+    taught = TrainConfig(environment, agent=agent, num_steps=320)
+    student, own = TrainingRun(taught), RunDir.create(tmp_path / "student", taught)
+    student.prepare()
+    shutil.rmtree(run.path)  # even while the first reset is compiled
+    student.keep_teacher(own)
+    resumed = TrainingRun(with_kept_teacher(own.load_config(), own))
+    first, second = student.agent.teacher, resumed.agent.teacher
+    assert first is not None
+    assert second is not None
+    variables = first.load(), second.load()
+    assert jax.tree.structure(variables[0]) == jax.tree.structure(variables[1])
+    for before, kept in zip(*map(jax.tree.leaves, variables), strict=True):
+        assert (before == kept).all()
+    observation = {"state": jnp.zeros((2, 2))}
+    assert (first.policy(variables[0], observation).mean == second.policy(variables[1], observation).mean).all()
 
 
 @pytest.mark.full

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from pixelbrax.errors import TrainingError
+from pixelbrax.errors import ConfigError, TrainingError
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.report import write_curve
 from pixelbrax.training import RunDir, TrainConfig, Trainer, TrainingRun
@@ -113,6 +113,14 @@ def test_the_best_policy_is_kept(tmp_path):
     write_curve(run.curve_file, run.read_metrics(), run.read_evaluations(), "title")
     run.roll_back(12)
     assert run.read_evaluations() == found, "it is made again at the end"
+
+
+def test_a_run_without_an_evaluation_has_no_best_policy(tmp_path):
+    """Which is no reason to remove the run."""
+    config = TrainConfig(agent=CONFIGS["ppo"], network=_SIZES)
+    run = RunDir.create(tmp_path / "run", config)
+    with pytest.raises(ConfigError, match="run has no best policy yet: none has been evaluated; take the last one"):
+        TrainingRun(config, env=_env()).restore_best(run)
 
 
 def test_the_best_policy_is_that_of_the_highest_mean(tmp_path):

@@ -102,7 +102,7 @@ class PixelBraxVectorEnv(VectorEnv):
         self._render_size = _size(render_size)
         self.metadata = {
             "render_modes": list(RENDER_MODES),
-            "render_fps": round(1 / self._env.dt),
+            "render_fps": max(1, round(1 / self._env.dt)),  # of long control steps it would be 0
             "autoreset_mode": _AUTORESETS[self._env.autoreset],
         }
         self.single_observation_space = self._view.space(_box, gymnasium.spaces.Dict)

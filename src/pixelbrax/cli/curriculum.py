@@ -1,5 +1,6 @@
 """`pixelbrax curriculum FILE`: training through stages with gates."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -58,7 +59,7 @@ def main(argv: list[str]) -> int:
     known = f"Curricula of the package: {', '.join(curriculum_names())}."
     args = parse(Args, argv, "curriculum", f"Trains through stages with gates. {known}")
     enable_compilation_cache()
-    remedy = lambda path: f"pixelbrax curriculum {path} --resume"  # noqa: E731
+    remedy = lambda path: f"pixelbrax curriculum {shlex.quote(str(path))} --resume"  # noqa: E731
     command = as_typed("curriculum", argv)
     at_end: Any = {"report": args.report, "video": args.video}
     launch = Launch(command, "curriculum", args.quiet, remedy=remedy, **at_end)

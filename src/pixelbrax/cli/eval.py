@@ -26,7 +26,7 @@ from pixelbrax.generalization import (
     result_file,
 )
 from pixelbrax.report import write_gaps
-from pixelbrax.training import MAX_EPISODES, Evaluation, Progress, RunDir, TrainingRun, provenance
+from pixelbrax.training import MAX_EPISODES, Evaluation, Progress, RunDir, TrainingRun, provenance, replace_text
 
 _EPISODES, _SEED = 32, 1_000
 
@@ -117,7 +117,7 @@ def _evaluate_pairs(args: Args, run: RunDir, suite: PairSuite) -> None:
     write_gaps(run.gaps_file, results, f"{suite.name}: {config.environment.task}, {run.path.resolve().name}")
     facts = {"suite": suite.name, "fingerprint": suite.fingerprint, "departures": apart, "provenance": provenance()}
     numbers = run.gaps_file.with_suffix(".json")
-    numbers.write_text(json.dumps(facts | {"pairs": [r.as_dict() for r in results]}, indent=2) + "\n")
+    replace_text(numbers, json.dumps(facts | {"pairs": [r.as_dict() for r in results]}, indent=2) + "\n")
     say(f"{run.gaps_file}, {numbers}")
 
 

@@ -45,7 +45,7 @@ class CreatureEnv(PipelineEnv):
     creatures, whose standing pose 0 holds. Episodes begin near the first keyframe, or near the reference pose. The
     observation is the chosen sensors', in the order of `SENSORS`. The reward is the sum of the terms (`stages.TERMS`),
     each times its weight in `reward_weights`, per step. Metrics: each term unweighted; "forward_velocity" (m/s along
-    the world's x, where the creature first looks), "height" of the root (m), and with a target "target_distance" from
+    the world's x, wherever the creature looks), "height" of the root (m), and with a target "target_distance" from
     the head (m) and "success", 1 from the first touch of the target on, else 0. A touched target jumps elsewhere.
     """
 
@@ -105,9 +105,10 @@ class CreatureEnv(PipelineEnv):
             super().__init__(system, backend, n_frames=frames)
         self.probe = Probe.of(system.mj_model, creature.root, points, creature.feet)
         self._start = jnp.asarray(model.key_qpos[0] if model.nkey else self.sys.init_q, jnp.float32)
+        self._ahead = jnp.asarray(_heading(np.asarray(self._start[3:7], float)))
 
     def reset(self, rng: Array) -> State:
-        """The creature stands almost as in its first pose; the target is sampled around the origin's front."""
+        """The creature stands almost as in its first pose; the target is sampled in front of that."""
         rng = jax.random.wrap_key_data(rng) if rng.dtype == jnp.uint32 else rng
         key, q_key, qd_key, turn_key, target_key = jax.random.split(rng, 5)
         noise = jax.random.uniform(q_key, self._start.shape, minval=-_NOISE, maxval=_NOISE)
@@ -117,7 +118,7 @@ class CreatureEnv(PipelineEnv):
         q = (self._start + noise).at[:3].set(self._start[:3]).at[3:7].set(turned)
         qd = jax.random.uniform(qd_key, (self.sys.qd_size(),), minval=-_NOISE, maxval=_NOISE)
         if self._range is not None:
-            target = self._random_target(target_key, jnp.zeros(2), jnp.array([1.0, 0.0]))
+            target = self._random_target(target_key, self._start[:2], self._ahead)
             q, qd = q.at[-_SLIDES:].set(target), qd.at[-_SLIDES:].set(0.0)
         pipeline_state = self.pipeline_init(q, qd)
         readings = self.readings(pipeline_state)
@@ -260,6 +261,14 @@ def _warn_of(model: Any, backend: str) -> None:
         lines.append(str(e))
     for line in lines:
         warn_caller(line)
+
+
+def _heading(quaternion: np.ndarray) -> np.ndarray:
+    """(2,) horizontal direction of the x axis of a body with that rotation; x itself where it points up or down."""
+    w, x, y, z = quaternion
+    ahead = np.array([w * w + x * x - y * y - z * z, 2 * (x * y + w * z)])
+    length = np.linalg.norm(ahead)
+    return (ahead / length if length > 1e-6 else np.array([1.0, 0.0])).astype(np.float32)
 
 
 _DEFAULTS = {"sensors": DEFAULT_SENSORS, "min_height": -np.inf, "min_upright": -1.0, "target_distance": None}

@@ -36,8 +36,9 @@ class Creature:
       standing: heights of the root, m, between which the term "standing" goes from 0 to 1.
       head: heights of the site "head", m, between which the term "head" goes from 0 to 1; None without a head.
       speed: m/s beyond which the terms "forward" and "approach" pay no more.
-      target: distance from the origin, m, nearest and farthest, and the largest angle to the left or right of the
-        heading, rad, of a new target; None without one.
+      target: distance from the root, m, nearest and farthest, and the largest angle to the left or right of the
+        heading, rad, of a new target; at an episode's beginning those of the first pose, which is then turned by up to
+        0.1 rad. None without one.
       touch_radius: m, from the site "head" to the target's center.
       mjcf: its MJCF file; None for one of this package.
       stages: by which it learns; if there are none, stages of common weights.

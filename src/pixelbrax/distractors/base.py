@@ -166,9 +166,10 @@ class Distractor:
     @property
     def has_strength(self) -> bool:
         """Whether `scaled` changes anything; of some distractors, such as shadows, there is no less."""
-        params = self.params
-        weakest = jax.tree.leaves(self.scaled(params, 0.0))
-        return any(np.any(own != less) for own, less in zip(jax.tree.leaves(params), weakest, strict=True))
+        with jax.ensure_compile_time_eval():  # agents in a curriculum are made while a program is traced
+            params = self.params
+            weakest = jax.tree.leaves(self.scaled(params, 0.0))
+            return any(np.any(own != less) for own, less in zip(jax.tree.leaves(params), weakest, strict=True))
 
     def check_params(self, params: PyTree) -> None:
         """Refuses values that the settings do not allow; traced arrays pass.

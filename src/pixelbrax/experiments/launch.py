@@ -1,6 +1,7 @@
 """The life of an experiment: new runs and resumed ones, from the first checkpoint to the videos."""
 
 import contextlib
+import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,12 +13,13 @@ from typing import Any
 import jax
 
 from pixelbrax.envs import PixelEnv
-from pixelbrax.errors import check_count, check_flag, check_seed
+from pixelbrax.errors import ConfigError, check_count, check_flag, check_seed
 from pixelbrax.experiments.finish import finish, write_reports
 from pixelbrax.experiments.plotting import plot_run
 from pixelbrax.experiments.teachers import taught_by, teacher_to_train
 from pixelbrax.learning import AgentState
 from pixelbrax.training import (
+    CURRICULUM,
     MAX_AGENTS,
     UNTRAINED,
     ActingHook,
@@ -44,13 +46,10 @@ from pixelbrax.training import (
     settings_of,
     stop_others,
     to_go_on,
+    to_resume,
     unused_path,
+    with_kept_teacher,
 )
-
-
-def _shell(path: Path) -> str:
-    """The command that resumes a run."""
-    return f"pixelbrax train --resume {path}"
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Launch:
     hooks: Sequence[Hook] = ()
     env: PixelEnv | None = None
     processes: Processes = field(default_factory=Processes)
-    remedy: Callable[[Path], str] = _shell
+    remedy: Callable[[Path], str] = to_resume
     began: float = field(default_factory=time.perf_counter)
     report: bool = True
     video: bool = True
@@ -142,22 +141,41 @@ def start(
                 raise
 
 
-def resume(path: Path, launch: Launch) -> tuple[Path, bool]:
+def resume(path: Path, launch: Launch, *, stage: bool = False) -> tuple[Path, bool]:
     """Continues a run, or several in one folder, from their last checkpoints, with their own settings.
+
+    Args:
+      path: the folder.
+      launch: how training is started.
+      stage: the curriculum of which the run is a stage goes on with it.
 
     Returns:
       The folder, and whether training reached its end; False after Ctrl-C.
 
     Raises:
-      ConfigError: there is no run, or none that can be resumed.
+      ConfigError: there is no run, none that can be resumed, or it is a stage, and its curriculum does not go on.
       TrainingError: every agent broke down.
     """
+    if not stage:
+        _check_no_stage(path)
     with interruptible(), joined(launch.processes, partial(_facts_of, path), launch.name):
         several = runs_in(path)
         runs = [run for run in several if not run.failure] or several
         folders = [run.path for run in runs] if jax.process_index() == 0 else []  # the others do not write there
         with locked(folders, partial(own_progress(launch.quiet).say, always=True)):
             return path, _resume(path, several, runs, launch)
+
+
+def _check_no_stage(path: Path) -> None:
+    """Refuses a curriculum's runs: by themselves they would be trained without gates, beyond where the next one began.
+
+    Raises:
+      ConfigError: the folder is a curriculum's, or in one.
+    """
+    for folder in (path, path.resolve().parent):
+        if (folder / CURRICULUM).is_file():
+            again = f"pixelbrax curriculum {shlex.quote(str(folder))} --resume"
+            raise ConfigError(f"{path} belongs to a curriculum, whose gates end its stages: `{again}` goes on with it")
 
 
 def _taught(
@@ -203,6 +221,8 @@ def _begin(trainer: Trainer, path: Path, runs: list[RunDir]) -> AgentState:
         videos = f", {size / 1e6:,.1f} MB of videos" if size else ""
         say(f"distractors: {' + '.join(config.environment.distractors)}{videos}")
     state = trainer.init()
+    for run in runs:
+        trainer.training_runs[0].keep_teacher(run)
     trainer.save(runs, state)
     return state
 
@@ -236,7 +256,8 @@ def _resume(path: Path, several: list[RunDir], runs: list[RunDir], launch: Launc
     devices = configs[0].num_devices
     if len(runs) < len(several):  # the devices of all may not divide fewer agents
         devices = max(n for n in range(1, devices + 1) if len(runs) % n == 0)
-    trainer = _trainer([replace(config, num_devices=devices) for config in configs], launch)
+    taught = [with_kept_teacher(config, runs[0]) for config in configs]  # side by side all have the same teacher
+    trainer = _trainer([replace(config, num_devices=devices) for config in taught], launch)
     agents = f", {len(runs)} of {len(several)} agents" if len(several) > 1 else ""
     exact = trainer.training_runs[0].agent.resumes_exactly
     note = "" if exact else ", with an empty replay buffer, so not to the bit (keep_buffer keeps it)"
@@ -255,7 +276,7 @@ def _resume(path: Path, several: list[RunDir], runs: list[RunDir], launch: Launc
 
 def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, launch: Launch) -> bool:
     """Everything after the first checkpoint: Ctrl-C at any time loses at most the updates since the last one."""
-    folder = path if jax.process_index() == 0 else "and the run's folder"
+    folder = shlex.quote(str(path)) if jax.process_index() == 0 else "and the run's folder"
     to_go_on(f"To resume from the last checkpoint, start all processes with --resume {folder}")
     try:
         if int(state.num_updates) == 0 and trainer.config.initial_eval:

@@ -13,7 +13,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.generalization.benchmark import Benchmark
 from pixelbrax.generalization.content import clips_digest, code_digest, dynamics_digest, model_digest
 from pixelbrax.generalization.entry import PLAIN, Entry, privileged
-from pixelbrax.training import Evaluator, Progress, RunDir, TrainConfig, TrainingRun, kind_of, provenance
+from pixelbrax.training import Evaluator, Progress, RunDir, TrainConfig, TrainingRun, kind_of, provenance, to_resume
 
 
 @dataclass
@@ -97,7 +97,7 @@ def _checked(benchmark: Benchmark, run: RunDir, config: TrainConfig) -> str:
     except ConfigError as e:
         raise ConfigError(f"{run.path}: {e}") from None
     if "trained" not in run.read_evaluations():
-        raise ConfigError(f"{run.path} has not been trained to its end: pixelbrax train --resume {run.path}")
+        raise ConfigError(f"{run.path} has not been trained to its end: {to_resume(run.path)}")
     return track
 
 

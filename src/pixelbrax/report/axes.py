@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 _DIGITS, _MOST_DIGITS = 4, 17  # significant ones; the latter tell any two floats apart
-_NUM_COLORS = 10  # of Matplotlib's cycle
+NUM_COLORS = 10
+"""Colors of Matplotlib's cycle."""
 _DASHES = ((), (6.0, 2.0), (1.0, 1.5), (6.0, 2.0, 1.0, 2.0))
 
 
@@ -52,8 +53,8 @@ def dashes_of(k: int, num_colors: int) -> tuple[float, ...]:
 
 def line_style(k: int) -> dict[str, Any]:
     """Matplotlib's settings of line number `k`: its color, and what tells it from others of that color."""
-    dashes = dashes_of(k, _NUM_COLORS)
-    return {"color": f"C{k % _NUM_COLORS}", "linestyle": (0, dashes) if dashes else "-"}
+    dashes = dashes_of(k, NUM_COLORS)
+    return {"color": f"C{k % NUM_COLORS}", "linestyle": (0, dashes) if dashes else "-"}
 
 
 def lone_marker(count: int) -> str | None:

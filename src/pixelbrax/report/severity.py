@@ -6,10 +6,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from pixelbrax.report.axes import legend_below
+from pixelbrax.report.axes import NUM_COLORS, legend_below
 from pixelbrax.training import replacing
 
 _COLUMNS = 4
+_MARKERS = "os^Dv"  # one for each round of colors: dashes tell tracks apart
 
 
 def write_severity(
@@ -35,8 +36,9 @@ def write_severity(
             # Methods of one track are drawn alike; the first panel names them.
             style = "-" if row["track"] == rows[0]["track"] else "--"
             label = f"{row['method']}, {row['track']}" if axis == axes[0] else None
-            panel.plot(severities, value, style, color=f"C{k}", marker="o", markersize=3, label=label)
-            panel.fill_between(severities, low, high, color=f"C{k}", alpha=0.12, linewidth=0)
+            color, marker = f"C{k % NUM_COLORS}", _MARKERS[k // NUM_COLORS % len(_MARKERS)]
+            panel.plot(severities, value, style, color=color, marker=marker, markersize=3, label=label)
+            panel.fill_between(severities, low, high, color=color, alpha=0.12, linewidth=0)
         panel.set_title(axis, fontsize="medium")
         panel.set_xticks(severities)
         panel.grid(alpha=0.3)

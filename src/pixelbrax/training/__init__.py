@@ -1,7 +1,7 @@
 """The training loop, and the files that it writes."""
 
 from pixelbrax.training.acting_hooks import ActingHook, Interval
-from pixelbrax.training.assembly import build, check_memory, check_teacher, resolved
+from pixelbrax.training.assembly import build, check_memory, check_teacher, resolved, with_kept_teacher
 from pixelbrax.training.checkpoint import all_checkpoints
 from pixelbrax.training.clock import process_start
 from pixelbrax.training.config import (
@@ -60,6 +60,7 @@ from pixelbrax.training.run_dir import (
     natural,
     runs_below,
     runs_in,
+    to_resume,
     unused_path,
 )
 from pixelbrax.training.signals import interruptible, last_stop, stop_requests
@@ -159,7 +160,9 @@ __all__ = [
     "stop_requests",
     "takeover",
     "to_go_on",
+    "to_resume",
     "unused_path",
+    "with_kept_teacher",
     "without_none",
     "words_of",
     "write_timings",

@@ -1,6 +1,8 @@
 """Environment, agent and teacher from the settings of a run."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,18 @@ from pixelbrax.envs import PixelEnv, check_fits_device, check_networks, without_
 from pixelbrax.errors import ConfigError, check_count, listed
 from pixelbrax.learning import Agent, AgentState, CurriculumAgent, CurriculumConfig, CurriculumEnv, Teacher
 from pixelbrax.networks import ActionDistribution, Observation
-from pixelbrax.training.checkpoint import all_checkpoints, load_checkpoint, load_last
-from pixelbrax.training.config import MOST_COUNTED, TrainConfig, preset_names
+from pixelbrax.training.checkpoint import (
+    all_checkpoints,
+    last_checkpoint,
+    load_checkpoint,
+    load_last,
+    load_notes,
+    save_checkpoint,
+)
+from pixelbrax.training.config import MOST_COUNTED, TrainConfig, config_from, dump_config, preset_names, read_toml
 from pixelbrax.training.run_dir import RunDir
 
+_SETTINGS = "settings"  # in the notes of a checkpoint of what is kept of a teacher
 _SAME = ("action_repeat", "task", "backend", "physics")  # what a teacher's environment must have in common
 
 
@@ -139,6 +149,7 @@ class RunTeacher(Teacher):
         self._config, self._env = config, env
         self._agent: Agent | None = None
         self._variables: PyTree = None
+        self._settings = ""  # of its run, as a file's text
 
     def load(self) -> PyTree:
         """The variables of its policy, as NumPy arrays.
@@ -149,25 +160,75 @@ class RunTeacher(Teacher):
         if self._variables is not None:
             return self._variables
         agent: Any = self._config.agent
-        if agent.teacher in preset_names() and not Path(agent.teacher).exists():
-            raise ConfigError(f"the teacher {agent.teacher} is a preset: train it, and give its run's folder")
-        run = RunDir.open(Path(agent.teacher))
-        config = run.load_config()
-        check_teacher(self._config, self._env, config, str(run.path))
-        check_checkpoint(run, agent.teacher_updates)
+        config, variables_of = self._source()
+        check_teacher(self._config, self._env, config, agent.teacher)
         env = without_images(self._env)
         # A checkpoint has the states of its own environments; one that was given from Python cannot be built again.
         trained = make_agent(config, env if config.environment.facts else config.environment.build())
-        state = kept_state(trained, run, agent.teacher_updates or None)
-        self._variables = jax.tree.map(np.asarray, state.variables)
+        self._variables = jax.tree.map(np.asarray, variables_of(trained))
+        self._settings = dump_config(config, {})
         self._agent = make_agent(replace(config, curriculum=CurriculumConfig()), env)
         return self._variables
+
+    def _source(self) -> tuple[TrainConfig, Callable[[Agent], tuple[PyTree, PyTree]]]:
+        """The settings of the teacher's run, and what reads the policy's variables for an agent that they describe."""
+        agent: Any = self._config.agent
+        folder, updates = Path(agent.teacher), agent.teacher_updates
+        if agent.teacher in preset_names() and not folder.exists():
+            raise ConfigError(f"the teacher {agent.teacher} is a preset: train it, and give its run's folder")
+        if _is_kept(folder):
+            last = last_checkpoint(folder)
+            text = load_notes(folder, last)[_SETTINGS]
+            return config_from(read_toml(text, str(folder)), str(folder)), partial(_kept_variables, folder, last)
+        run = RunDir.open(folder)
+        check_checkpoint(run, updates)
+        return run.load_config(), lambda trained: kept_state(trained, run, updates or None).variables
+
+    def keep(self, run: RunDir) -> None:
+        """Writes its policy and settings into the student's run, where `with_kept_teacher` finds them.
+
+        Raises:
+          ConfigError: see `load`.
+          OSError: they cannot be written.
+        """
+        agent: Any = self._config.agent
+        params, statistics = self.load()
+        variables = {"params": params, "statistics": statistics}
+        save_checkpoint(run.teacher_dir, agent.teacher_updates, variables, {_SETTINGS: self._settings})
 
     def policy(self, variables: PyTree, observation: Observation) -> ActionDistribution:
         """Distribution of its actions for a batch of observations; call `load` before."""
         assert self._agent is not None, "the teacher was not loaded"
         params, statistics = variables
         return self._agent.policy(params, statistics, observation)
+
+
+def with_kept_teacher(config: TrainConfig, run: RunDir) -> TrainConfig:
+    """A student's settings with what its run keeps of its teacher, whose own run may have gone on, or be gone.
+
+    Args:
+      config: the student's settings.
+      run: the student's run; an earlier version kept nothing there.
+    """
+    agent: Any = config.agent
+    return replace(config, agent=replace(agent, teacher=str(run.teacher_dir))) if _is_kept(run.teacher_dir) else config
+
+
+def _is_kept(folder: Path) -> bool:
+    """Whether a folder has what a student's run keeps of its teacher, and is no run itself."""
+    student = RunDir(folder.parent)
+    if folder != student.teacher_dir or not student.config_file.is_file() or RunDir(folder).config_file.exists():
+        return False
+    return bool(all_checkpoints(folder))
+
+
+def _kept_variables(folder: Path, updates: int, trained: Agent) -> tuple[PyTree, PyTree]:
+    """The variables that `RunTeacher.keep` wrote."""
+    fresh = jax.eval_shape(trained.init, jax.random.key(0))
+    like = {"params": fresh.params, "statistics": fresh.statistics}
+    with jax.ensure_compile_time_eval():
+        kept = load_checkpoint(folder, like, updates)
+    return kept["params"], kept["statistics"]
 
 
 def _sizes(env: PixelEnv) -> dict[str, str]:

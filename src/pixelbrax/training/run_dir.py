@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shlex
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -110,6 +111,11 @@ class RunDir:
     def best_dir(self) -> Path:
         """The policy whose evaluation was the best, as an Orbax checkpoint."""
         return self.path / "best"
+
+    @property
+    def teacher_dir(self) -> Path:
+        """A student's copy of its teacher's policy, as an Orbax checkpoint."""
+        return self.path / "teacher"
 
     @classmethod
     def create(
@@ -301,7 +307,12 @@ def check_unused(path: Path) -> None:
             "its first checkpoint"
         )
     if path.exists():
-        raise ConfigError(f"{path} exists: choose another --name, or resume it with `pixelbrax train --resume {path}`")
+        raise ConfigError(f"{path} exists: choose another --name, or resume it with `{to_resume(path)}`")
+
+
+def to_resume(path: Path) -> str:
+    """The command that resumes a run, for a shell."""
+    return f"pixelbrax train --resume {shlex.quote(str(path))}"
 
 
 def unused_path(root: Path, name: str) -> Path:

@@ -10,9 +10,10 @@ from jaxtyping import Array, PyTree
 
 from pixelbrax.distractors import resolve
 from pixelbrax.envs import PixelEnv, without_images
+from pixelbrax.errors import ConfigError
 from pixelbrax.learning import AgentState
 from pixelbrax.networks import ActionDistribution, Observation
-from pixelbrax.training.assembly import build, check_memory, kept_state
+from pixelbrax.training.assembly import RunTeacher, build, check_memory, kept_state
 from pixelbrax.training.checkpoint import all_checkpoints, load_checkpoint, load_last, load_notes, save_checkpoint
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.evaluation import Evaluation, Evaluator
@@ -71,6 +72,15 @@ class TrainingRun:
             env, count = without_images(self.env), self.config.eval_episodes
             evaluator = Evaluator(env, self.agent.teacher.policy, count, True, self.progress, self.side_by_side)
             self._teacher = evaluator, self.agent.teacher.load()
+
+    def keep_teacher(self, run: RunDir) -> None:
+        """Writes the teacher's policy, if there is a teacher, into its student's run, which can then do without it.
+
+        Raises:
+          OSError: it cannot be written.
+        """
+        if isinstance(teacher := self.agent.teacher, RunTeacher):
+            teacher.keep(run)
 
     def sibling(self, config: TrainConfig) -> "TrainingRun":
         """Another run of the same environment and architecture, which shares what is compiled."""
@@ -196,6 +206,8 @@ class TrainingRun:
         Raises:
           ConfigError: there is none that can be read.
         """
+        if not all_checkpoints(run.best_dir):
+            raise ConfigError(f"{run.path} has no best policy yet: none has been evaluated; take the last one")
         like, folder = _best_of(jax.eval_shape(self.agent.init, jax.random.key(0))), run.best_dir
         best, updates = load_last(folder, lambda updates: (load_checkpoint(folder, like, updates), updates))
         return (best["params"], best["statistics"]), updates

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 from pixelbrax.distractors import GaussianNoise, Latency, Levels
@@ -100,6 +102,19 @@ def test_an_agent_in_a_curriculum_has_a_value_if_it_has_one_alone(name):
     alone, inside = (make_agent(replace(config, curriculum=each), env) for each in (_OFF, _ON))
     assert isinstance(inside, CurriculumAgent)
     assert hasattr(inside, "outputs") == hasattr(alone, "outputs") == (name != "sac")
+
+
+@pytest.mark.parametrize("distractors", [GaussianNoise(), Levels((GaussianNoise(fixed=True),), count=8)])
+def test_an_agent_can_be_made_while_a_program_is_traced(distractors):
+    """As a trainer makes it, whose learning rate is an argument of the program."""
+    env = probe_env(distractors=distractors, image_size=8)
+    config = TrainConfig(agent=CONFIGS["ppo"], curriculum=replace(_ON, num_levels=8))
+
+    def make(rate):
+        make_agent(config, env, learning_rate=rate)
+        return rate
+
+    jax.eval_shape(make, jnp.float32(1e-3))
 
 
 def test_a_file_keeps_them(tmp_path):

@@ -2,6 +2,7 @@
 
 import html
 import re
+import shlex
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -184,9 +185,10 @@ def last_folder(source: str | Path, runs: Path) -> Path:
     folder = max(found, key=lambda path: natural(path.name))
     theirs, ours = CurriculumDir.open(folder).curriculum(), load_curriculum(source)
     if ours.with_seed(theirs.seed).tables != theirs.with_seed(theirs.seed).tables:
+        again = f"pixelbrax curriculum {shlex.quote(str(folder))} --resume"
         raise ConfigError(
-            f"{source} is not what {folder} was started from: `pixelbrax curriculum {folder} --resume` goes on with "
-            "its own settings; without --resume, a new one begins"
+            f"{source} is not what {folder} was started from: `{again}` goes on with its own settings; without "
+            "--resume, a new one begins"
         )
     return folder
 

@@ -1,17 +1,19 @@
 """What can be checked of all stages before the first is compiled."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from pixelbrax.experiments.stages.plan import Curriculum, Stage, in_stage
-from pixelbrax.training import Progress, TrainingRun, check_metrics, check_start
+from pixelbrax.training import Progress, RunDir, TrainingRun, check_metrics, check_start, takeover
 
 
-def check_stages(curriculum: Curriculum, progress: Progress) -> list[TrainingRun]:
+def check_stages(curriculum: Curriculum, progress: Progress, begins: bool = True) -> list[TrainingRun]:
     """Builds environments and agents of all stages, and refuses what cannot be trained, one after the other.
 
     Args:
       curriculum: its stages.
       progress: where to show that it is under way.
+      begins: the first stage is still to be trained: the run that it starts from is needed.
 
     Returns:
       The runs, for what needs their environments and agents later.
@@ -22,8 +24,13 @@ def check_stages(curriculum: Curriculum, progress: Progress) -> list[TrainingRun
     """
     found: list[TrainingRun] = []
     for number, stage in enumerate(curriculum.stages, start=1):
+        starts = begins and number == 1 and bool(stage.config.start_from)
         with in_stage(number, stage.name), progress.busy(f"checking stage {number}, {stage.name}"):
+            if starts:
+                RunDir.open(Path(stage.config.start_from))  # one that is not there is told before anything is built
             training_run = _built(stage, progress)
+            if starts:
+                takeover(stage.config, training_run.agent)
             if found and stage.carry != "nothing":
                 before = curriculum.stages[number - 2].name
                 carried = replace(training_run.config, start_from=before, start_part=stage.carry)

@@ -79,7 +79,8 @@ def resume_curriculum(path: Path, launch: Launch) -> tuple[Path, bool]:
     curriculum, progress = folder.curriculum(), own_progress(launch.quiet)
     # Whoever trains there is named before the checks, which take their time.
     with interruptible(), locked([path], partial(progress.say, always=True)):
-        return path, _train(folder, curriculum, check_stages(curriculum, progress), launch)
+        begins = not folder.started(curriculum)
+        return path, _train(folder, curriculum, check_stages(curriculum, progress, begins), launch)
 
 
 def _train(folder: CurriculumDir, curriculum: Curriculum, checked: list[TrainingRun], launch: Launch) -> bool:
@@ -118,7 +119,7 @@ def _train_stage(folder: CurriculumDir, curriculum: Curriculum, attempt: Attempt
     if run.path.exists() and not all_checkpoints(run.checkpoint_dir):  # killed before its first one was whole
         shutil.rmtree(run.path)
     if run.path.exists():
-        finished = resume(run.path, own)[1]
+        finished = resume(run.path, own, stage=True)[1]
     else:
         config = _config(folder, curriculum, attempt)
         finished = start({stage.name: config}, folder.path, run.path.name, own, numbered=False)[1]
