@@ -301,6 +301,18 @@ def test_checkpoints_give_back_the_bits(name, tmp_path):
     np.testing.assert_array_equal(jax.random.key_data(state.key), jax.random.key_data(expected.key))
 
 
+def test_looking_for_checkpoints_does_not_start_jax(tmp_path, monkeypatch):
+    """Several processes look for those of a teacher, or of the run that they start from, before they are joined."""
+    save_checkpoint(tmp_path, 5, _state(5))
+    (tmp_path / "10.orbax-checkpoint-tmp-0").mkdir()  # one that is being written
+
+    def started(*_):
+        raise AssertionError("JAX's backend is started")
+
+    monkeypatch.setattr(jax, "process_index", started)
+    assert all_checkpoints(tmp_path) == {5}
+
+
 def test_missing_and_damaged_checkpoints_are_told(tmp_path):
     folder = tmp_path / "checkpoint"
     with pytest.raises(ConfigError, match="holds no checkpoint"):
