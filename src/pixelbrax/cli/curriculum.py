@@ -1,6 +1,5 @@
 """`pixelbrax curriculum FILE`: training through stages with gates."""
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +21,7 @@ from pixelbrax.experiments import (
     resume_curriculum,
     start_curriculum,
 )
-from pixelbrax.training import CURRICULUM
+from pixelbrax.training import CURRICULUM, to_resume_curriculum
 
 CLOSED = 3
 """Exit code where a curriculum was stopped by a gate that stayed closed; one that continues at its budget does not."""
@@ -59,10 +58,9 @@ def main(argv: list[str]) -> int:
     known = f"Curricula of the package: {', '.join(curriculum_names())}."
     args = parse(Args, argv, "curriculum", f"Trains through stages with gates. {known}")
     enable_compilation_cache()
-    remedy = lambda path: f"pixelbrax curriculum {shlex.quote(str(path))} --resume"  # noqa: E731
     command = as_typed("curriculum", argv)
     at_end: Any = {"report": args.report, "video": args.video}
-    launch = Launch(command, "curriculum", args.quiet, remedy=remedy, **at_end)
+    launch = Launch(command, "curriculum", args.quiet, remedy=to_resume_curriculum, **at_end)
     if args.resume:
         beside = ("resume", "runs", "quiet", "report", "video")
         check_only(argv, beside, "--resume goes on with the folder's own settings")

@@ -47,6 +47,7 @@ from pixelbrax.training import (
     stop_others,
     to_go_on,
     to_resume,
+    to_resume_curriculum,
     unused_path,
     with_kept_teacher,
 )
@@ -174,7 +175,7 @@ def _check_no_stage(path: Path) -> None:
     """
     for folder in (path, path.resolve().parent):
         if (folder / CURRICULUM).is_file():
-            again = f"pixelbrax curriculum {shlex.quote(str(folder))} --resume"
+            again = to_resume_curriculum(folder)
             raise ConfigError(f"{path} belongs to a curriculum, whose gates end its stages: `{again}` goes on with it")
 
 

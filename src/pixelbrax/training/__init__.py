@@ -61,6 +61,7 @@ from pixelbrax.training.run_dir import (
     runs_below,
     runs_in,
     to_resume,
+    to_resume_curriculum,
     unused_path,
 )
 from pixelbrax.training.signals import interruptible, last_stop, stop_requests
@@ -161,6 +162,7 @@ __all__ = [
     "takeover",
     "to_go_on",
     "to_resume",
+    "to_resume_curriculum",
     "unused_path",
     "with_kept_teacher",
     "without_none",

@@ -104,7 +104,7 @@ MAX_EPISODES = 1_000_000
 class Evaluator:
     """Runs whole episodes in batches of a fixed size; compiled when first called, once for any number of episodes.
 
-    One is called, or asked for episodes `under` parameters, not both: it has one program.
+    One is called, or asked for episodes `under` parameters, not both: its programs are for one of them.
     """
 
     def __init__(

@@ -315,6 +315,11 @@ def to_resume(path: Path) -> str:
     return f"pixelbrax train --resume {shlex.quote(str(path))}"
 
 
+def to_resume_curriculum(path: Path) -> str:
+    """The command that resumes a curriculum, for a shell."""
+    return f"pixelbrax curriculum {shlex.quote(str(path))} --resume"
+
+
 def unused_path(root: Path, name: str) -> Path:
     """`root / name`, or the first of `root / name-2`, `name-3`, ... that does not exist."""
     path, count = root / name, 1

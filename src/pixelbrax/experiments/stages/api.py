@@ -2,7 +2,6 @@
 
 import html
 import re
-import shlex
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from pixelbrax.experiments.stages.folder import CurriculumDir, Ended
 from pixelbrax.experiments.stages.plan import Curriculum, curriculum_names, load_curriculum
 from pixelbrax.experiments.stages.train import resume_curriculum, start_curriculum
 from pixelbrax.report import data_url
-from pixelbrax.training import CURRICULUM, Hook, last_stop, natural
+from pixelbrax.training import CURRICULUM, Hook, last_stop, natural, to_resume_curriculum
 from pixelbrax.xla import in_float32
 
 _UNNAMED = "curriculum"
@@ -185,10 +184,9 @@ def last_folder(source: str | Path, runs: Path) -> Path:
     folder = max(found, key=lambda path: natural(path.name))
     theirs, ours = CurriculumDir.open(folder).curriculum(), load_curriculum(source)
     if ours.with_seed(theirs.seed).tables != theirs.with_seed(theirs.seed).tables:
-        again = f"pixelbrax curriculum {shlex.quote(str(folder))} --resume"
         raise ConfigError(
-            f"{source} is not what {folder} was started from: `{again}` goes on with its own settings; without "
-            "--resume, a new one begins"
+            f"{source} is not what {folder} was started from: `{to_resume_curriculum(folder)}` goes on with its own "
+            "settings; without --resume, a new one begins"
         )
     return folder
 
