@@ -1,6 +1,7 @@
 """All GPU benchmarks, the most valuable first, within a time budget.
 
 Usage: python benchmarks/gpu.py --budget-seconds N --out FOLDER [--archive FILE] [--tiny] [--only STEP ...]
+           [--warm STEP ...] [--teachers FOLDER]
 
 First come, all at once, the steps that time nothing and every program's compilation, which takes processors and hardly
 any of the GPU; JAX's cache hands the programs to the steps that measure, which follow one by one, alone. Each step is
@@ -10,12 +11,12 @@ are in the archive, which is rewritten after every step. `--tiny` rehearses on a
 On a machine that is lent for fifteen minutes in all, half a minute's start included, two calls are enough for what is
 worth most. The second must follow within half a minute, or the machine and its cache of programs are gone: prepare
 both, and change nothing in between; `gpu_pack.sh` makes what they carry small. On an H100 with 16 processors all
-compiled within 160 seconds; `environment` took 130, most of it tracing, and `train-video` wants 150. Known since then
-are agreement, images, environments, kernels and counters. Next, with the convolutions and the reproducible kernels that
-came after:
+compiled within 160 seconds; `environment` took 130, most of it tracing, and `train-video` wants 150. The first call
+compiles the second's programs too, and students learn beside that, of teachers that are carried there:
 
-  --budget-seconds 470 --only agreement train-split train-video
-  --budget-seconds 330 --only peers kernels train-split-any-bits distractors
+  --budget-seconds 460 --only agreement student-walker2d student-ant student-humanoid train-split train-video
+    --warm distractors kernels train-split-any-bits --teachers .whl/teachers
+  --budget-seconds 310 --only peers peers-meshes distractors train-split-any-bits kernels --cold
 
 In a longer loan of ten minutes a call, each with a budget of 570 seconds: the others.
 
@@ -45,7 +46,7 @@ class Step(NamedTuple):
     """A command and its time limit, as a share of the budget; "{out}" stands for the folder.
 
     `warm` are commands that compile the same programs, or the start of the same: they run before, with all others'.
-    A step that times nothing is run `beside` them.
+    A step that times nothing is run `beside` them. "{teachers}" stands for the folder of students' teachers.
     """
 
     name: str
@@ -62,11 +63,13 @@ def each(template: str, values: str) -> tuple[str, ...]:
     return tuple(template.replace("{each}", value) for value in values.split(","))
 
 
-WARM_SHARE = 0.45  # of the budget, at most, for what runs at once
-PROFILED = "render:halfcheetah render:humanoid step:halfcheetah step:humanoid update:ppo-gpu"
+WARM_SHARE = 0.5  # of the budget, at most, for what runs at once
+PROFILED = "update:ppo-gpu render:halfcheetah render:humanoid step:halfcheetah step:humanoid"
 TRAIN = "-m pixelbrax train --runs {out}/runs --eval-episodes 128 --no-report --no-video --preset"
 WARM_TRAIN = TRAIN.replace("{out}/runs", "{out}/warm --num-steps 1")
 HELD_OUT = "--eval-distractors pixelbrax/video@test"
+STUDENT = f"{TRAIN} distill-gpu --num-steps 2000000 --eval-interval 48 --no-initial-eval {HELD_OUT}"
+DISTRACTED = "pixelbrax/video pixelbrax/color dcs/hard dmcgb/video_hard dmcgb/color_hard new/storm filter/blur"
 VIDEO = f"--distractors pixelbrax/video {HELD_OUT}"
 TINY_TRAIN = (
     "-m pixelbrax train --runs {out}/runs --no-report --no-video --task halfcheetah --backend spring --image-size 16 "
@@ -121,6 +124,13 @@ STEPS = (
         0.5,
     ),
     Step(
+        "peers-meshes",
+        "benchmarks/peers.py --task shadow_hand --num-envs 1024 --peer warp --seconds 3 --limit 90 "
+        "--json {out}/peers-meshes.json",
+        "",
+        0.4,
+    ),
+    Step(
         "environment",
         "-m pixelbrax bench env --task halfcheetah --backend spring --num-envs 4096,16384,1024,128,1 --seconds 0.5 "
         "--json {out}/environment.json",
@@ -161,10 +171,10 @@ STEPS = (
     ),
     Step(
         "distractors",
-        "benchmarks/distractors.py --num-envs 4096 --only pixelbrax/* dcs/hard dmcgb/*_hard new/storm filter/blur "
-        "--json {out}/distractors.json",
+        f"benchmarks/distractors.py --num-envs 4096 --only {DISTRACTED} --json {{out}}/distractors.json",
         "benchmarks/distractors.py --num-envs 2 --size 16 --only pixelbrax/color --json {out}/distractors.json",
-        0.15,
+        0.3,
+        warm=each("benchmarks/distractors.py --num-envs 4096 --only {each}", DISTRACTED.replace(" ", ",")),
     ),
     Step(
         "train-video",
@@ -186,6 +196,7 @@ STEPS = (
         "",
         0.2,
         "--xla_gpu_exclude_nondeterministic_ops=false",
+        warm=("-m pixelbrax bench train --preset ppo-gpu --seconds 0.001",),
     ),
     Step(
         "train-state",
@@ -222,6 +233,16 @@ STEPS = (
         f"{TRAIN} distill-gpu --name distill-ant --task ant --teacher {{out}}/runs/teacher-ant {HELD_OUT}",
         "",
         0.5,
+    ),
+    *(  # of teachers that the CPU's presets have trained, NAME-state-cpu; they act as seldom as their teachers
+        Step(
+            f"student-{task}",
+            f"{STUDENT} --name student-{task} --task {task} --action-repeat {repeat} --teacher {{teachers}}/{task}",
+            "",
+            1.0,
+            beside=True,
+        )
+        for task, repeat in (("walker2d", 4), ("humanoid", 2), ("ant", 1))
     ),
     Step(
         "train-apg",
@@ -281,20 +302,26 @@ def run(step: Step, out: Path, tiny: bool, seconds: float) -> dict[str, object]:
     return {"step": step.name, "exit": code, "seconds": round(time.monotonic() - begin, 1)}
 
 
-def run_at_once(steps: list[Step], out: Path, tiny: bool, seconds: float) -> list[dict[str, object]]:
-    """Runs the steps that time nothing, and beside them compiles the others' programs; only the former are results."""
+def run_at_once(beside: list[Step], warm: list[Step], out: Path, tiny: bool, seconds: float) -> list[dict[str, object]]:
+    """Runs the steps that time nothing, and beside them compiles others' programs; only the former are results."""
     begin, logs = time.monotonic(), out / "warm"
     logs.mkdir(exist_ok=True)
-    results = {step.name: step.tiny if tiny else step.command for step in steps if step.beside}
-    started = [(name, start(c.replace("{out}", str(out)), out / f"{name}.log")) for name, c in results.items()]
-    warm = [(f"{step.name}-{i}", c) for step in steps if not tiny for i, c in enumerate(step.warm)]
-    started += [(name, start(c.replace("{out}", str(out)), logs / f"{name}.log")) for name, c in warm]
-    done = []
-    for name, process in started:
-        code = finish(process, begin + seconds - time.monotonic())
-        done.append({"step": name, "exit": code, "seconds": round(time.monotonic() - begin, 1)})
-        if name not in results:
-            done[-1]["warm"] = True
+    jobs = [(step.name, step.tiny if tiny else step.command, out, step) for step in beside]
+    jobs += [(f"{step.name}-{i}", command, logs, step) for step in warm for i, command in enumerate(step.warm)]
+    started = [start(c.replace("{out}", str(out)), to / f"{name}.log", step.xla_flags) for name, c, to, step in jobs]
+    ends: dict[str, float] = {}
+    while len(ends) < len(jobs) and time.monotonic() < begin + seconds:
+        time.sleep(0.2)
+        for (name, *_), process in zip(jobs, started, strict=True):
+            if process.poll() is not None:
+                ends.setdefault(name, round(time.monotonic() - begin, 1))
+    for process in started:
+        process.terminate()  # all at once, those that have not ended: each takes its time to stop
+    codes = [finish(process, 0 if name in ends else 25) for (name, *_), process in zip(jobs, started, strict=True)]
+    done: list[dict[str, object]] = []
+    for (name, *_, step), code in zip(jobs, codes, strict=True):
+        ended = {"exit": code, "seconds": ends[name]} if name in ends else {"exit": "cut off", "seconds": seconds}
+        done.append({"step": name, **ended} if step.beside else {"step": name, **ended, "warm": True})
     return done
 
 
@@ -315,13 +342,23 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--archive", type=Path)
     parser.add_argument("--tiny", action="store_true")
-    parser.add_argument("--only", nargs="+", choices=[step.name for step in STEPS])
+    names = [step.name for step in STEPS]
+    parser.add_argument("--only", nargs="+", choices=names)
+    parser.add_argument("--warm", nargs="+", choices=names, default=[], help="steps of a later call to compile for")
+    parser.add_argument("--cold", action="store_true", help="compile nothing beforehand: an earlier call has")
+    parser.add_argument(
+        "--teachers", type=Path, default=Path("teachers"), help="folder of runs: walker2d, ant, humanoid"
+    )
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + args.budget_seconds
     report: dict[str, object] = {"machine": machine(), "budget_seconds": args.budget_seconds}
     steps = [step for step in STEPS if (not args.only or step.name in args.only) and (step.tiny or not args.tiny)]
-    done = run_at_once(steps, args.out.absolute(), args.tiny, args.budget_seconds * WARM_SHARE)
+    warm = [] if args.cold or args.tiny else [step for step in STEPS if step in steps or step.name in args.warm]
+    beside = [
+        step._replace(command=step.command.replace("{teachers}", str(args.teachers))) for step in steps if step.beside
+    ]
+    done = run_at_once(beside, warm, args.out.absolute(), args.tiny, args.budget_seconds * WARM_SHARE)
     print(*done, sep="\n", flush=True)
     for step in [None, *(step for step in steps if not step.beside)]:
         seconds = min(args.budget_seconds * step.share, end - time.monotonic()) if step else 0.0

@@ -4,7 +4,10 @@
 # Usage: gpu_pack.sh WHEELS OUT
 #
 # WHEELS is a folder of wheels for that machine's Python. OUT gets site.tar.xz, all of them unpacked; and of Warp, whose
-# library alone is 300 MB, warp.a and warp.b, each below 64 MiB. Packing Warp takes minutes.
+# library alone is 300 MB, warp.a and warp.b, which with it stay below 64 MiB a call; without what compiles for CPUs, and
+# without examples. Packing Warp takes minutes. The peers in peers.py want mujoco-warp and the Warp that MJX names:
+#
+#   bash ../shared/gpu/wheels.sh WHEELS mujoco-warp==3.17.0 warp-lang==1.18.0
 #
 # There, each part carried by a call of its own to a folder that stays, such as /tmp/parts:
 #
@@ -23,7 +26,8 @@ for wheel in "$wheels"/*.whl; do
   python3 -m zipfile -e "$wheel" "$site"
 done
 if [ -d "$site/warp" ]; then
-  tar cf - -C "$site" warp | xz -6 -T2 | split -b 62M -a 1 - "$out/warp."
+  rm -rf "$site"/warp/bin/warp-clang.so "$site"/warp/examples "$site"/warp/tests
+  tar cf - -C "$site" warp | xz -9 -T2 | split -b 56M -a 1 - "$out/warp."
   rm -rf "$site/warp"
 fi
 tar cf - -C "$site" . | xz -6 -T2 > "$out/site.tar.xz"

@@ -210,8 +210,9 @@ def test_corners_can_be_learned():
     assert np.abs(gradient).max() > 0
 
 
+@pytest.mark.parametrize("unrolled", [True, False])
 @pytest.mark.parametrize("own_rays", [False, True])
-def test_each_tile_meets_the_clusters_within_whose_bounds_it_is(own_rays):
+def test_each_tile_meets_the_clusters_within_whose_bounds_it_is(own_rays, unrolled):
     """Of more clusters than a word has bits, by many tiles or none; the oracle goes through all pairs."""
     images, tiles, rays, number = 3, 30, 8, 70
     rng = np.random.default_rng(0)
@@ -228,7 +229,7 @@ def test_each_tile_meets_the_clusters_within_whose_bounds_it_is(own_rays):
 
     def one(rows, low, high, x, y):
         clusters = walk.Clusters(rows, low, high)
-        return walk.nearest(clusters, jnp.asarray(labels), x, y, jnp.asarray(used), unrolled=True)
+        return walk.nearest(clusters, jnp.asarray(labels), x, y, jnp.asarray(used), unrolled=unrolled)
 
     of_rays = 0 if own_rays else None
     rays_of = (x, y) if own_rays else (x[0], y[0])

@@ -5,11 +5,13 @@ origin and a side have the sign of the triangle's orientation. The inverse of th
 fourth vector. For parallel rays likewise. So a triangle is twelve numbers, and a ray costs eight multiplications and
 additions for each.
 
-On a CPU, rays are taken in tiles and triangles in clusters, and only pairs of them that may meet are computed. Tiles
-with about as many pairs go together, and each meets its next cluster in every step of a loop: a step is large enough
-for all cores. On accelerators all rays meet all triangles, in one kernel.
+Rays are taken in tiles and triangles in clusters, and only pairs of them that may meet are computed. Tiles with about
+as many pairs go together, and each meets its next cluster, or clusters, in every step of a loop: a step is large enough
+for all cores. Where triangles are few, accelerators compute all pairs, in one kernel.
 """
 
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -23,6 +25,9 @@ from pixelbrax.xla import materialize_if, materialized
 
 _WORD = 32  # bits
 _BLOCK = 64  # tiles that go together: fewer are slower on many images, more on scenes of many triangles
+_BLOCK_ON_ACCELERATORS = 32_768  # so many that a step takes longer than its launch
+_AT_ONCE = 4  # clusters that a tile meets in a step, on accelerators
+_MANY_CLUSTERS = 64  # of fewer, accelerators compute all pairs
 _SLACK = 1e-5  # by which bounds are widened, for rounding
 _FAR = 1e6  # beyond all rays, meters or slope
 _EDGE_ON = 1e-30  # the inverse of less, times a slope, may overflow
@@ -126,11 +131,11 @@ def nearest(
       unrolled: whether the program suits CPUs, or accelerators.
     """
     rays = (x, y) if below is None else (x, y, below)
-    if not unrolled:
+    if not unrolled and len(labels) < _MANY_CLUSTERS:
         nearness, triangle = (each.reshape(x.shape) for each in _all(clusters, *(each.reshape(-1) for each in rays)))
         return Nearest(nearness, labels[triangle // CLUSTER_SIZE], triangle % CLUSTER_SIZE)
     rows, words = jnp.moveaxis(clusters.rows, 1, 0), _may_meet(clusters, x, y, used)
-    found = _walk(labels, *(each[None] for each in (rows, words, *rays)))[0]
+    found = _walk(unrolled)(labels, *(each[None] for each in (rows, words, *rays)))[0]
     key, label = found[:, 0], found[:, 1]
     nearness = jax.lax.bitcast_convert_type(key & ~(CLUSTER_SIZE - 1), jnp.float32)
     return Nearest(nearness, label, key & (CLUSTER_SIZE - 1))
@@ -253,25 +258,37 @@ class _Tour(NamedTuple):
 
 
 def _meet(
-    tour: _Tour, labels: Array, rows: Float[Array, "row 12 triangle"], first_row: Array, *rays: Array
+    unrolled: bool,
+    tour: _Tour,
+    labels: Array,
+    rows: Float[Array, "row 12 triangle"],
+    first_row: Array,
+    *rays: Array,
 ) -> Int32[Array, "2 tile ray"]:
     """What the rays of a block of tiles hit first; each tile's rows begin at `first_row`. See `_walk_all`."""
     always = rays[0][0, 0] < jnp.inf
+    written = functools.partial(materialize_if, always) if unrolled else jax.lax.optimization_barrier
 
-    def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        place, left, found = state
+    def meet(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        place, left, best, owner = state
         cluster = jnp.minimum(tour.cluster(place, left), len(labels) - 1)
-        mine = materialize_if(always, rows[first_row + cluster])  # else it would be gathered number by number
-        key = materialize_if(always, _key(mine, *rays))  # else it would be computed for each of its two readers
-        nearer = (key > found[0]) & (left != 0)[:, None]
-        label = jnp.where(nearer, labels[cluster][:, None], found[1])
-        return *tour.after(place, left), jnp.stack([jnp.where(nearer, key, found[0]), label])
+        mine = written(rows[first_row + cluster])  # else it would be gathered number by number
+        key = written(_key(mine, *rays))  # else it would be computed for each of its two readers
+        nearer = (key > best) & (left != 0)[:, None]
+        label = jnp.where(nearer, labels[cluster][:, None], owner)
+        return *tour.after(place, left), jnp.where(nearer, key, best), label
 
-    start = *tour.start(), jnp.zeros((2, *rays[0].shape), jnp.int32)
-    return jax.lax.while_loop(lambda state: jnp.any(state[1] != 0), step, start)[2]
+    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        for _ in range(1 if unrolled else _AT_ONCE):
+            state = meet(state)
+        return state
+
+    start = *tour.start(), *jnp.zeros((2, *rays[0].shape), jnp.int32)
+    return jnp.stack(jax.lax.while_loop(lambda state: jnp.any(state[1] != 0), step, start)[2:])
 
 
 def _walk_all(
+    unrolled: bool,
     labels: Int32[Array, " cluster"],
     rows: Float[Array, "image cluster 12 triangle"],
     words: UInt32[Array, "image word tile"],
@@ -287,7 +304,7 @@ def _walk_all(
     images, _, tiles = words.shape
     shared, _, width = rays[0].shape
     total = images * tiles
-    size = min(_BLOCK, max(8, total // 16))
+    size = min(_BLOCK, max(8, total // 16)) if unrolled else min(_BLOCK_ON_ACCELERATORS, total)
     rays, rows = tuple(each.reshape(-1, width) for each in rays), rows.reshape(-1, *rows.shape[2:])
 
     # Tiles sorted by how many clusters they have: one number holds both, so that it is sorted fast.
@@ -302,32 +319,35 @@ def _walk_all(
         image, tile = each // tiles, each % tiles
         of_rays = tile if shared == 1 else each
         tour = _Tour.of(words[image, :, tile])
-        mine = _meet(tour, labels, rows, image * len(labels), *(each[of_rays] for each in rays))
+        mine = _meet(unrolled, tour, labels, rows, image * len(labels), *(each[of_rays] for each in rays))
         return first + size, found.at[each].set(mine.swapaxes(0, 1))
 
     start = jnp.int32(0), jnp.zeros((total, 2, width), jnp.int32)
     return jax.lax.while_loop(lambda state: state[0] < busy, block, start)[1].reshape(images, tiles, 2, width)
 
 
-_walk = jax.custom_batching.custom_vmap(_walk_all)
+@functools.cache
+def _walk(unrolled: bool) -> Callable[..., Int32[Array, "image tile 2 ray"]]:
+    """`_walk_all` with one loop over the pairs of all images: `vmap` would have it copy its state in every step."""
+    walk = jax.custom_batching.custom_vmap(functools.partial(_walk_all, unrolled))
 
+    @walk.def_vmap
+    def batched(size: int, in_batched: list[bool], *args: Array) -> tuple[Array, bool]:  # pyright: ignore
+        labels, *others = args
+        _, *batched = in_batched
+        words, x = others[1:3]
+        images = words.shape[1 if batched[1] else 0]
+        shared = not any(batched[2:]) and x.shape[0] == 1
 
-@_walk.def_vmap
-def _walk_batch(size: int, in_batched: list[bool], *args: Array) -> tuple[Array, bool]:
-    """One loop over the pairs of all images: `vmap` would turn it into one that copies its state in every step."""
-    labels, *others = args
-    _, *batched = in_batched
-    words, x = others[1:3]
-    images = words.shape[1 if batched[1] else 0]
-    shared = not any(batched[2:]) and x.shape[0] == 1
+        def of_each_image(value: Array, batched: bool) -> Array:
+            whole = value if batched else jnp.broadcast_to(value, (size, *value.shape))
+            return jnp.broadcast_to(whole, (size, images, *whole.shape[2:])).reshape(-1, *whole.shape[2:])
 
-    def of_each_image(value: Array, batched: bool) -> Array:
-        whole = value if batched else jnp.broadcast_to(value, (size, *value.shape))
-        return jnp.broadcast_to(whole, (size, images, *whole.shape[2:])).reshape(-1, *whole.shape[2:])
+        merged = [of_each_image(*pair) for pair in zip(others, batched, strict=True)]
+        found = walk(labels, *merged[:2], *(others[2:] if shared else merged[2:]))
+        return found.reshape(size, images, *found.shape[1:]), True
 
-    merged = [of_each_image(*pair) for pair in zip(others, batched, strict=True)]
-    found = _walk(labels, *merged[:2], *(others[2:] if shared else merged[2:]))
-    return found.reshape(size, images, *found.shape[1:]), True
+    return walk
 
 
 def _all(clusters: Clusters, *rays: Array) -> tuple[Array, Array]:
