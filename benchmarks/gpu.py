@@ -8,15 +8,19 @@ any of the GPU; JAX's cache hands the programs to the steps that measure, which 
 a separate process that writes its file as it goes, and is stopped where its budget ends: partial results are kept, and
 are in the archive, which is rewritten after every step. `--tiny` rehearses on a CPU in a few minutes.
 
-On a machine that is lent for fifteen minutes in all, half a minute's start included, two calls are enough for what is
-worth most. The second must follow within half a minute, or the machine and its cache of programs are gone: prepare
-both, and change nothing in between; `gpu_pack.sh` makes what they carry small. On an H100 with 16 processors all
-compiled within 160 seconds; `environment` took 130, most of it tracing, and `train-video` wants 150. The first call
-compiles the second's programs too, and students learn beside that, of teachers that are carried there:
+On a machine that is lent for fifteen minutes in all, half a minute's start included, three calls are enough for what
+is worth most. The next must follow within half a minute, or the machine and its cache of programs are gone: prepare
+all, and change nothing in between. `gpu_pack.sh` makes what they carry small; of the working tree, leave behind docs,
+tests, notebooks and benchmarks/results (delete them, uncommitted: results keep the commit). On an H100 with 16
+processors all compiled within 160 seconds; `environment` took 130, most of it tracing, and `train-video` wants 150. The
+second call compiles the third's programs too, and students learn beside that, of teachers that are carried there
+(`pixelbrax train --preset walker2d-state-cpu --name walker2d`, so of ant and humanoid: 20 minutes of two cores):
 
-  --budget-seconds 460 --only agreement student-walker2d student-ant student-humanoid train-split train-video
-    --warm distractors kernels train-split-any-bits --teachers .whl/teachers
-  --budget-seconds 310 --only peers peers-meshes distractors train-split-any-bits kernels --cold
+  carry .whl/warp.a: mkdir -p /tmp/parts && cp .whl/warp.a /tmp/parts
+  carry .whl/site.tar.xz .whl/warp.b .whl/teachers: unpack, then (PYTHONPATH=/tmp/site:src) gpu.py --out /tmp/r
+    --archive $OUT/results.tar.gz --budget-seconds 460 --only agreement student-walker2d student-ant student-humanoid
+    train-split train-video --warm mesh-loops distractors train-split-any-bits --teachers .whl/teachers
+  the same: --budget-seconds 310 --only peers peers-meshes mesh-loops distractors train-split-any-bits kernels --cold
 
 In a longer loan of ten minutes a call, each with a budget of 570 seconds: the others.
 
@@ -129,6 +133,13 @@ STEPS = (
         "--json {out}/peers-meshes.json",
         "",
         0.4,
+    ),
+    Step(
+        "mesh-loops",
+        "benchmarks/mesh_loops.py --json {out}/mesh-loops.json",
+        "benchmarks/mesh_loops.py --num-envs 4 2 --size 32 --seconds 0.1 --as-accelerator --json {out}/mesh-loops.json",
+        0.3,
+        warm=("benchmarks/mesh_loops.py --seconds 0.001",),
     ),
     Step(
         "environment",

@@ -25,7 +25,7 @@ from pixelbrax.xla import materialize_if, materialized
 
 _WORD = 32  # bits
 _BLOCK = 64  # tiles that go together: fewer are slower on many images, more on scenes of many triangles
-_BLOCK_ON_ACCELERATORS = 32_768  # so many that a step takes longer than its launch
+_BLOCK_ON_ACCELERATORS = 8_192  # so many that a step takes longer than its launch; by estimate, not measured
 _AT_ONCE = 4  # clusters that a tile meets in a step, on accelerators
 _MANY_CLUSTERS = 64  # of fewer, accelerators compute all pairs
 _SLACK = 1e-5  # by which bounds are widened, for rounding
@@ -269,22 +269,22 @@ def _meet(
     always = rays[0][0, 0] < jnp.inf
     written = functools.partial(materialize_if, always) if unrolled else jax.lax.optimization_barrier
 
-    def meet(state: tuple[Array, ...]) -> tuple[Array, ...]:
-        place, left, best, owner = state
+    def meet(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        place, left, found = state
         cluster = jnp.minimum(tour.cluster(place, left), len(labels) - 1)
         mine = written(rows[first_row + cluster])  # else it would be gathered number by number
         key = written(_key(mine, *rays))  # else it would be computed for each of its two readers
-        nearer = (key > best) & (left != 0)[:, None]
-        label = jnp.where(nearer, labels[cluster][:, None], owner)
-        return *tour.after(place, left), jnp.where(nearer, key, best), label
+        nearer = (key > found[0]) & (left != 0)[:, None]
+        label = jnp.where(nearer, labels[cluster][:, None], found[1])
+        return *tour.after(place, left), jnp.stack([jnp.where(nearer, key, found[0]), label])
 
-    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
+    def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         for _ in range(1 if unrolled else _AT_ONCE):
             state = meet(state)
         return state
 
-    start = *tour.start(), *jnp.zeros((2, *rays[0].shape), jnp.int32)
-    return jnp.stack(jax.lax.while_loop(lambda state: jnp.any(state[1] != 0), step, start)[2:])
+    start = *tour.start(), jnp.zeros((2, *rays[0].shape), jnp.int32)
+    return jax.lax.while_loop(lambda state: jnp.any(state[1] != 0), step, start)[2]
 
 
 def _walk_all(

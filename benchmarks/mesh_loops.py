@@ -1,0 +1,99 @@
+"""Images of meshes per second on an accelerator: all pairs of rays and triangles, or loops over tiles of several sizes.
+
+Usage: python benchmarks/mesh_loops.py [--num-envs 4096 1024] [--size 64] [--seconds 0.5] [--json FILE]
+           [--as-accelerator]
+
+Of HalfCheetah with meshes and of the shadow hand (see `meshes.py`). The pictures are compared with the first row's.
+`--as-accelerator` runs the accelerators' program on a CPU, to try it out.
+"""
+
+import argparse
+import itertools
+import json
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import meshes
+import numpy as np
+
+from pixelbrax.cache import enable_compilation_cache
+from pixelbrax.experiments.measure import rate, write_rows
+from pixelbrax.render import render, renderer
+from pixelbrax.render.mesh import walk
+
+ALL_PAIRS = (0, 0)
+LOOPS = (
+    ALL_PAIRS,
+    *itertools.product((8_192, 32_768, 131_072), (4,)),
+    (8_192, 1),
+    (8_192, 8),
+)  # tiles, clusters a step
+
+
+def lowered(loop: tuple[int, int], size: int, scene: Any, *inputs: Any) -> Any:
+    """The program that draws images of the scene so."""
+    walk._BLOCK_ON_ACCELERATORS, walk._AT_ONCE = loop
+    walk._MANY_CLUSTERS = 2**30 if loop == ALL_PAIRS else 0
+    walk._walk.cache_clear()
+    renderer._flat_renderer.cache_clear()
+    return jax.jit(jax.vmap(lambda pose, camera: render(scene, pose, camera, size, size).rgb)).lower(*inputs)
+
+
+def compiled(program: Any) -> tuple[Any, float]:
+    """The compiled program, or why there is none, and seconds."""
+    start = time.perf_counter()
+    try:
+        return program.compile(), time.perf_counter() - start
+    except jax.errors.JaxRuntimeError as e:  # such as of memory
+        return str(e).splitlines()[0], 0.0
+
+
+def rows_of(name: str, num_envs: int, args: argparse.Namespace, *scene: Any) -> Iterator[dict[str, Any]]:
+    """One row for each loop."""
+    first = None
+    programs = [lowered(loop, args.size, *scene) for loop in LOOPS]
+    with ThreadPoolExecutor(len(LOOPS)) as pool:
+        for loop, (program, seconds) in zip(LOOPS, pool.map(compiled, programs), strict=True):
+            row = {"scene": name, "num_envs": num_envs, "tiles": loop[0], "clusters": loop[1]}
+            try:
+                if isinstance(program, str):
+                    raise RuntimeError(program)
+                images = np.asarray(program(*scene[1:]))
+                rates = num_envs * rate(partial(program, *scene[1:]), args.seconds)
+                first = images if first is None else first
+                row |= {"frames_per_second": round(rates), "compile_seconds": round(seconds, 1)}
+                row |= {"temporary_gb": round(program.memory_analysis().temp_size_in_bytes / 1e9, 2)}
+                row |= {"other_pixels": float((images != first).any(-1).mean())}
+            except RuntimeError as e:
+                row["reason"] = str(e).splitlines()[0]
+            yield row
+
+
+def main() -> None:
+    """Prints a line for each scene and loop."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--num-envs", type=int, nargs=2, default=[4096, 1024])
+    parser.add_argument("--size", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--as-accelerator", action="store_true")
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    if args.as_accelerator:
+        jax.lax.platform_dependent = lambda *args, default, **_: default(*args)
+    enable_compilation_cache()
+    rows: list[dict[str, Any]] = []
+    for num_envs, wanted in zip(args.num_envs, ("halfcheetah, meshes", "shadow hand"), strict=True):
+        (scene,) = (found for name, *found in meshes.scenes(num_envs) if name == wanted)
+        for row in rows_of(wanted, num_envs, args, *scene):
+            rows.append(row)
+            print(json.dumps(row), flush=True)
+            write_rows(args.json, rows)
+
+
+if __name__ == "__main__":
+    main()
