@@ -61,9 +61,9 @@ def with_meshes(scene: Scene) -> Scene:
     return replace(scene, geom_type=tuple(kinds), geom_mesh=tuple(places), meshes=tuple(meshes))
 
 
-def hand(num_envs: int) -> tuple[Scene, GeomPose, Camera]:
-    """The shadow hand in random postures."""
-    model = mujoco.MjModel.from_xml_path(str(SHADOW_HAND))
+def hand(num_envs: int, model: mujoco.MjModel | None = None) -> tuple[Scene, GeomPose, Camera]:
+    """The shadow hand, or a model of it, in random postures."""
+    model = model or mujoco.MjModel.from_xml_path(str(SHADOW_HAND))
     data, rng = mujoco.MjData(model), np.random.default_rng(0)
     poses = []
     for _ in range(num_envs):

@@ -12,20 +12,21 @@ import pixelbrax
 from pixelbrax.render import Camera, GeomPose, Scene
 from pixelbrax.tasks import Palette, get_task
 
-HAND = "shadow_hand"
+# MJX's shadow hand, and the same with vertices that lie in a cell of so many meters merged: 10,000 triangles.
+HANDS = {"shadow_hand": 0.0, "shadow_hand_10k": 0.0041}
 _SKYBOX = int(mujoco.mjtTexture.mjTEXTURE_SKYBOX)
 
 
 def scene_of(name: str) -> Scene:
     """Our scene of a task or robot."""
-    return Scene.from_mujoco(_hand_model()) if name == HAND else pixelbrax.make(name).scene
+    return Scene.from_mujoco(_hand_model(name)) if name in HANDS else pixelbrax.make(name).scene
 
 
 def write_states(name: str, folder: Path, num_envs: int) -> None:
     """Writes the model, and poses and cameras of random states; of a task those that are reached by random actions."""
-    if name == HAND:
-        model, palette = _hand_model(), Palette()
-        _, pose, camera = meshes.hand(num_envs)
+    if name in HANDS:
+        model, palette = _hand_model(name), Palette()
+        _, pose, camera = meshes.hand(num_envs, model)
     else:
         model, palette = pixelbrax.make(name).physics.mj_model, get_task(name).palette or Palette()
         pose, camera = _reached(name, num_envs)
@@ -41,11 +42,31 @@ def write_states(name: str, folder: Path, num_envs: int) -> None:
     np.savez(folder / "look.npz", to_light=-model.light_dir[0], sky=sky, checker=checker, allow_pickle=False, **geoms)
 
 
-def _hand_model() -> mujoco.MjModel:
+def _hand_model(name: str) -> mujoco.MjModel:
     """MJX's shadow hand with a camera, without which mujoco_warp draws nothing."""
     spec = mujoco.MjSpec.from_file(str(meshes.SHADOW_HAND))
     spec.worldbody.add_camera(name="any")
+    if HANDS[name]:
+        model = mujoco.MjModel.from_xml_path(str(meshes.SHADOW_HAND))
+        for mesh in spec.meshes:
+            vertices, faces = _merged(model, model.mesh(mesh.name).id, HANDS[name])
+            mesh.file, mesh.scale, mesh.uservert, mesh.userface = "", np.ones(3), vertices.ravel(), faces.ravel()
     return spec.compile()
+
+
+def _merged(model: mujoco.MjModel, mesh: int, cell: float) -> tuple[np.ndarray, np.ndarray]:
+    """A mesh's vertices, in its file's frame, and faces; vertices in one cell of a grid become their mean."""
+    first, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
+    rotation = np.zeros(9)
+    mujoco.mju_quat2Mat(rotation, model.mesh_quat[mesh])
+    vertices = model.mesh_vert[first : first + count] @ rotation.reshape(3, 3).T + model.mesh_pos[mesh]
+    _, number = np.unique(np.floor(vertices / cell).astype(int), axis=0, return_inverse=True)
+    number = number.reshape(-1)
+    means = np.stack([np.bincount(number, vertices[:, k]) for k in range(3)], axis=1) / np.bincount(number)[:, None]
+    faces = number[model.mesh_face[model.mesh_faceadr[mesh] :][: model.mesh_facenum[mesh]]]
+    faces = faces[(faces != np.roll(faces, 1, axis=1)).all(1)]
+    _, once = np.unique(np.sort(faces, axis=1), axis=0, return_index=True)
+    return means, faces[np.sort(once)]
 
 
 def _reached(name: str, num_envs: int) -> tuple[GeomPose, Camera]:

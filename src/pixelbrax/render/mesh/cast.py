@@ -67,7 +67,9 @@ def cast_at_meshes(shot: Shot, rays: Rays, members: Sequence[int], beyond: Pixel
     clusters = from_origin(_placed(shot, instances))
     x, y = (_tiles(jax.lax.stop_gradient(each), rays.shape) for each in (rays.x, rays.y))
     below = None if beyond is None else _tiles(jax.lax.stop_gradient(1.0 / beyond), rays.shape)
-    return _found(nearest(clusters, instances.labels, x, y, below=below, unrolled=shot.unrolled), rays.shape)
+    grid = rays.shape[0], *_grid(rays.shape)
+    found = nearest(clusters, instances.labels, x, y, below=below, grid=grid, unrolled=shot.unrolled)
+    return _found(found, rays.shape)
 
 
 class LightRays(NamedTuple):

@@ -26,7 +26,7 @@ from pixelbrax.xla import materialize_if, materialized
 _WORD = 32  # bits
 _BLOCK = 64  # tiles that go together: fewer are slower on many images, more on scenes of many triangles
 _BLOCK_ON_ACCELERATORS = 8_192  # so many that a step takes longer than its launch; by estimate, not measured
-_AT_ONCE = 4  # clusters that a tile meets in a step, on accelerators
+_AT_ONCE = 4  # clusters that a tile meets in a step
 _MANY_CLUSTERS = 64  # of fewer, accelerators compute all pairs
 _SLACK = 1e-5  # by which bounds are widened, for rounding
 _FAR = 1e6  # beyond all rays, meters or slope
@@ -117,6 +117,7 @@ def nearest(
     used: Bool[Array, "tile ray"] | None = None,
     below: Float[Array, "tile ray"] | None = None,
     *,
+    grid: tuple[int, int, int] | None = None,
     unrolled: bool,
 ) -> Nearest:
     """What each ray hits first.
@@ -128,13 +129,14 @@ def nearest(
       y: (tile, ray) likewise.
       used: (tile, ray) the rays that are asked for; of others the result is arbitrary. None: all.
       below: (tile, ray) what is not less near than this does not count. None: all does.
+      grid: numbers of samples, rows and columns of tiles, where x is that of a column and y that of a row.
       unrolled: whether the program suits CPUs, or accelerators.
     """
     rays = (x, y) if below is None else (x, y, below)
     if not unrolled and len(labels) < _MANY_CLUSTERS:
         nearness, triangle = (each.reshape(x.shape) for each in _all(clusters, *(each.reshape(-1) for each in rays)))
         return Nearest(nearness, labels[triangle // CLUSTER_SIZE], triangle % CLUSTER_SIZE)
-    rows, words = jnp.moveaxis(clusters.rows, 1, 0), _may_meet(clusters, x, y, used)
+    rows, words = jnp.moveaxis(clusters.rows, 1, 0), _may_meet(clusters, x, y, used, grid)
     found = _walk(unrolled)(labels, *(each[None] for each in (rows, words, *rays)))[0]
     key, label = found[:, 0], found[:, 1]
     nearness = jax.lax.bitcast_convert_type(key & ~(CLUSTER_SIZE - 1), jnp.float32)
@@ -173,16 +175,39 @@ def _bounds(box: Float[Array, "8 2 cluster"]) -> tuple[Array, Array]:
     return low - slack, high + slack
 
 
-def _may_meet(clusters: Clusters, x: Array, y: Array, used: Array | None) -> UInt32[Array, "word tile"]:
+def _may_meet(
+    clusters: Clusters, x: Array, y: Array, used: Array | None, grid: tuple[int, int, int] | None
+) -> UInt32[Array, "word tile"]:
     """For each tile, the clusters that it may meet, one bit each: cluster word * 32 + bit."""
     bounds = jnp.concatenate([clusters.low, clusters.high])
     more = -bounds.shape[1] % _WORD
     # Not padded where it is compared: XLA would not vectorize that.
     bounds = materialized(jnp.pad(bounds, ((0, 0), (0, more)), constant_values=jnp.nan)).reshape(2, 2, -1, _WORD, 1)
-    meet = jnp.ones((), bool)
-    for k, (first, last) in enumerate(_tile_bounds(place, used) for place in (x, y)):
-        meet &= (bounds[0, k] <= last) & (bounds[1, k] >= first)
+    across, along = _tile_bounds(x, used), _tile_bounds(y, used)
+    if grid is None:
+        return _bits(_overlap(bounds[:, 0], across), _overlap(bounds[:, 1], along))
+    # Whole columns, then whole rows: fewer comparisons.
+    samples, high, wide = grid
+    columns = materialized(_bits(_overlap(bounds[:, 0], _union(across.reshape(2, *grid), 1))))
+    rows = materialized(_bits(_overlap(bounds[:, 1], _union(along.reshape(2, *grid), 2))))
+    both = columns.reshape(-1, samples, 1, wide) & rows.reshape(-1, samples, high, 1)
+    return materialized(both.reshape(-1, samples * high * wide))
+
+
+def _union(ranges: Float[Array, "2 sample row column"], axis: int) -> Float[Array, "2 line"]:
+    """The smallest range that holds all along an axis of the grid; written to memory, see `_tile_bounds`."""
+    return materialized(jnp.stack([ranges[0].min(axis), ranges[1].max(axis)]).reshape(2, -1))
+
+
+def _overlap(bounds: Float[Array, "2 word bit 1"], lines: Float[Array, "2 line"]) -> Bool[Array, "word bit line"]:
+    """Whether clusters and tiles, or lines of them, have a common x or y."""
+    return (bounds[0] <= lines[1]) & (bounds[1] >= lines[0])
+
+
+def _bits(*conditions: Bool[Array, "word bit line"]) -> UInt32[Array, "word line"]:
+    """All conditions, as bits of words."""
     bit = jnp.uint32(1) << jnp.arange(_WORD, dtype=jnp.uint32)
+    meet = functools.reduce(jnp.logical_and, conditions)
     return jnp.sum(jnp.where(meet, bit[:, None], jnp.uint32(0)), axis=1, dtype=jnp.uint32)
 
 
@@ -196,17 +221,19 @@ def _tile_bounds(place: Array, used: Array | None) -> Float[Array, "2 tile"]:
     return materialized(jnp.clip(jnp.stack([first.min(-1), last.max(-1)]), -_FAR, _FAR))
 
 
-def _key(rows: Float[Array, "tile 12 triangle"], *rays: Array) -> Int32[Array, "tile ray"]:
-    """For each ray the bits of the largest nearness, the last four replaced by the triangle's number.
+def _keys(rows: Float[Array, "tile cluster 12 triangle"], *rays: Array) -> Int32[Array, "tile cluster ray"]:
+    """For each cluster and ray the bits of the largest nearness, the last four replaced by the triangle's number.
 
     Positive floats sort like the integers that share their bits. The chain over triangles is free of branches, and runs
     over all rays of a tile at once.
     """
-    key = jnp.zeros(rays[0].shape, jnp.int32)
+    rays = tuple(each[:, None] for each in rays)
+    keys = jnp.zeros((*rows.shape[:2], rays[0].shape[-1]), jnp.int32)
     for n in range(CLUSTER_SIZE):
-        bits = jax.lax.bitcast_convert_type(_nearness(rows[:, :, n].T[:, :, None], *rays), jnp.int32)
-        key = jnp.maximum(key, (bits & ~(CLUSTER_SIZE - 1)) | n)
-    return key
+        triangle = jnp.moveaxis(rows[..., n], 2, 0)[..., None]
+        bits = jax.lax.bitcast_convert_type(_nearness(triangle, *rays), jnp.int32)
+        keys = jnp.maximum(keys, (bits & ~(CLUSTER_SIZE - 1)) | n)
+    return keys
 
 
 def _nearness(rows: Any, x: Array, y: Array, below: Array | None = None) -> Array:
@@ -269,19 +296,21 @@ def _meet(
     always = rays[0][0, 0] < jnp.inf
     written = functools.partial(materialize_if, always) if unrolled else jax.lax.optimization_barrier
 
-    def meet(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        place, left, found = state
-        cluster = jnp.minimum(tour.cluster(place, left), len(labels) - 1)
-        mine = written(rows[first_row + cluster])  # else it would be gathered number by number
-        key = written(_key(mine, *rays))  # else it would be computed for each of its two readers
-        nearer = (key > found[0]) & (left != 0)[:, None]
-        label = jnp.where(nearer, labels[cluster][:, None], found[1])
-        return *tour.after(place, left), jnp.stack([jnp.where(nearer, key, found[0]), label])
-
     def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        for _ in range(1 if unrolled else _AT_ONCE):
-            state = meet(state)
-        return state
+        place, left, found = state
+        each, live = [], []
+        for _ in range(_AT_ONCE):
+            each.append(jnp.minimum(tour.cluster(place, left), len(labels) - 1))
+            live.append(left != 0)
+            place, left = tour.after(place, left)
+        clusters = jnp.stack(each, axis=1)
+        mine = written(rows[first_row[:, None] + clusters])  # else it would be gathered number by number
+        keys = written(_keys(mine, *rays))  # else they would be computed for each of their readers
+        best, label = found
+        for n, (cluster, alive) in enumerate(zip(each, live, strict=True)):
+            nearer = (keys[:, n] > best) & alive[:, None]
+            best, label = jnp.where(nearer, keys[:, n], best), jnp.where(nearer, labels[cluster][:, None], label)
+        return place, left, jnp.stack([best, label])
 
     start = *tour.start(), jnp.zeros((2, *rays[0].shape), jnp.int32)
     return jax.lax.while_loop(lambda state: jnp.any(state[1] != 0), step, start)[2]
