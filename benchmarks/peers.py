@@ -3,9 +3,9 @@
 Usage: python benchmarks/peers.py [--task halfcheetah humanoid] [--num-envs 256] [--size 64] [--seconds 5] [--json FILE]
            [--peer NAME ...] [--python PEER=PATH ...] [--pictures DIR] [--limit 300]
 
-A task is one of `pixelbrax list`, or shadow_hand, MJX's robot of 58,000 triangles, or shadow_hand_10k, which has 10,000. Every renderer runs in its own process and is
-warmed up first; then they take turns, ours before and after all others in each round, and ratios are taken within a
-round. One that is missing, crashes or hangs is listed with the reason.
+A task is one of `pixelbrax list`, or shadow_hand, MJX's robot of 58,000 triangles, or shadow_hand_10k, the same of 10,000.
+Every renderer runs in its own process and is warmed up first; then they take turns, ours before and after all others
+in each round, and ratios are taken within a round. One that is missing, crashes or hangs is listed with the reason.
 
 Columns: batch, frames rendered at once; cores, the number kept busy; differs, mean difference of the colors (0..255)
 from ours, as expected from shadows, reflections, a missing sky and other lights (see --pictures).
@@ -42,6 +42,7 @@ from typing import Any, cast
 import numpy as np
 
 ROUNDS = 3
+VECTORS = "--xla_cpu_prefer_vector_width=512"  # of all renderers in JAX, unless XLA_FLAGS is set; docs/scaling.md
 PICTURES = 4  # frames kept from every renderer, to check that all render the same
 PLANE, SPHERE, CAPSULE = 0, 2, 3  # MuJoCo's numbers of types of geoms
 JAXRENDERER_CPU_BATCH = 8  # it keeps every triangle at every pixel of a row, so larger batches only take memory
@@ -296,7 +297,7 @@ class Worker:
         command = [args.python.get(peer, sys.executable), __file__, "--serve", peer, str(folder), "--task", name]
         command += ["--size", str(args.size), "--num-envs", str(args.num_envs)]
         # Several processes share an accelerator's memory.
-        environment = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        environment = {"XLA_FLAGS": VECTORS} | os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
         try:
             self.process = subprocess.Popen(command, env=environment, stderr=self.log.open("wb"), **pipes)

@@ -76,6 +76,14 @@ def _together(pattern: str) -> tuple[list[dict], str]:
     return rows, source(first, ", ".join(file.name for file in files), *further)
 
 
+def _with_wide(heading: list[str], rows: list[list[str]], machine: str, what: str, rate: str) -> tuple[list, list]:
+    """Adds a column: the rates of the tasks with vectors of 512 bits, where a file has them."""
+    if not (RESULTS / f"{machine}-wide-{what}.json").exists():
+        return heading, rows
+    rates = {row["env"]: f"{row[rate]:,}" for row in read(f"{machine}-wide-{what}.json")["rows"]}
+    return [*heading, "with vectors of 512 bits"], [[*row, rates.get(row[0], "-")] for row in rows]
+
+
 def _varied(rows: list[dict], names: dict[str, str]) -> dict[str, str]:
     """The settings in which the rows differ, by key, with their headings."""
     return {key: heading for key, heading in names.items() if len({str(row.get(key)) for row in rows}) > 1}
@@ -92,7 +100,7 @@ def rendering(machine: str = "cpu") -> str:
         for row in found
     ]
     heading = ["task", *varied.values(), "frames/s", "share of the machine's peak"]
-    return table(heading, rows) + "\n\n" + source
+    return table(*_with_wide(heading, rows, machine, "render", "frames_per_second")) + "\n\n" + source
 
 
 def environment(machine: str = "cpu") -> str:
@@ -111,7 +119,7 @@ def environment(machine: str = "cpu") -> str:
         rows.append([row["env"], *settings, f"{row['steps_per_second']:,}", *shares, memory, compiling])
     split = ["steps/s", "physics", "rendering", "everything else"]
     heading = ["task", *varied.values(), *split, "KB per environment", "seconds to compile"]
-    return table(heading, rows) + "\n\n" + source
+    return table(*_with_wide(heading, rows, machine, "environment", "steps_per_second")) + "\n\n" + source
 
 
 def figure2() -> str:
