@@ -3,7 +3,7 @@
 Usage: python benchmarks/peers.py [--task halfcheetah humanoid] [--num-envs 256] [--size 64] [--seconds 5] [--json FILE]
            [--peer NAME ...] [--python PEER=PATH ...] [--pictures DIR] [--limit 300]
 
-A task is one of `pixelbrax list`, or shadow_hand, MJX's robot of 58,000 triangles, or shadow_hand_10k, simplified to 10,000.
+A task is one of `pixelbrax list`, or shadow_hand, MJX's, of 58,000 triangles, or shadow_hand_10k, simplified to 10,000.
 Every renderer runs in its own process and is warmed up first; then they take turns, ours before and after all others
 in each round, and ratios are taken within a round. One that is missing, crashes or hangs is listed with the reason.
 
