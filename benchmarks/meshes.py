@@ -61,9 +61,8 @@ def with_meshes(scene: Scene) -> Scene:
     return replace(scene, geom_type=tuple(kinds), geom_mesh=tuple(places), meshes=tuple(meshes))
 
 
-def hand(num_envs: int, model: mujoco.MjModel | None = None) -> tuple[Scene, GeomPose, Camera]:
-    """The shadow hand, or a model of it, in random postures."""
-    model = model or mujoco.MjModel.from_xml_path(str(SHADOW_HAND))
+def hand(num_envs: int, model: mujoco.MjModel) -> tuple[Scene, GeomPose, Camera]:
+    """The shadow hand in random postures."""
     data, rng = mujoco.MjData(model), np.random.default_rng(0)
     poses = []
     for _ in range(num_envs):
@@ -88,7 +87,7 @@ def scenes(num_envs: int) -> Iterator[tuple[str, Scene, GeomPose, Camera]]:
     states = some_states(env, num_envs)
     yield "halfcheetah, capsules", env.scene, *states
     yield "halfcheetah, meshes", with_meshes(env.scene), *states
-    yield "shadow hand", *hand(num_envs)
+    yield "shadow hand", *hand(num_envs, mujoco.MjModel.from_xml_path(str(SHADOW_HAND)))
 
 
 def triangles(scene: Scene) -> int:
