@@ -109,9 +109,10 @@ def test_a_batch_is_its_images():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("shadows", [False, True])
-def test_the_program_for_accelerators_renders_the_same(shadows, monkeypatch, request):
-    """The program for accelerators, run on a CPU."""
+@pytest.mark.parametrize("many_clusters", [0, 1000])
+@pytest.mark.parametrize(("shadows", "alone"), [(False, False), (True, False), (False, True)])
+def test_the_program_for_accelerators_renders_the_same(shadows, alone, many_clusters, monkeypatch, request):
+    """The program for accelerators, run on a CPU: of images side by side, and of one; by tiles, and by all pairs."""
     _, _, scene, pose, camera = _setup(1)
     shift = 0.1 * jax.random.normal(jax.random.key(0), (2, 1, 3))
 
@@ -120,10 +121,12 @@ def test_the_program_for_accelerators_renders_the_same(shadows, monkeypatch, req
             moved = dataclasses.replace(pose, xpos=pose.xpos + shift)
             return render(scene, moved, camera, 16, 24, ("rgb", "depth", "segmentation"), shadows=shadows)
 
-        return jax.jit(jax.vmap(one))(shift)
+        return jax.jit(one)(shift[0]) if alone else jax.jit(jax.vmap(one))(shift)
 
     expected = rendered()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     monkeypatch.setattr(jax.lax, "platform_dependent", lambda *args, default, **_: default(*args))
+    monkeypatch.setattr(walk, "_MANY_CLUSTERS", many_clusters)
     renderer._flat_renderer.cache_clear()
     request.addfinalizer(renderer._flat_renderer.cache_clear)
     _assert_same(rendered(), expected)

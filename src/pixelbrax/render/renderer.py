@@ -223,7 +223,10 @@ def _flat_renderer(settings: RenderSettings) -> Callable[..., dict[str, Array]]:
     by_shape = functools.partial(trace_image, settings, False, False)
 
     def one(*args: Any) -> dict[str, Array]:
-        return unrolled(jnp.array(True), *args)
+        always = jnp.array(True)
+        if jax.default_backend() == "cpu":  # the other need not be traced
+            return unrolled(always, *args)
+        return jax.lax.platform_dependent(always, *args, cpu=unrolled, default=by_shape)
 
     batching = jax.custom_batching.custom_vmap(one)
 
