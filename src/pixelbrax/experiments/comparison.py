@@ -50,8 +50,8 @@ class Comparison:
         """Compares finished runs; those that differ in task and seed only are of one setting.
 
         Raises:
-          ConfigError: a run has not been evaluated at its end, or without keeping every episode's return; one of them is
-            not finite; or two have the same seed.
+          ConfigError: a run has not been evaluated at its end, or without keeping every episode's return; one of
+            them is not finite; or two have the same seed.
         """
         results = {}
         for name, several in grouped(runs, over_tasks=True).items():

@@ -1,7 +1,7 @@
 """Statistics for few runs or episodes: Agarwal et al. 2021 (arXiv 2108.13264)."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.optimize
@@ -120,13 +120,14 @@ def _low_odds(value: float, m: int, n: int) -> float:
     """Where the distance to the value, from below, is that of the normal's 97.5 % point in standard errors there."""
     if value <= 0:
         return 0.0
-    squared = scipy.stats.norm.ppf(0.975) ** 2
+    squared = float(scipy.stats.norm.ppf(0.975)) ** 2
 
     def beyond(p: float) -> float:
         spread = 1 + ((m + n) / 2 - 1) * ((1 - p) / (2 - p) + p / (1 + p))
         return (value - p) ** 2 * m * n - squared * p * (1 - p) * spread
 
-    return float(scipy.optimize.brentq(beyond, 0.0, min(value, 1 - 1e-9)))
+    found: Any = scipy.optimize.brentq(beyond, 0.0, min(value, 1 - 1e-9))
+    return float(found)
 
 
 def share_above(scores: Scores, levels: Float[np.ndarray, " level"]) -> Float[np.ndarray, " level"]:
