@@ -10,7 +10,7 @@ import pytest
 from pixelbrax.algorithms import DistillConfig, PPOConfig
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
-from pixelbrax.experiments import Comparison, plotting
+from pixelbrax.experiments import Comparison, RunGroup, plotting
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig, runs_below
 
 _SLOW, _FAST = (TrainConfig(agent=PPOConfig(learning_rate=rate)) for rate in (1e-4, 1e-3))
@@ -66,11 +66,30 @@ def test_improvement_needs_three_runs_of_each(runs):
     assert Comparison.of(runs[1:]).improvements() == {}
 
 
+def test_small_returns_are_told_to_three_digits(tmp_path, capsys):
+    run = _run(tmp_path, _SLOW, [0.25, 0.5])
+    assert main(["compare", str(run.path), "--out", str(tmp_path / "out.png")]) == 0
+    assert ": 0.375, 1 seed; 0% of episodes below 0.188" in capsys.readouterr().out
+
+
+def test_returns_that_are_not_finite_are_refused(tmp_path):
+    run = _run(tmp_path, _SLOW, [1.0, float("nan")])
+    with pytest.raises(ConfigError, match="0 has a return that is not finite: leave it out"):
+        Comparison.of([run])
+
+
+def test_the_curve_of_a_group_whose_runs_all_broke_down_is_refused(tmp_path):
+    for seed in range(2):
+        _run(tmp_path, _SLOW, [1.0], seed=seed).fail("NaN")
+    with pytest.raises(ConfigError, match=r"all runs in .* broke down"):
+        RunGroup(tmp_path).curve()
+
+
 def test_the_command_prints_it_and_writes_both_files(runs, tmp_path, capsys):
     out = tmp_path / "out.png"
     assert main(["compare", *[str(run.path) for run in runs], "--out", str(out), "--below", "210"]) == 0
     said = capsys.readouterr().out
-    assert "halfcheetah, PPO, learning_rate 0.0001: 205 (95 % -43 to 453, worst 105), 3 seeds; 50% of episodes" in said
+    assert "halfcheetah, PPO, learning_rate 0.0001: 205 (95 % -43.4 to 453, worst 105), 3 seeds; 50% of " in said
     assert "is better than PPO, learning_rate 0.001 with probability 0.22" in said
     assert out.exists()
     assert len(json.loads(out.with_suffix(".json").read_text())["rows"]) == 4

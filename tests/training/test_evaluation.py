@@ -10,7 +10,7 @@ import pytest
 from pixelbrax.envs import EnvParams, PixelEnv, with_default_params
 from pixelbrax.errors import ConfigError
 from pixelbrax.networks.distributions import TanhNormal
-from pixelbrax.training import HELD_OUT, TEACHER, Evaluator
+from pixelbrax.training import HELD_OUT, TEACHER, Evaluation, Evaluator
 from tests.probe import CAMERA, ProbePhysics, probe_env
 
 
@@ -96,3 +96,10 @@ def test_a_metric_is_averaged_over_the_steps_of_each_episode_and_not_beyond(term
     for name in others:
         with pytest.raises(ConfigError, match=f"an evaluation has something else of the name '{name}'"):
             Evaluator(env, _policy, 5, metrics=(name,))
+
+
+def test_small_returns_are_told_to_three_digits_and_large_ones_whole():
+    small = str(Evaluation(np.array([-5.25, -4.75, -5.125], np.float32), np.full(3, 1000.0)))
+    assert small.startswith("-5.04 ± 0.15 (")
+    assert "interquartile mean -5.04, 95 % interval -5.25 to -4.75" in small
+    assert str(Evaluation(np.array([2402.6, 2403.4]), np.full(2, 1000.0))).startswith("2,403 ± 0.4 (")

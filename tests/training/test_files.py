@@ -232,6 +232,14 @@ def test_metrics_of_an_earlier_version_get_the_new_columns(run):
         (b'{"trained": {"steps": 1, "iqm": 2}}', "evaluation.json is damaged: mean_return of 'trained' is None"),
         (b'{"trained": {"steps": 1, "mean_return": 1, "iqm": "x"}}', "iqm of 'trained' is 'x', but must be a number"),
         (b'{"trained": {"steps": 1, "mean_return": 1, "iqm": 1, "held_out": {}}}', "of 'trained' is None, but must be"),
+        (
+            b'{"trained": {"steps": 1, "mean_return": 1, "iqm": 1, "returns": [], "lengths": []}}',
+            "'trained' must have as many lengths as returns, and at least one",
+        ),
+        (
+            b'{"trained": {"steps": 1, "mean_return": 1, "iqm": 1, "returns": [1, 2], "lengths": [3]}}',
+            "'trained' must have as many lengths as returns",
+        ),
         (b'{"\xff": 1}', "evaluation.json is damaged: it is not text"),
         (b"[" * 100_000, "evaluation.json is damaged: it is not JSON"),
     ],

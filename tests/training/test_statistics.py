@@ -86,5 +86,30 @@ def test_improvement_is_mann_whitneys_and_a_tie_counts_half():
     assert 0 <= center.low < center.value < center.high <= 1
 
 
+def test_the_interval_of_improvement_is_newcombes_and_no_point_where_all_runs_are_better():
+    def of(values, others):
+        return probability_of_improvement({"a": np.array(values)}, {"a": np.array(others)})
+
+    apart = of([3.0, 4, 5], [0.0, 1, 2])
+    z2, t = 1.959964**2, apart.low  # (1 - t)^2 = z^2 var(t), as Newcombe 2006 has it for 3 and 3
+    variance = t * (1 - t) * (1 + 2 * ((1 - t) / (2 - t) + t / (1 + t))) / 9
+    np.testing.assert_allclose((1 - t) ** 2, z2 * variance, rtol=1e-4)
+    assert apart == (1.0, pytest.approx(0.501, abs=1e-3), 1.0)  # an exact test of 3 and 3 has p = 0.1
+    np.testing.assert_allclose(of([0.0, 1, 2], [3.0, 4, 5]), (0.0, 0.0, 1 - apart.low))
+    same = of([1.0, 1], [1.0, 1, 1])
+    np.testing.assert_allclose(same.value - same.low, same.high - same.value)
+    two = probability_of_improvement({k: np.arange(3.0) + 3 for k in "ab"}, {k: np.arange(3.0) for k in "ab"})
+    np.testing.assert_allclose(1 - two.low, (1 - apart.low) / np.sqrt(2))
+
+
+def test_95_percent_intervals_of_improvement_cover_what_is_true_of_few_runs():
+    rng, covered = np.random.default_rng(0), 0
+    for _ in range(300):
+        ours, theirs = ({k: rng.normal(mean, 1, 3) for k in "ab"} for mean in (2, 0))
+        center = probability_of_improvement(ours, theirs)
+        covered += center.low <= scipy.stats.norm.cdf(np.sqrt(2)) <= center.high
+    assert covered > 0.9 * 300  # of the bootstrap it is 0.7
+
+
 def test_a_profile_is_the_share_above_each_level():
     np.testing.assert_array_equal(share_above(np.array([1.0, 2, 2, 4]), np.array([0.0, 1, 2, 5])), [1, 0.75, 0.25, 0])

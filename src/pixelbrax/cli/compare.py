@@ -10,7 +10,7 @@ import tyro
 from pixelbrax.cli.parse import check_out, parse
 from pixelbrax.errors import check_number
 from pixelbrax.experiments import Comparison, sound_runs
-from pixelbrax.training import replace_text
+from pixelbrax.training import amount, replace_text
 
 _OUT = Path("compare.png")  # replaced without --force: it is hardly anything else
 
@@ -42,10 +42,10 @@ def main(argv: list[str]) -> int:
     for row in rows:
         low, high = row["interval"]
         several = row["runs"] > 1
-        over = f" (95 % {low:,.0f} to {high:,.0f}, worst {row['worst']:,.0f})" if several else ""
+        over = f" (95 % {amount(low)} to {amount(high)}, worst {amount(row['worst'])})" if several else ""
         print(
-            f"{row['task']}, {row['setting']}: {row['return']:,.0f}{over}, {row['runs']} seed{'s' * several}; "
-            f"{row['below']:.0%} of episodes below {row['level']:,.0f}, {row['early']:.0%} ended early"
+            f"{row['task']}, {row['setting']}: {amount(row['return'])}{over}, {row['runs']} seed{'s' * several}; "
+            f"{row['below']:.0%} of episodes below {amount(row['level'])}, {row['early']:.0%} ended early"
         )
     for (better, worse), (value, low, high) in improvements.items():
         print(f"{better} is better than {worse} with probability {value:.2f} (95 % {low:.2f} to {high:.2f})")

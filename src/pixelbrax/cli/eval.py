@@ -26,7 +26,7 @@ from pixelbrax.generalization import (
     result_file,
 )
 from pixelbrax.report import write_gaps
-from pixelbrax.training import MAX_EPISODES, Evaluation, Progress, RunDir, TrainingRun, provenance, replace_text
+from pixelbrax.training import MAX_EPISODES, Evaluation, Progress, RunDir, TrainingRun, amount, provenance, replace_text
 
 _EPISODES, _SEED = 32, 1_000
 
@@ -110,8 +110,8 @@ def _evaluate_pairs(args: Args, run: RunDir, suite: PairSuite) -> None:
     results = []
     for result in evaluate_pairs(pairs, evaluate):
         say(
-            f"{result.pair.name}: {result.tested.mean:,.0f} instead of {result.trained.mean:,.0f}, "
-            f"gap {result.gap:,.0f} (95 %: {result.gap_low:,.0f} to {result.gap_high:,.0f})"
+            f"{result.pair.name}: {amount(result.tested.mean)} instead of {amount(result.trained.mean)}, "
+            f"gap {amount(result.gap)} (95 %: {amount(result.gap_low)} to {amount(result.gap_high)})"
         )
         results.append(result)
     write_gaps(run.gaps_file, results, f"{suite.name}: {config.environment.task}, {run.path.resolve().name}")

@@ -50,8 +50,8 @@ class Comparison:
         """Compares finished runs; those that differ in task and seed only are of one setting.
 
         Raises:
-          ConfigError: a run has not been evaluated at its end, or without keeping every episode's return; or two have
-            the same seed.
+          ConfigError: a run has not been evaluated at its end, or without keeping every episode's return; one of
+            them is not finite; or two have the same seed.
         """
         results = {}
         for name, several in grouped(runs, over_tasks=True).items():
@@ -129,6 +129,8 @@ def _result(runs: Sequence[RunDir]) -> Result:
         if "returns" not in trained:
             raise ConfigError(f"{run.path} is from a version that did not keep every episode's return: leave it out")
         returns.append(np.array(trained["returns"], float))
+        if not np.isfinite(returns[-1]).all():
+            raise ConfigError(f"{run.path} has a return that is not finite: leave it out")
         lengths = np.array(trained["lengths"])
         early += int((lengths < run.load_config().environment.episode_length).sum())
         episodes += len(lengths)

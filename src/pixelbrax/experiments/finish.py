@@ -15,7 +15,7 @@ from pixelbrax.experiments.reports import VIDEO_SECONDS, write_comparison, write
 from pixelbrax.experiments.saliency import save_saliency
 from pixelbrax.learning import AgentState
 from pixelbrax.report import record, write_video
-from pixelbrax.training import REPORT, UNTRAINED, Progress, RunDir, Trainer, TrainingRun, write_timings
+from pixelbrax.training import REPORT, UNTRAINED, Progress, RunDir, Trainer, TrainingRun, amount, write_timings
 
 
 def finish(trainer: Trainer, path: Path, runs: Sequence[RunDir], state: AgentState, video: bool) -> None:
@@ -84,7 +84,9 @@ def _returns(run: RunDir) -> str:
     """Returns of the deterministic policy and of sampled actions, before and after: one may be far above the other."""
     results = run.read_evaluations()
     before, after = results.get(UNTRAINED), results["trained"]["mean_return"]
-    earlier = f"{before['mean_return']:,.0f} before training, " if before else ""
+    earlier = f"{amount(before['mean_return'])} before training, " if before else ""
     sampled = [row["return"] for row in run.read_metrics() if math.isfinite(row["return"])]
-    ends = f"; with sampled actions {sampled[0]:,.0f} at the start, {sampled[-1]:,.0f} at the end" if sampled else ""
-    return f"deterministic return: {earlier}{after:,.0f} after{ends}"
+    ends = ""
+    if sampled:
+        ends = f"; with sampled actions {amount(sampled[0])} at the start, {amount(sampled[-1])} at the end"
+    return f"deterministic return: {earlier}{amount(after)} after{ends}"

@@ -16,7 +16,7 @@ from pixelbrax.experiments.finish import record_videos
 from pixelbrax.experiments.plotting import plot_run, plot_runs
 from pixelbrax.experiments.policies import Policy, policy_of
 from pixelbrax.report import data_url
-from pixelbrax.training import Progress, RunDir, TrainConfig, TrainingRun, all_checkpoints, runs_in
+from pixelbrax.training import Progress, RunDir, TrainConfig, TrainingRun, all_checkpoints, amount, runs_in
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Run:
         facts.append(f"{self.updates:,} of {config.num_updates:,} updates")
         if results:
             name, last = max(results.items(), key=lambda item: item[1]["steps"])
-            facts.append(f"{name} return {last['mean_return']:,.0f} ± {last['standard_error']:,.0f}")
+            facts.append(f"{name} return {amount(last['mean_return'])} ± {amount(last['standard_error'])}")
         if self.failure:
             facts.append("broke down")
         return ", ".join(facts)
@@ -231,11 +231,16 @@ class RunGroup(Sequence[Run]):
         The center is the mean of less than ten seeds and the interquartile mean of more. Of less than five seeds each
         is drawn, and of more the 95 % interval of the center.
 
+        Runs that broke down are left out.
+
         Raises:
-          ConfigError: no episode of a run has ended yet, or two runs have the same settings and seed.
+          ConfigError: all runs broke down, no episode of one has ended yet, or two have the same settings and seed.
         """
         file = self.path / "curve.png"
-        plot_runs(file, [RunDir(run.path) for run in self._runs if not run.failure])
+        sound = [RunDir(run.path) for run in self._runs if not run.failure]
+        if not sound:
+            raise ConfigError(f"all runs in {shown_path(self.path)} broke down: open one alone, as group[0].curve()")
+        plot_runs(file, sound)
         return file
 
     def __repr__(self) -> str:

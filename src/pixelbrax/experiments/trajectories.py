@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from pixelbrax.envs import PixelEnv, State, with_autoreset
 from pixelbrax.errors import check_choice, check_count
 from pixelbrax.experiments.acting import RANDOM, distribution
-from pixelbrax.training import MAX_EPISODES
+from pixelbrax.training import MAX_EPISODES, amount
 
 _SEGMENT_BYTES = 2**28  # of observations that a program returns at once
 _MAX_SEGMENT = 128  # steps
@@ -55,9 +55,8 @@ class Trajectories:
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name} {x.dtype}{list(x.shape)}" for name, x in self.observations.items())
         mean = float(self.returns.mean()) if len(self) else 0.0
-        return (
-            f"Trajectories({len(self)} episodes, {int(self.lengths.sum()):,} steps, mean return {mean:,.0f}; {shapes})"
-        )
+        steps = int(self.lengths.sum())
+        return f"Trajectories({len(self)} episodes, {steps:,} steps, mean return {amount(mean)}; {shapes})"
 
     @property
     def returns(self) -> Float[np.ndarray, " episode"]:

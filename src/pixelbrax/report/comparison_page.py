@@ -8,10 +8,11 @@ from typing import Any
 from pixelbrax.report.axes import short
 from pixelbrax.report.chart import Series, chart
 from pixelbrax.report.curves import FEW, together
-from pixelbrax.report.facts import RunFacts, amount, interval_of, settings_of, shown
+from pixelbrax.report.facts import RunFacts, interval_of, settings_of, shown
 from pixelbrax.report.markup import Markup, tag
 from pixelbrax.report.page import film, link_to, more, page, section, table
 from pixelbrax.report.spent import duration
+from pixelbrax.training import amount
 
 _MOST_BYTES = 40_000_000  # of all videos in a page
 Groups = Mapping[str, Sequence[RunFacts]]

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from pixelbrax.report.axes import short
-from pixelbrax.report.facts import RunFacts, amount, interval_of
+from pixelbrax.report.facts import RunFacts, interval_of
 from pixelbrax.report.markup import Markup, data_url, tag
 from pixelbrax.report.page import film, link_to, page, section, table
+from pixelbrax.training import amount
 
 
 def page_of_curriculum(

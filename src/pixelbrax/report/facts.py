@@ -156,8 +156,3 @@ def shown(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:g}" if isinstance(value, float) else str(value) or "none"
-
-
-def amount(value: float) -> str:
-    """A return for people: whole where that is precise enough."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

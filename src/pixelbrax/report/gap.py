@@ -6,7 +6,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from pixelbrax.generalization import PairResult
-from pixelbrax.training import replacing
+from pixelbrax.training import amount, replacing
 
 
 def write_gaps(path: Path, results: Sequence[PairResult], title: str) -> None:
@@ -28,7 +28,7 @@ def write_gaps(path: Path, results: Sequence[PairResult], title: str) -> None:
         capsize=3,
     )
     trained = results[0].trained
-    label = f"trained with {' + '.join(results[0].pair.train) or 'nothing'}: {trained.mean:,.0f}"
+    label = f"trained with {' + '.join(results[0].pair.train) or 'nothing'}: {amount(trained.mean)}"
     axes.axvline(trained.mean, color="#bb3e03", label=label)
     axes.invert_yaxis()
     axes.set(xlabel="return (deterministic policy, ± standard error)", title=title)

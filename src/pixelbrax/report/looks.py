@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from pixelbrax.report.facts import RunFacts, amount, interval_of, shown
+from pixelbrax.report.facts import RunFacts, interval_of, shown
 from pixelbrax.report.markup import Markup, tag
 from pixelbrax.report.overlay import Saliency, overlays, strip
 from pixelbrax.report.page import film, more, section, table
-from pixelbrax.training import BEST, HELD_OUT, TEACHER
+from pixelbrax.training import BEST, HELD_OUT, TEACHER, amount
 
 _ON_THE_WAY, _MANY = "update ", 8  # names of evaluations during training; of more rows those are hidden at first
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from pixelbrax.training import replacing
+from pixelbrax.training import amount, replacing
 
 
 def write_matrix(
@@ -32,7 +32,7 @@ def write_matrix(
     axes.imshow(shade, cmap="Blues", vmin=-0.1, vmax=1.6, aspect="auto")
     for (row, column), value in np.ndenumerate(values):
         mark = " *" if marked[row, column] else ""
-        axes.text(column, row, "-" if np.isnan(value) else f"{value:,.0f}{mark}", ha="center", va="center")
+        axes.text(column, row, "-" if np.isnan(value) else f"{amount(value)}{mark}", ha="center", va="center")
     axes.set_xticks(range(len(columns)), [f"in {name}" for name in columns])
     axes.set_yticks(range(len(rows)), [f"policy of {name}" for name in rows])
     axes.xaxis.tick_top()

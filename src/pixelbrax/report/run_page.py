@@ -6,13 +6,13 @@ from typing import Any
 
 from pixelbrax.report.axes import short
 from pixelbrax.report.chart import Series, chart
-from pixelbrax.report.facts import RunFacts, amount, interval_of
+from pixelbrax.report.facts import RunFacts, interval_of
 from pixelbrax.report.looks import evaluation_section, saliency_section, videos_section
 from pixelbrax.report.markup import Markup, markup, tag
 from pixelbrax.report.page import more, page, section, table, tiles
 from pixelbrax.report.settings_table import settings_section
 from pixelbrax.report.spent import duration, time_section
-from pixelbrax.training import CURRICULUM, GATE, HELD_OUT, TEACHER, UNTRAINED, RunDir
+from pixelbrax.training import CURRICULUM, GATE, HELD_OUT, TEACHER, UNTRAINED, RunDir, amount
 
 _TOLD = ("updates", "steps", "frames", "return", "episodes", "diverged", "seconds", "wall_seconds")  # elsewhere
 _NAMES = {"kl": "KL divergence of an update", "steps_per_second": "actions per second"}

@@ -45,7 +45,7 @@ from pixelbrax.training.processes import (
     stop_others,
     to_go_on,
 )
-from pixelbrax.training.progress import Progress
+from pixelbrax.training.progress import Progress, amount
 from pixelbrax.training.run_dir import (
     BEST,
     CURRICULUM,
@@ -110,6 +110,7 @@ __all__ = [
     "TrainingRun",
     "agree_on",
     "all_checkpoints",
+    "amount",
     "as_json",
     "build",
     "camera_of",

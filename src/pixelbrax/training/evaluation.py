@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, PyTree
 from pixelbrax.envs import EnvParams, PixelEnv, State, with_autoreset
 from pixelbrax.errors import ConfigError, check_count, nearest
 from pixelbrax.networks import ActionDistribution, Observation
-from pixelbrax.training.progress import Progress
+from pixelbrax.training.progress import Progress, amount
 from pixelbrax.training.statistics import interval, iqm
 from pixelbrax.xla import compiler_options
 
@@ -64,9 +64,9 @@ class Evaluation:
         low, high = self._interval
         diverged = f"; WARNING: {self.diverged.sum()} episodes diverged" if self.diverged.any() else ""
         return (
-            f"{self.mean:,.0f} ± {self.standard_error:,.0f} (mean return ± standard error, {len(self.returns)} "
-            f"episodes of {self.lengths.mean():,.0f} frames on average; interquartile mean {self.iqm:,.0f}, "
-            f"95 % interval {low:,.0f} to {high:,.0f}{diverged})"
+            f"{amount(self.mean)} ± {amount(self.standard_error)} (mean return ± standard error, {len(self.returns)} "
+            f"episodes of {self.lengths.mean():,.0f} frames on average; interquartile mean {amount(self.iqm)}, "
+            f"95 % interval {amount(low)} to {amount(high)}{diverged})"
         )
 
     def as_dict(self) -> dict[str, float]:

@@ -133,6 +133,11 @@ def _notebook_bar() -> NotebookBar | None:
         return None
 
 
+def amount(value: float) -> str:
+    """A return for people: whole from 100 on, and to three digits below, where some tasks have all of theirs."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
 def progress_line(row: dict[str, float], total_steps: int, seconds_left: float) -> str:
     """One line of steps, speed, return and time left from a row of metrics.csv."""
     done = row["steps"] / total_steps

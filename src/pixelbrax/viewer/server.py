@@ -79,7 +79,8 @@ class ViewServer(ThreadingHTTPServer):
             super().__init__((host, port), _Handler)
         except (OSError, OverflowError) as e:
             reason = getattr(e, "strerror", None) or e
-            raise ConfigError(f"port {port} of {host} cannot be used ({reason}): choose another --port") from None
+            told = f"port {port} of {host} cannot be used ({reason}): choose another --port or --host"
+            raise ConfigError(told) from None
 
     @property
     def address(self) -> str:

@@ -11,7 +11,7 @@ from pixelbrax.experiments.policies import Policy, PolicyNetwork, check_fits
 from pixelbrax.experiments.stages.folder import CurriculumDir
 from pixelbrax.experiments.stages.plan import Curriculum
 from pixelbrax.report import write_matrix
-from pixelbrax.training import Evaluator, Progress, TrainingRun, as_json, kind_of, replace_text
+from pixelbrax.training import Evaluator, Progress, TrainingRun, amount, as_json, kind_of, replace_text
 
 _STREAM = 4  # of random numbers, from the curriculum's seed; a run's own are 0 to 3
 
@@ -50,7 +50,7 @@ def evaluate_across(
                 evaluators[kind] = Evaluator(env, policy, episodes, True, progress, batch, metrics)
             result = evaluators[kind](each, key).as_dict()
             rows[row][column] = result | ({"gate_is_met": stage.gate.is_met(result)} if stage.gate else {})
-            progress.say(f"policy of {names[index]} in {stage.name}: {result['mean_return']:,.0f}")
+            progress.say(f"policy of {names[index]} in {stage.name}: {amount(result['mean_return'])}")
     table = {"stages": names, "policies": list(policies.values()), "results": rows}
     replace_text(folder.across_file, as_json(table))
     returns = np.array([[np.nan if x is None else x["mean_return"] for x in row] for row in rows])
