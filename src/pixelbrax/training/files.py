@@ -147,8 +147,8 @@ def read_results(file: Path) -> dict[str, dict[str, Any]]:
                 listed = key in _EACH and isinstance(value, list) and all(map(_is_number, value))
                 if not (nested or listed or _is_number(value)):
                     raise _damaged(file, None, f"{key} of {name!r} is {value!r:.60}, but must be a number")
-            counts = {len(part.get(key, ())) for key in _EACH}
-            if len(counts) > 1 or (counts == {0} and "returns" in part):
+            counts = {len(part[key]) for key in _EACH if key in part}
+            if len(counts) > 1 or 0 in counts:
                 raise _damaged(file, None, f"{name!r} must have as many lengths as returns, and at least one")
     return found
 
