@@ -74,9 +74,8 @@ class PixelEnv(CompilesOnce):
       channels_first: channels before height and width, as in PyTorch.
       outputs: the images that are observed, one or several of "pixels", "depth", "segmentation" and "mask"; with ()
         nothing is rendered, and only the engine's own observation vector is left.
-      shadows: render shadows.
+      shadows, tendons: render shadows, the model's spatial tendons.
       reflections: render the reflections in the floor, or in the first box, whose material reflects.
-      tendons: render the model's spatial tendons.
       samples: rays in each pixel: 1, 4, 9 or 16.
       autoreset: "next_step", "same_step" or "disabled".
       sky: colors straight down and straight up, 0..1, for a model without a skybox; by default black.
@@ -225,6 +224,9 @@ class PixelEnv(CompilesOnce):
         Args:
           strength: 0 leaves (nearly) nothing of the distractors, 1 leaves them as they are; may be traced.
           params: to start from; by default `default_params`.
+
+        Raises:
+          ConfigError: the strength is no number, not finite or negative.
         """
         return self._params.scaled(self.complete_params(params), strength)
 
