@@ -147,7 +147,7 @@ def test_levels_and_strengths_of_distractors():
 
 @pytest.mark.parametrize("strength", [-1.0, float("nan"), "x", None, np.array([1.0, -1.0])])
 def test_a_strength_is_a_number_that_is_not_negative(strength):
-    with pytest.raises(ConfigError, match="strength is .*: it must be"):
+    with pytest.raises(ConfigError, match=r"strength is .*: it must be"):
         ENV.scaled_params(strength)
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, UInt8
 
 from pixelbrax.distractors import Distraction, DistractorLike, SceneContext, names_of, resolve
 from pixelbrax.envs.cameras import CameraLike, default_camera
-from pixelbrax.envs.checks import check_key, check_shapes, named_cameras, suggests_keywords
+from pixelbrax.envs.checks import check_key, check_shapes, check_shown, named_cameras, suggests_keywords
 from pixelbrax.envs.device_memory import check_videos, num_bytes
 from pixelbrax.envs.eager import CompilesOnce, compiled_once, found_once
 from pixelbrax.envs.observe import ImageOutput, ImageSettings, Observer
@@ -166,9 +166,9 @@ class PixelEnv(CompilesOnce):
         context = SceneContext.of(model, self.scene, *self.images.shape, self.action_repeat)
         distraction = Distraction(resolve(distractors, self._task), context)
         self.distractors, self.distractor_names = distraction.composed, names_of(distractors)
-        weights, scalable = self.physics.reward_weights, self._randomizer.scalable
-        params = ParamsOf(self._episode_length, weights, scalable, self.distractors)
-        self._params = params.with_default(self._own_params)
+        check_shown(self.distractors, self.distractor_names, self.images.outputs)
+        settings = self._episode_length, self.physics.reward_weights, self._randomizer.scalable
+        self._params = ParamsOf(*settings, self.distractors).with_default(self._own_params)
         self._observer = Observer(self._randomizer, model, self.scene, self.views, self.images, distraction)
         self.video_bytes = self._observer.video_bytes
         check_videos(self.video_bytes)
