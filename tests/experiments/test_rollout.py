@@ -80,7 +80,10 @@ def test_what_cannot_be_stacked_is_told(trajectories):
 def test_images_are_stacked_along_channels_only(trajectories):
     first = dataclasses.replace(
         trajectories,
-        observations={"pixels": np.moveaxis(trajectories.observations["pixels"], -1, 2), "depth": np.zeros((5, 7, 8, 9))},
+        observations={
+            "pixels": np.moveaxis(trajectories.observations["pixels"], -1, 2),
+            "depth": np.zeros((5, 7, 8, 9)),
+        },
     )
     np.testing.assert_array_equal(np.moveaxis(first.stacked(3, axis=-3), 2, -1), trajectories.stacked(3))
     np.testing.assert_array_equal(first.stacked(3, axis=2), first.stacked(3, axis=-3))
