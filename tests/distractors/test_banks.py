@@ -139,6 +139,8 @@ def test_files_of_other_kinds_are_told(tmp_path):
             load_bank(source, "train", 8, 8)
     with pytest.raises(ConfigError, match="a split is written @train or @test, not @tset"):
         load_bank("bank.npz@tset", "train", 8, 8)
+    with pytest.raises(ConfigError, match=r"give the split 'test' apart from 'bank.npz', not as a part of its name"):
+        load_bank("bank.npz@test", "train", 8, 8)
     _write(tmp_path / "old.npz", _arrays(version=99))
     with pytest.raises(ConfigError, match=r"old\.npz was made by another version"):
         load_saved(tmp_path / "old.npz", "train")

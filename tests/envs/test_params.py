@@ -145,6 +145,12 @@ def test_levels_and_strengths_of_distractors():
     assert np.abs(_reset().obs["pixels"].astype(int) - expected.astype(int)).max() > 10
 
 
+@pytest.mark.parametrize("strength", [-1.0, float("nan"), "x", None, np.array([1.0, -1.0])])
+def test_a_strength_is_a_number_that_is_not_negative(strength):
+    with pytest.raises(ConfigError, match=r"strength is .*: it must be"):
+        ENV.scaled_params(strength)
+
+
 def test_each_environment_may_have_its_own():
     params = jax.tree.map(lambda x: jnp.broadcast_to(x, (3, *x.shape)), ENV.complete_params())
     params = replace(params, episode_length=jnp.array([2, 3, 4]))

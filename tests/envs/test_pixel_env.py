@@ -249,6 +249,10 @@ def test_gradients_flow_through_physics(strict):
         ({"frame_stack": 0}, "frame_stack is 0"),
         ({"outputs": ("rgb",)}, "unknown output 'rgb': an environment gives pixels, depth, segmentation"),
         ({"outputs": (), "distractors": "kage/hue"}, "distractors change images, but outputs is empty"),
+        (
+            {"outputs": ("depth", "mask"), "distractors": ["kage/hue", "new/latency"]},
+            r"kage/hue \+ new/latency changes pixels alone, but outputs is depth, mask: leave it out, or name pixels",
+        ),
         ({"autoreset": "never"}, "autoreset is 'never': it must be one of next_step"),
         ({"camera": "track"}, "the model has no camera 'track': it has none"),
         ({"camera": {}}, "camera is empty"),

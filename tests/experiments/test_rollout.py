@@ -11,6 +11,7 @@ import pytest
 
 import pixelbrax
 from pixelbrax.cli.main import main
+from pixelbrax.distractors import ClipBank, save_banks, videos_of_files
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import datasets
 from pixelbrax.experiments.acting import actor
@@ -74,6 +75,24 @@ def test_what_cannot_be_stacked_is_told(trajectories):
         trajectories.stacked(3, "depth")
     with pytest.raises(ConfigError, match="frame_stack is 0: it must be at least 1"):
         trajectories.stacked(0)
+
+
+def test_images_are_stacked_along_channels_only(trajectories):
+    first = dataclasses.replace(
+        trajectories,
+        observations={
+            "pixels": np.moveaxis(trajectories.observations["pixels"], -1, 2),
+            "depth": np.zeros((5, 7, 8, 9)),
+        },
+    )
+    np.testing.assert_array_equal(np.moveaxis(first.stacked(3, axis=-3), 2, -1), trajectories.stacked(3))
+    np.testing.assert_array_equal(first.stacked(3, axis=2), first.stacked(3, axis=-3))
+    with pytest.raises(ConfigError, match=r"axis is -1: the channels of pixels, \(5, .*, 3, 8, 8\), are axis -3"):
+        first.stacked(3)
+    with pytest.raises(ConfigError, match="axis is 9: the channels of pixels"):
+        trajectories.stacked(3, axis=9)
+    with pytest.raises(ConfigError, match="depth has no channels to stack along: its frames are 8x9"):
+        first.stacked(3, "depth")
 
 
 def test_what_follows_an_episode_is_zero():
@@ -191,7 +210,7 @@ def test_a_dataset_knows_what_its_function_computes(tmp_path):
     name = datasets.qualified_name(constant(0.5))
     assert datasets._is_same(name, f"{name}, sha256 0a1b"), "of older versions"
     assert not datasets._is_same(f"{name}, sha256 2c3d", f"{name}, sha256 0a1b")
-    host = {"policy": f"{name}{datasets._CALLS_HOST}", "format": 1}
+    host = {"policy": f"{name}{datasets._CALLS_HOST}", "format": 1, "episodes": 1, "episodes_per_shard": 1}
     datasets._opened(tmp_path / "host", host)
     (tmp_path / "host" / "README.md").touch()
     with pytest.raises(ConfigError, match="nobody can tell whether what its policy calls on the host has changed"):
@@ -199,11 +218,55 @@ def test_a_dataset_knows_what_its_function_computes(tmp_path):
 
 
 def test_shards_are_in_the_order_of_their_numbers(tmp_path):
-    datasets._opened(tmp_path, {"format": 1, "policy": "random"})
+    facts = {"format": 1, "policy": "random", "episodes": 100_001, "episodes_per_shard": 1}
+    datasets._opened(tmp_path, facts)
     for number in (100_000, 99_999, 20_000):
         (tmp_path / f"shard-{number:05d}.npz").touch()
     numbers = [int(file.stem.partition("-")[2]) for file in pixelbrax.load_dataset(tmp_path).shards]
     assert numbers == [20_000, 99_999, 100_000]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "is not a dataset: .*holds no table of facts"),
+        ("null", "is not a dataset: .*holds no table of facts"),
+        ('{"format": 1}', "dataset.json: episodes is None: it must be a whole number"),
+        ('{"format": 1, "episodes": 2, "episodes_per_shard": 0}', "episodes_per_shard is 0: it must be at least 1"),
+    ],
+)
+def test_damaged_facts_of_a_dataset_are_named(text, message, tmp_path):
+    (tmp_path / "dataset.json").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        pixelbrax.load_dataset(tmp_path)
+
+
+def test_a_shard_of_another_number_does_not_stand_for_a_missing_one(tmp_path):
+    datasets._opened(tmp_path, {"format": 1, "policy": "random", "episodes": 4, "episodes_per_shard": 2})
+    for number in (0, 7):
+        (tmp_path / f"shard-{number:05d}.npz").touch()
+    dataset = pixelbrax.load_dataset(tmp_path)
+    assert [file.name for file in dataset.shards] == ["shard-00000.npz"]
+    assert not dataset.complete
+
+
+def test_a_dataset_is_not_resumed_with_other_videos(tmp_path):
+    file, path = tmp_path / "my.npz", tmp_path / "data"
+
+    def collected(value):
+        bank = ClipBank.of({"clip": np.full((2, 3, 8, 8), value, np.uint8)})
+        save_banks(file, {"train": bank, "test": bank})
+        env = probe_env(image_size=8, distractors=f"kage/background:{file}")
+        clips = datasets.clips_of(videos_of_files(env.distractors))
+        return {"format": 1, "policy": "random", "distractors": "x", "clips": clips}
+
+    first = collected(10) | {"episodes": 1, "episodes_per_shard": 1}
+    datasets._opened(path, first)
+    assert datasets._opened(path, first | collected(10)).path == path
+    with pytest.raises(ConfigError, match="was begun with other videos of x, whose files have changed since"):
+        datasets._opened(path, first | collected(20))
+    (path / "dataset.json").write_text(json.dumps({name: x for name, x in first.items() if name != "clips"}))
+    assert datasets._opened(path, first | collected(20)).path == path, "older versions told nothing of them"
 
 
 def test_an_interrupted_dataset_is_completed(pixels, trajectories, tmp_path):

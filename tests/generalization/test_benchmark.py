@@ -298,11 +298,11 @@ def test_the_leaderboard_ranks_complete_results_first():
 
 @pytest.mark.usefixtures("on_paper")
 def test_no_name_of_a_method_breaks_a_table():
-    rows = Leaderboard.of(PAPER, [_entry(method="mine|yours")]).rows()
+    rows = Leaderboard.of(PAPER, [_entry(method="mine|yours\nor not")]).rows()
     for table in ranking(rows), by_axis(rows):
         cells = {len(re.split(r"(?<!\\)\|", line)) for line in table.splitlines()}
         assert len(cells) == 1
-        assert r"mine\|yours" in table
+        assert r"mine\|yours or not" in table
 
 
 @pytest.mark.usefixtures("on_paper")
@@ -332,6 +332,14 @@ def test_rows_of_a_leaderboard_stand_beside_other_results(tmp_path):
         ("rows", [{"method": "x"}], "has a row without track, "),
         ("rows", "none", "cannot read the leaderboard"),
         ("rows", [together.rows()[0] | {"score": None}], "is damaged: the score of good is None"),
+        ("rows", [together.rows()[0] | {"score": [1.0]}], r"is damaged: the score of good is \[1.0\]"),
+        ("rows", [together.rows()[0] | {"score": [float("nan")] * 3}], r"is damaged: the score of good is \[nan"),
+        ("rows", [together.rows()[0] | {"plain": None}], "is damaged: the plain of good is None"),
+        ("rows", [together.rows()[0] | {"kept": "all"}], "is damaged: the kept of good is 'all'"),
+        ("rows", [together.rows()[0] | {"seeds": [2]}], r"is damaged: the seeds of good is \[2\]"),
+        ("rows", [together.rows()[0] | {"axes": {}}], "is damaged: the axes of good is {}"),
+        ("rows", [together.rows()[0] | {"curves": {"noise": [], "light": 3}}], "is damaged: the curves of good is"),
+        ("rows", [together.rows()[0] | {"method": None}], "is damaged: the method of None is None"),
     ):
         file.write_text(json.dumps(json.loads(together.as_json()) | {key: value}))
         with pytest.raises(ConfigError, match=message):
@@ -363,6 +371,10 @@ def test_each_seed_may_have_a_teacher_of_its_own():
         ),
         (_entry(seed=1, fingerprints=_PRINTS | {"model": "other"}), "is of another version of the model of a"),
         (_entry(seed=1, fingerprints=_PRINTS | {"dynamics": "other"}), "is of another version of the dynamics of a"),
+        (_entry(seed=1, track="foo"), "is of the track 'foo': there are plain"),
+        (_entry(seed=1, settings={"agent": 3}), "is damaged: its settings have no agent and no network"),
+        (_entry(seed=1, plain=float("nan")), "is damaged: its returns of plain have some that are not finite"),
+        (_entry(seed=1, noise=(1.0, float("inf"))), "is damaged: its returns of noise have some that are not finite"),
         (replace(_entry(seed=1), returns={PLAIN: {"0": [1.0]}}), r"is incomplete, .* 1 episodes of noise, light"),
         (_with_returns(noise={"1": [1.0]}), "is incomplete, .* episodes of noise: give"),
         (_with_returns(light={"1": [1.0, 2.0], "5": [1.0]}), "is incomplete, .* episodes of light: give"),
@@ -378,6 +390,10 @@ def test_each_seed_may_have_a_teacher_of_its_own():
         "other clips",
         "other model",
         "other dynamics",
+        "other track",
+        "no settings",
+        "not a number",
+        "infinite",
         "incomplete",
         "without a severity",
         "other episodes",
@@ -408,6 +424,10 @@ def test_a_damaged_file_is_named(tmp_path):
     (tmp_path / "tiny.json").write_text('{"benchmark": "tiny"}')
     with pytest.raises(ConfigError, match=r"tiny.json is no result of `pixelbrax eval --suite`: missing"):
         read_results([tmp_path], TINY)
+    for other in ("[]", "3"):
+        (tmp_path / "tiny.json").write_text(other)
+        with pytest.raises(ConfigError, match=r"tiny.json is no result of .*: it holds no table"):
+            read_results([tmp_path], TINY)
     (tmp_path / "tiny.json").write_text("{")
     with pytest.raises(ConfigError, match=r"cannot read .*tiny.json"):
         read_results([tmp_path], TINY)

@@ -45,7 +45,7 @@ from pixelbrax.distractors.kinds.occluders import Occluders
 from pixelbrax.distractors.kinds.sensor import ColorMix, ColorTemperature, DeadPixels, Jpeg
 from pixelbrax.distractors.kinds.temporal import FrameDrop, Latency, MotionBlur
 from pixelbrax.distractors.kinds.twin import Twin
-from pixelbrax.distractors.kinds.video import Video
+from pixelbrax.distractors.kinds.video import Video, videos_of_files
 from pixelbrax.distractors.kinds.weather import Fog, Rain, Snow
 from pixelbrax.distractors.kinds.world_video import FloorVideo, SkyVideo
 from pixelbrax.distractors.levels import Levels
@@ -160,4 +160,5 @@ __all__ = [
     "register_preset",
     "resolve",
     "save_banks",
+    "videos_of_files",
 ]

@@ -3,7 +3,7 @@
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from pixelbrax.distractors import Composed
 from pixelbrax.envs.cameras import CameraLike
 from pixelbrax.errors import ConfigError, check_color, check_keywords, check_pair
 from pixelbrax.physics import THREEFRY, check_default_prng
@@ -110,6 +111,24 @@ def check_shapes(given: Mapping[str, Array], expected: Mapping[str, tuple[int, .
         raise ConfigError(
             f"the state is from another environment: its images are {_written(shapes)}, and this environment's are "
             f"{_written(expected)}"
+        )
+
+
+def check_shown(composed: Composed, names: Sequence[str], outputs: Collection[str]) -> None:
+    """Refuses distractors that no output shows: those that change frames change pixels, not depth or silhouettes.
+
+    Args:
+      composed: the distractors, prepared.
+      names: by which they were given.
+      outputs: of the environment.
+
+    Raises:
+      ConfigError: none of them changes the scene, and pixels are not among the outputs.
+    """
+    if composed.changes_frames and not composed.changes_scenes and "pixels" not in outputs:
+        given = " + ".join(names)
+        raise ConfigError(
+            f"{given} changes pixels alone, but outputs is {', '.join(outputs)}: leave it out, or name pixels"
         )
 
 

@@ -100,7 +100,15 @@ class ParamsOf:
         return other
 
     def scaled(self, params: EnvParams, strength: Any) -> EnvParams:
-        """The parameters with the strengths of all distractors multiplied."""
+        """The parameters with the strengths of all distractors multiplied.
+
+        Raises:
+          ConfigError: the strength is no number, not finite or negative.
+        """
+        if isinstance(strength, np.ndarray | jax.Array):
+            _check_values("strength", strength, 0)
+        else:
+            check_number("strength", strength, 0)
         return replace(params, distractors=self._distractors.scaled(params.distractors, strength))
 
     def check_structure(self, params: Any) -> None:

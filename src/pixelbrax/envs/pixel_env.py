@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, UInt8
 
 from pixelbrax.distractors import Distraction, DistractorLike, SceneContext, names_of, resolve
 from pixelbrax.envs.cameras import CameraLike, default_camera
-from pixelbrax.envs.checks import check_key, check_shapes, named_cameras, suggests_keywords
+from pixelbrax.envs.checks import check_key, check_shapes, check_shown, named_cameras, suggests_keywords
 from pixelbrax.envs.device_memory import check_videos, num_bytes
 from pixelbrax.envs.eager import CompilesOnce, compiled_once, found_once
 from pixelbrax.envs.observe import ImageOutput, ImageSettings, Observer
@@ -74,9 +74,8 @@ class PixelEnv(CompilesOnce):
       channels_first: channels before height and width, as in PyTorch.
       outputs: the images that are observed, one or several of "pixels", "depth", "segmentation" and "mask"; with ()
         nothing is rendered, and only the engine's own observation vector is left.
-      shadows: render shadows.
+      shadows, tendons: render shadows, the model's spatial tendons.
       reflections: render the reflections in the floor, or in the first box, whose material reflects.
-      tendons: render the model's spatial tendons.
       samples: rays in each pixel: 1, 4, 9 or 16.
       autoreset: "next_step", "same_step" or "disabled".
       sky: colors straight down and straight up, 0..1, for a model without a skybox; by default black.
@@ -167,9 +166,9 @@ class PixelEnv(CompilesOnce):
         context = SceneContext.of(model, self.scene, *self.images.shape, self.action_repeat)
         distraction = Distraction(resolve(distractors, self._task), context)
         self.distractors, self.distractor_names = distraction.composed, names_of(distractors)
-        weights, scalable = self.physics.reward_weights, self._randomizer.scalable
-        params = ParamsOf(self._episode_length, weights, scalable, self.distractors)
-        self._params = params.with_default(self._own_params)
+        check_shown(self.distractors, self.distractor_names, self.images.outputs)
+        settings = self._episode_length, self.physics.reward_weights, self._randomizer.scalable
+        self._params = ParamsOf(*settings, self.distractors).with_default(self._own_params)
         self._observer = Observer(self._randomizer, model, self.scene, self.views, self.images, distraction)
         self.video_bytes = self._observer.video_bytes
         check_videos(self.video_bytes)
@@ -225,6 +224,9 @@ class PixelEnv(CompilesOnce):
         Args:
           strength: 0 leaves (nearly) nothing of the distractors, 1 leaves them as they are; may be traced.
           params: to start from; by default `default_params`.
+
+        Raises:
+          ConfigError: the strength is no number, not finite or negative.
         """
         return self._params.scaled(self.complete_params(params), strength)
 

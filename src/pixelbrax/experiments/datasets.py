@@ -14,18 +14,19 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from pixelbrax.distractors import videos_of_files
 from pixelbrax.envs import PixelEnv
-from pixelbrax.errors import ConfigError, check_flag, check_path, check_seed
+from pixelbrax.errors import ConfigError, check_count, check_flag, check_path, check_seed
 from pixelbrax.experiments.acting import RANDOM, PolicyLike, actor
 from pixelbrax.experiments.environments import config_of, differences
 from pixelbrax.experiments.policies import Policy
 from pixelbrax.experiments.trajectories import Trajectories, check_rollout, joined_trajectories, shards
 from pixelbrax.physics import qualified_name
-from pixelbrax.training import EnvConfig, Progress, locked, provenance, replace_text, writing
+from pixelbrax.training import EnvConfig, Progress, clips_of, locked, provenance, replace_text, writing
 from pixelbrax.xla import in_float32
 
 _FORMAT = 1
-_FACTS, _README, _SHARDS = "dataset.json", "README.md", "shard-*.npz"
+_FACTS, _README, _SHARD, _SHARDS = "dataset.json", "README.md", "shard-{:05d}.npz", "shard-*.npz"
 _OBSERVATION = "observations/"
 _CALLS_HOST = ", which calls the host"
 
@@ -107,6 +108,7 @@ def rollout(
         "deterministic": deterministic and policy != RANDOM,
         "policy": _described(policy, acts, variables),
         "distractors": " + ".join(env.distractor_names) or "none",
+        "clips": clips_of(videos_of_files(env.distractors)),
         "environment": json.loads(json.dumps(asdict(config_of(env)))),
         "frame_stack": env.images.frame_stack,
         "channels_first": env.images.channels_first,
@@ -116,7 +118,7 @@ def rollout(
     say = (progress or Progress(quiet=True)).say
     with locked([dataset.path]):
         for index, part in enumerate(parts):
-            file = dataset.path / f"shard-{index:05d}.npz"
+            file = dataset.path / _SHARD.format(index)
             if not file.exists():
                 trajectories = part.collect()
                 _write(file, trajectories)
@@ -142,18 +144,27 @@ class Dataset:
             self.facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as e:
             raise ConfigError(f"{self.path} is not a dataset: {file} cannot be read ({e})") from e
+        if not isinstance(self.facts, dict):
+            raise ConfigError(f"{self.path} is not a dataset: {file} holds no table of facts")
         if self.facts.get("format") != _FORMAT:
             raise ConfigError(f"{self.path} has format {self.facts.get('format')}: this version reads {_FORMAT}")
+        for name in ("episodes", "episodes_per_shard"):
+            check_count(f"{file}: {name}", self.facts.get(name))
 
     @property
     def shards(self) -> list[Path]:
-        """The shards written so far, in order."""
-        return sorted(self.path.glob(_SHARDS), key=lambda file: (len(file.name), file.name))  # by number
+        """The shards written so far, in order; files of other names or numbers are none of the dataset's."""
+        names = {file.name for file in self.path.glob(_SHARDS)}
+        return [self.path / name for name in map(_SHARD.format, range(self._num_shards)) if name in names]
 
     @property
     def complete(self) -> bool:
         """Whether all shards are written."""
-        return len(self.shards) == -(-self.facts["episodes"] // self.facts["episodes_per_shard"])
+        return len(self.shards) == self._num_shards
+
+    @property
+    def _num_shards(self) -> int:
+        return -(-self.facts["episodes"] // self.facts["episodes_per_shard"])
 
     def __iter__(self) -> Iterator[Trajectories]:
         return map(_read, self.shards)
@@ -191,6 +202,13 @@ def _opened(path: Path, facts: Mapping[str, Any]) -> Dataset:
         for name, value in facts.items():
             if name == "environment":
                 _check_environment(path, dataset.facts.get(name), value)
+            elif name == "clips" and name not in dataset.facts:
+                continue  # older versions told nothing of them
+            elif name == "clips" and dataset.facts[name] != value:
+                raise ConfigError(
+                    f"{path} was begun with other videos of {facts['distractors']}, whose files have changed since: "
+                    "choose another path"
+                )
             elif not _is_same(dataset.facts.get(name), value):
                 raise ConfigError(
                     f"{path} holds another dataset, whose {name} is {dataset.facts.get(name)!r:.160} instead of "

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from pixelbrax.envs import PixelEnv, State, with_autoreset
-from pixelbrax.errors import check_choice, check_count
+from pixelbrax.errors import ConfigError, check_choice, check_count
 from pixelbrax.experiments.acting import RANDOM, distribution
 from pixelbrax.training import MAX_EPISODES, amount
 
@@ -73,20 +73,33 @@ class Trajectories:
 
         Args:
           frame_stack: frames in an observation.
-          key: of the observations.
+          key: of the observations; depth, segmentation and mask have no channels.
           axis: of the channels; -3 for channels first.
 
         Returns:
           (episode, time + 1, ...) with `frame_stack` times as many channels, the newest frame last.
 
         Raises:
-          ConfigError: there are no such observations, or frame_stack is not positive.
+          ConfigError: there are no such observations, the axis is not that of their channels, or frame_stack is not
+            positive.
         """
         frames = self.observations[check_choice("key", key, tuple(self.observations))]
+        _check_channels(key, frames.shape, axis)
         times = np.arange(frames.shape[1])
         count = check_count("frame_stack", frame_stack)
         older = [frames[:, np.maximum(times - k, 0)] for k in reversed(range(count))]
         return np.concatenate(older, axis=axis)
+
+
+def _check_channels(key: str, shape: tuple[int, ...], axis: int) -> None:
+    """Refuses to stack images along their height or width."""
+    output = key.split("/")[0]
+    if output == "pixels":
+        channels = [k for k in (-1, -3) if shape[k] in (1, 3)]  # sides have at least 8 pixels
+        if axis not in (*channels, *(len(shape) + k for k in channels)):
+            raise ConfigError(f"axis is {axis}: the channels of {key}, {shape}, are axis {channels[0]}")
+    elif len(shape) == 4:
+        raise ConfigError(f"{key} has no channels to stack along: its frames are {shape[2]}x{shape[3]}")
 
 
 def check_rollout(env: PixelEnv, episodes: int, steps: int | None, num_envs: int | None) -> tuple[int, int, int]:

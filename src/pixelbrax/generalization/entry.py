@@ -83,6 +83,8 @@ class Entry:
         """
         try:
             data = json.loads(file.read_text(encoding="utf-8"))
+            if not isinstance(data, dict):
+                raise TypeError("it holds no table")
             return dacite.from_dict(cls, data, config=_AS_WRITTEN)
         except (OSError, UnicodeDecodeError, json.JSONDecodeError) as e:
             raise ConfigError(f"cannot read {file}: {e}") from e

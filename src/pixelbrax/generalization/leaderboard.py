@@ -6,9 +6,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pixelbrax.errors import ConfigError
 from pixelbrax.generalization.benchmark import Benchmark
-from pixelbrax.generalization.entry import Entry
+from pixelbrax.generalization.entry import PLAIN, Entry
 from pixelbrax.generalization.published import Published, fingerprints_of, is_leaderboard, placed
 from pixelbrax.generalization.scores import MethodResult, ranked
 from pixelbrax.training import Center, TrainConfig
@@ -133,11 +135,18 @@ def _check(benchmark: Benchmark, rules: str, entry: Entry) -> None:
         raise ConfigError(
             f"{entry.title} is of another version of the rules and does not compare: evaluate it with this version"
         )
+    if entry.track not in benchmark.tracks:
+        raise ConfigError(f"{entry.title} is of the track {entry.track!r}: there are {', '.join(benchmark.tracks)}")
+    if lacking := [name for name in ("agent", "network") if not isinstance(entry.settings.get(name), dict)]:
+        raise ConfigError(f"{entry.title} is damaged: its settings have no {' and no '.join(lacking)}")
     if missing := entry.missing(benchmark):
         raise ConfigError(
             f"{entry.title} is incomplete, without all severities and {benchmark.episodes} episodes of "
             f"{', '.join(missing)}: give its pixelbrax eval again"
         )
+    for axis in (PLAIN, *benchmark.axes_of(entry.task)):
+        if not all(np.isfinite(returns).all() for returns in entry.returns[axis].values()):
+            raise ConfigError(f"{entry.title} is damaged: its returns of {axis} have some that are not finite")
 
 
 def _check_seeds(entries: Sequence[Entry]) -> None:

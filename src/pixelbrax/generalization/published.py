@@ -1,6 +1,7 @@
 """Leaderboards that were made before, as files: their rows stand beside results of one's own."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ import dacite
 from pixelbrax.errors import ConfigError
 from pixelbrax.generalization.benchmark import Benchmark
 from pixelbrax.generalization.entry import Entry
+from pixelbrax.training import Center
 
 Row = dict[str, Any]
 _OF_ROWS = ("method", "track", "privileged", "lacking", "seeds", "score", "plain", "kept", "axes", "curves")
@@ -54,9 +56,39 @@ class Published:
         for row in board.rows:
             if missing := [name for name in _OF_ROWS if name not in row]:
                 raise ConfigError(f"the leaderboard {file} has a row without {', '.join(missing)}")
-            if not (isinstance(row["score"], list) and row["score"] and isinstance(row["score"][0], int | float)):
-                raise ConfigError(f"the leaderboard {file} is damaged: the score of {row['method']} is {row['score']}")
+            for name in _OF_ROWS:
+                if not _fits(name, row[name], benchmark):
+                    raise ConfigError(
+                        f"the leaderboard {file} is damaged: the {name} of {row['method']} is {row[name]!r:.160}"
+                    )
         return board
+
+
+def _fits(name: str, value: Any, benchmark: Benchmark) -> bool:
+    """Whether a row's entry has the form that `Leaderboard.rows` gives it."""
+    if name in ("method", "track", "privileged", "lacking"):
+        return isinstance(value, str)
+    if name in ("score", "plain", "kept"):
+        return _is_center(value) or (name == "kept" and value is None)
+    if not isinstance(value, dict):
+        return False
+    if name == "seeds":
+        return all(isinstance(count, int) for count in value.values())
+    if set(value) != set(benchmark.axes):
+        return False
+    if name == "axes":
+        return all(center is None or _is_center(center) for center in value.values())
+    lengths = (0, 1 + len(benchmark.severities))
+    return all(isinstance(at, list) and len(at) in lengths and all(map(_is_center, at)) for at in value.values())
+
+
+def _is_center(value: Any) -> bool:
+    """Whether it is a value and its interval."""
+    return (
+        isinstance(value, list)
+        and len(value) == len(Center._fields)
+        and all(isinstance(x, int | float) and math.isfinite(x) for x in value)
+    )
 
 
 def fingerprints_of(entries: Sequence[Entry], boards: Sequence[Published]) -> dict[str, str]:

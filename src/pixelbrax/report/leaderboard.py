@@ -37,5 +37,6 @@ def by_axis(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _table(head: Sequence[str], lines: Sequence[Sequence[Any]]) -> str:
-    cells = ([str(cell).replace("|", "\\|") for cell in line] for line in (head, ["---"] * len(head), *lines))
+    rows = (head, ["---"] * len(head), *lines)
+    cells = ([str(cell).replace("|", "\\|").replace("\n", " ") for cell in line] for line in rows)
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)

@@ -12,7 +12,7 @@ from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext
 from pixelbrax.distractors.fields import Bounds, as_data, data_field, data_fields, is_off
 from pixelbrax.distractors.roles import Role
 from pixelbrax.distractors.videos.bank import ClipBank
-from pixelbrax.distractors.videos.sources import SPLITS, Split, load_bank
+from pixelbrax.distractors.videos.sources import SPLITS, Split, file_of_source, load_bank
 from pixelbrax.errors import ConfigError, check_choice, check_count, check_flag
 
 _SHARES = ("sky", "floor", "rest")
@@ -194,6 +194,15 @@ class Video(Distractor):
     def _bank(self) -> ClipBank:
         assert self.bank is not None, "prepare() loads the clips"
         return self.bank
+
+
+def videos_of_files(distractor: Distractor) -> tuple[Video, ...]:
+    """The videos among a distractor's own and those in it whose clips are in a file, which may change."""
+    if isinstance(distractor, Video):
+        return (distractor,) if file_of_source(distractor.source) is not None else ()
+    inner = [x for x in vars(distractor).values() if isinstance(x, tuple | Distractor)]
+    several = [one for x in inner for one in (x if isinstance(x, tuple) else (x,)) if isinstance(one, Distractor)]
+    return tuple(video for one in several for video in videos_of_files(one))
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 from pixelbrax.distractors.videos.bank import ClipBank, fit
 from pixelbrax.distractors.videos.host_memory import check_host_memory
@@ -182,7 +182,10 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _flat(image: Image.Image) -> Image.Image:
-    """The image in RGB; transparent pixels become black."""
+    """The image in RGB, upright; transparent pixels become black."""
+    image = ImageOps.exif_transpose(image)
+    if image.mode.startswith("I"):  # of 16 bits, which Pillow would clip to 8
+        image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
         image = image.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", image.size, (0, 0, 0, 255)), image).convert("RGB")

@@ -66,7 +66,9 @@ def _bank_of_file(path: Path, split: str, height: int, width: int, version: tupl
 def _no_videos(source: str) -> str:
     if os.path.isdir(os.path.expanduser(source)):
         return f"{source} is a folder: make a bank of its clips by `pixelbrax videos build {source} -o BANK.npz`"
-    behind = source.rpartition("@")[2]
-    split = f"; a split is written @train or @test, not @{behind}" if "@" in source and "/" not in behind else ""
+    before, at, behind = source.rpartition("@")
+    split = f"; a split is written @train or @test, not @{behind}" if at and "/" not in behind else ""
+    if at and behind in SPLITS:
+        split = f"; give the split {behind!r} apart from {before!r}, not as a part of its name"
     known = ", ".join(_KNOWN)
     return f"there are no videos {source!r}: name {known}, or a file made by `pixelbrax videos build`{split}"
