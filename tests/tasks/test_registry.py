@@ -66,8 +66,10 @@ def test_colors_of_a_look_lie_between_0_and_1(settings, message):
 
 
 def test_accents_name_bodies_of_the_model():
+    before = ProbePhysics.mj_model.geom_rgba.copy()
     with pytest.raises(ConfigError, match="the model has no body 'goal' for the palette to color: it has ball"):
         Palette(accents=(("goal", (1.0, 0.0, 0.0)),)).apply(ProbePhysics.mj_model)
+    np.testing.assert_array_equal(ProbePhysics.mj_model.geom_rgba, before)
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,9 @@ class Palette:
 
     def apply(self, model: mujoco.MjModel) -> None:
         """Recolors a compiled model in place: its geoms, its checkers and its gradient sky, where it has them."""
+        # Looked up first: a model that a look does not suit stays as it is.
+        accents = [(_body(model, name), color) for name, color in self.accents]
+        discs = [(_body(model, name), radius) for name, radius in self.discs]
         model.vis.headlight.ambient[:] = self.headlight_ambient
         model.vis.headlight.diffuse[:] = self.headlight_diffuse
         planes = model.geom_type == _PLANE
@@ -68,10 +71,10 @@ class Palette:
         for plane in np.flatnonzero(planes):
             if model.geom_matid[plane] < 0:
                 model.geom_rgba[plane, :3] = np.mean(self.floor, axis=0)
-        for name, color in self.accents:
-            model.geom_rgba[model.geom_bodyid == _body(model, name), :3] = color
-        for name, radius in self.discs:
-            _flatten(model, _body(model, name), radius)
+        for body, color in accents:
+            model.geom_rgba[model.geom_bodyid == body, :3] = color
+        for body, radius in discs:
+            _flatten(model, body, radius)
         for texture in range(model.ntex):
             kind = model.tex_type[texture]
             if kind == mujoco.mjtTexture.mjTEXTURE_2D:
