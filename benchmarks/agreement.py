@@ -21,7 +21,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import meshes
-import mujoco
 import numpy as np
 
 import pixelbrax
@@ -76,7 +75,7 @@ def compare(task: str, distractors: tuple[str, ...], num_envs: int, size: int) -
 
 def compare_meshes(num_envs: int, size: int) -> dict[str, Any]:
     """One row: the same of a robot of meshes, which is rendered twice on the accelerator."""
-    scene, *inputs = meshes.hand(num_envs, mujoco.MjModel.from_xml_path(str(meshes.SHADOW_HAND)))
+    scene, *inputs = meshes.hand(num_envs, meshes.hand_model())
 
     @jax.jit
     def images(pose: GeomPose, camera: Camera) -> tuple[jax.Array, jax.Array]:

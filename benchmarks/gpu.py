@@ -367,7 +367,9 @@ def main() -> int:
     steps = [step for step in STEPS if (not args.only or step.name in args.only) and (step.tiny or not args.tiny)]
     warm = [] if args.cold or args.tiny else [step for step in STEPS if step in steps or step.name in args.warm]
     beside = [
-        step._replace(command=step.command.replace("{teachers}", str(args.teachers))) for step in steps if step.beside
+        step._replace(command=step.command.replace("{teachers}", str(args.teachers.absolute())))
+        for step in steps
+        if step.beside
     ]
     done = run_at_once(beside, warm, args.out.absolute(), args.tiny, args.budget_seconds * WARM_SHARE)
     print(*done, sep="\n", flush=True)

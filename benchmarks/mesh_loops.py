@@ -21,7 +21,9 @@ import jax
 import meshes
 import numpy as np
 
+import pixelbrax
 from pixelbrax.cache import enable_compilation_cache
+from pixelbrax.cli.bench_render import some_states
 from pixelbrax.experiments.measure import rate, write_rows
 from pixelbrax.render import render, renderer
 from pixelbrax.render.mesh import walk
@@ -35,10 +37,20 @@ LOOPS = (
 )  # tiles, clusters a step
 
 
+def cheetahs(num_envs: int) -> tuple[Any, ...]:
+    """HalfCheetah of meshes in random states."""
+    env = pixelbrax.make("halfcheetah")
+    return meshes.with_meshes(env.scene), *some_states(env, num_envs)
+
+
+SCENES = {"halfcheetah, meshes": cheetahs, "shadow hand": lambda num_envs: meshes.hand(num_envs, meshes.hand_model())}
+
+
 def lowered(loop: tuple[int, int], size: int, scene: Any, *inputs: Any) -> Any:
     """The program that draws images of the scene so."""
-    walk._BLOCK_ON_ACCELERATORS, walk._AT_ONCE = loop
     walk._MANY_CLUSTERS = 2**30 if loop == ALL_PAIRS else 0
+    if loop != ALL_PAIRS:
+        walk._BLOCK_ON_ACCELERATORS, walk._AT_ONCE = loop
     walk._walk.cache_clear()
     renderer._flat_renderer.cache_clear()
     return jax.jit(jax.vmap(lambda pose, camera: render(scene, pose, camera, size, size).rgb)).lower(*inputs)
@@ -87,9 +99,8 @@ def main() -> None:
         jax.lax.platform_dependent = lambda *args, default, **_: default(*args)
     enable_compilation_cache()
     rows: list[dict[str, Any]] = []
-    for num_envs, wanted in zip(args.num_envs, ("halfcheetah, meshes", "shadow hand"), strict=True):
-        (scene,) = (found for name, *found in meshes.scenes(num_envs) if name == wanted)
-        for row in rows_of(wanted, num_envs, args, *scene):
+    for num_envs, (name, scene) in zip(args.num_envs, SCENES.items(), strict=True):
+        for row in rows_of(name, num_envs, args, *scene(num_envs)):
             rows.append(row)
             print(json.dumps(row), flush=True)
             write_rows(args.json, rows)

@@ -61,6 +61,11 @@ def with_meshes(scene: Scene) -> Scene:
     return replace(scene, geom_type=tuple(kinds), geom_mesh=tuple(places), meshes=tuple(meshes))
 
 
+def hand_model() -> mujoco.MjModel:
+    """MJX's shadow hand."""
+    return mujoco.MjModel.from_xml_path(str(SHADOW_HAND))
+
+
 def hand(num_envs: int, model: mujoco.MjModel) -> tuple[Scene, GeomPose, Camera]:
     """The shadow hand in random postures."""
     data, rng = mujoco.MjData(model), np.random.default_rng(0)
@@ -76,7 +81,7 @@ def hand(num_envs: int, model: mujoco.MjModel) -> tuple[Scene, GeomPose, Camera]
     camera = orbit(jnp.array(center), 0.5, 120.0, -20.0, 50.0)
     return (
         Scene.from_mujoco(model),
-        jax.tree.map(lambda *x: jnp.stack(x), *poses),
+        jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *poses),  # JAX would compile a program of that many arguments
         jax.tree.map(lambda x: jnp.repeat(x[None], num_envs, axis=0), camera),
     )
 
@@ -87,7 +92,7 @@ def scenes(num_envs: int) -> Iterator[tuple[str, Scene, GeomPose, Camera]]:
     states = some_states(env, num_envs)
     yield "halfcheetah, capsules", env.scene, *states
     yield "halfcheetah, meshes", with_meshes(env.scene), *states
-    yield "shadow hand", *hand(num_envs, mujoco.MjModel.from_xml_path(str(SHADOW_HAND)))
+    yield "shadow hand", *hand(num_envs, hand_model())
 
 
 def triangles(scene: Scene) -> int:

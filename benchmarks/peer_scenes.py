@@ -47,7 +47,7 @@ def _hand_model(name: str) -> mujoco.MjModel:
     spec = mujoco.MjSpec.from_file(str(meshes.SHADOW_HAND))
     spec.worldbody.add_camera(name="any")
     if HANDS[name]:
-        model = mujoco.MjModel.from_xml_path(str(meshes.SHADOW_HAND))
+        model = meshes.hand_model()
         for mesh in spec.meshes:
             vertices, faces = _merged(model, model.mesh(mesh.name).id, HANDS[name])
             mesh.file, mesh.scale, mesh.uservert, mesh.userface = "", np.ones(3), vertices.ravel(), faces.ravel()

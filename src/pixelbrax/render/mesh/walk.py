@@ -6,7 +6,7 @@ fourth vector. For parallel rays likewise. So a triangle is twelve numbers, and 
 additions for each.
 
 Rays are taken in tiles and triangles in clusters, and only pairs of them that may meet are computed. Tiles with about
-as many pairs go together, and each meets its next cluster, or clusters, in every step of a loop: a step is large enough
+as many pairs go together, and each meets its next few clusters in every step of a loop: a step is large enough
 for all cores. Where triangles are few, accelerators compute all pairs, in one kernel.
 """
 
@@ -361,7 +361,7 @@ def _walk(unrolled: bool) -> Callable[..., Int32[Array, "image tile 2 ray"]]:
     walk = jax.custom_batching.custom_vmap(functools.partial(_walk_all, unrolled))
 
     @walk.def_vmap
-    def batched(size: int, in_batched: list[bool], *args: Array) -> tuple[Array, bool]:  # pyright: ignore
+    def batched(size: int, in_batched: list[bool], *args: Array) -> tuple[Array, bool]:  # pyright: ignore[reportUnusedFunction]
         labels, *others = args
         _, *batched = in_batched
         words, x = others[1:3]
