@@ -16,9 +16,10 @@ def table(heading: list[str], rows: list[list[str]]) -> str:
 def source(provenance: dict[str, str], file: str, *further: dict[str, str]) -> str:
     """The provenance line of a table; `further` runs on the same machine may be from other commits."""
     commits = dict.fromkeys(facts["commit"][:9] for facts in (provenance, *further))
+    flags = f"`XLA_FLAGS={provenance['xla_flags']}`, " if "xla_flags" in provenance else ""
     return (
         f"Measured on {provenance['machine']}, {provenance['device']}, Python {provenance['python']}, "
-        f"JAX {provenance['jax']}, commit {', '.join(commits)} (`benchmarks/results/{file}`)."
+        f"JAX {provenance['jax']}, {flags}commit {', '.join(commits)} (`benchmarks/results/{file}`)."
     )
 
 

@@ -64,8 +64,15 @@ def test_folders_of_pictures_become_clips(tmp_path):
     assert load_bank(str(tmp_path / "bank.npz"), "train", 8, 8).frames.shape == (13, 3, 8, 8)
 
 
-def test_own_splits_are_kept(tmp_path):
-    for split, names in (("train", "ab"), ("test", "cde")):
+def test_a_title_may_be_in_clips_of_both_splits(tmp_path):
+    title = _folder(tmp_path / "train" / "bear", 4) / "0.png"
+    shutil.copy(title, _folder(tmp_path / "test" / "camel", 4) / "0.png")
+    assert set(banks_of_folder(tmp_path, 8, 8)) == {"train", "test"}
+
+
+@pytest.mark.parametrize("spelled", [str, str.title, str.upper])
+def test_own_splits_are_kept(tmp_path, spelled):
+    for split, names in ((spelled("train"), "ab"), (spelled("test"), "cde")):
         for name in names:
             _folder(tmp_path / split / name, 2)
     banks = banks_of_folder(tmp_path, 8, 8)
@@ -74,7 +81,7 @@ def test_own_splits_are_kept(tmp_path):
 
 
 @pytest.mark.parametrize("divided", [True, False])
-@pytest.mark.parametrize("how", ["copied", "backwards", "a part", "linked"])
+@pytest.mark.parametrize("how", ["copied", "backwards", "a part", "linked", "overlapping"])
 def test_no_clip_is_in_both_splits(tmp_path, divided, how):
     train, test = (tmp_path / split if divided else tmp_path for split in ("train", "test"))
     kept, again = _folder(train / "bear", 4), test / "camel"
@@ -82,6 +89,10 @@ def test_no_clip_is_in_both_splits(tmp_path, divided, how):
     again.parent.mkdir(exist_ok=True)
     if how == "linked":
         again.symlink_to(kept)
+    elif how == "overlapping":
+        _folder(again, 4)
+        for number in (2, 3):
+            shutil.copy(kept / f"{number}.png", again / f"{number - 2}.png")
     else:
         again.mkdir()
         order = {"copied": [0, 1, 2, 3], "backwards": [3, 2, 1, 0], "a part": [2, 3]}[how]

@@ -372,6 +372,8 @@ def test_bad_arguments_raise():
         render(scene, GeomPose(pose.xpos[:2], pose.xmat[:2]), camera, 8, 8)
     with pytest.raises(ValueError, match="0x8"):
         render(scene, pose, camera, 0, 8)
+    with pytest.raises(ValueError, match="fog is 'yes': it must be True or False"):
+        render(scene, pose, camera, 8, 8, fog="yes")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="shadows is 'soft': it must be one of False, True, 'same_exposure'"):
         render(scene, pose, camera, 8, 8, shadows="soft")  # pyright: ignore[reportArgumentType]
     for height, width in ((8.0, 8), (8, "8"), (8, None)):

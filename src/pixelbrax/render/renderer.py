@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int32, UInt8, UInt32
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_flag
 from pixelbrax.render.analysis import analyze
 from pixelbrax.render.camera import Camera, check_camera
 from pixelbrax.render.image import OUTPUTS, SHADOWS, Output, RenderSettings, Shadows, trace_image, unpack_key
@@ -101,7 +101,8 @@ def render(
       ConfigError: an argument is invalid.
     """
     check_camera(camera)
-    reflections = reflections and scene.mirror >= 0
+    reflections = check_flag("reflections", reflections) and scene.mirror >= 0
+    fog = check_flag("fog", fog)
     height, width, samples = _checked_image(height, width, samples, outputs)
     soft = None if soft is None else _checked_soft(soft)
     _check_scene(scene, pose, soft, reflections)

@@ -15,7 +15,7 @@ _PACKAGES = ("jax", "jaxlib", "brax", "mujoco", "mujoco-mjx", "flax", "optax", "
 
 
 def provenance(command: str = "", agents: int = 1, hooks: Sequence[str] = ()) -> dict[str, str]:
-    """Versions, device, machine, commit, and the command line; unknown facts are left out.
+    """Versions, device, machine, commit, XLA_FLAGS, and the command line; unknown facts are left out.
 
     Args:
       command: the command line or call, if there was one.
@@ -31,6 +31,7 @@ def provenance(command: str = "", agents: int = 1, hooks: Sequence[str] = ()) ->
         "commit": commit_of(Path(pixelbrax.__file__).parent),
         "device": f"{len(jax.devices())} x {device.device_kind} ({device.platform})",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}",
+        "xla_flags": " ".join(os.environ.get("XLA_FLAGS", "").split()),
     }
     return {name: fact for name, fact in facts.items() if fact}
 

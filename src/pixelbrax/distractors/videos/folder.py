@@ -24,6 +24,8 @@ _UNREADABLE = (OSError, RuntimeError, ValueError, IndexError, SyntaxError, EOFEr
 _UNREADABLE += (Image.DecompressionBombError,)
 # Share of the split "train" in a folder without splits.
 _TRAIN_SHARE = 2 / 3
+# Share of a clip's frames that may be in a clip of the other split.
+_SHARED = 0.1
 # A video with a smaller share of the frames that it declares counts as cut off; sound may last a little longer.
 _WHOLE_SHARE = 0.9
 
@@ -32,9 +34,8 @@ def banks_of_folder(folder: Path, height: int, width: int) -> dict[str, ClipBank
     """The banks "train" and "test" of a folder.
 
     Each video file, and each folder of images, is a clip; names that begin with a dot are ignored. If the folder
-    has the folders `train` and `test`, those are the splits; otherwise the first two thirds by name, with numbers in
-    their order, are "train". No
-    clip may be in both, not even under another name.
+    has the folders `train` and `test`, in any case, those are the splits; otherwise the first two thirds by name, with
+    numbers in their order, are "train". No clip may be in both, not even under another name.
 
     Args:
       folder: where the clips are.
@@ -92,11 +93,12 @@ def read_clip(path: Path, height: int, width: int, budget: _Budget | None = None
 
 def _divided(folder: Path) -> dict[str, list[Path]]:
     """The clips of each split."""
-    if all((folder / split).is_dir() for split in SPLITS):
-        return {split: _clips(folder / split) for split in SPLITS}
+    splits = {split: _folder_of(split, folder) for split in SPLITS}
+    if all(path.is_dir() for path in splits.values()):
+        return {split: _clips(path) for split, path in splits.items()}
     for split, other in (SPLITS, SPLITS[::-1]):
         # A folder of images is a clip, which may have that name.
-        if (folder / split).is_dir() and not _has_pictures(folder / split):
+        if splits[split].is_dir() and not _has_pictures(splits[split]):
             raise ConfigError(
                 f"{folder} has a folder {split}, but no folder {other}: make one for the clips of that split, or put "
                 "all clips beside each other, of which the first two thirds by name become train"
@@ -106,6 +108,13 @@ def _divided(folder: Path) -> dict[str, list[Path]]:
         raise ConfigError(f"{folder} has {len(found)} clips: two are needed, one to train and one to test on")
     count = min(max(1, round(len(found) * _TRAIN_SHARE)), len(found) - 1)
     return {"train": found[:count], "test": found[count:]}
+
+
+def _folder_of(split: str, folder: Path) -> Path:
+    """The split's folder, such as `train`, or else `Train`; it need not exist."""
+    exact = folder / split
+    alike = [path for path in sorted(_entries(folder)) if path.name.lower() == split and path.is_dir()]
+    return exact if exact.is_dir() or not alike else alike[0]
 
 
 def _clips(folder: Path) -> list[Path]:
@@ -193,11 +202,15 @@ def _flat(image: Image.Image) -> Image.Image:
 
 
 def _check_apart(clips: dict[str, list[Path]], banks: dict[str, ClipBank]) -> None:
-    """Refuses a clip in both splits: one whose frames are all in a clip of the other, in any order."""
+    """Refuses a clip in both splits, and cuts of one video that overlap.
+
+    Of the shorter clip's frames a tenth may be in the other, in any order: a title, or black.
+    """
     train, test = ([*zip(clips[split], _frame_sets(banks[split]), strict=True)] for split in SPLITS)
     for path, frames in train:
         for other, others in test:
-            if frames <= others or others <= frames:
+            shared, shorter = len(frames & others), min(len(frames), len(others))
+            if shared == shorter or shared > max(1, _SHARED * shorter):
                 raise ConfigError(
                     f"{path} and {other} show the same frames, but one is for training and the other for testing: "
                     "remove one, or put both into one of the folders train and test"
