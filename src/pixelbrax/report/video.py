@@ -84,8 +84,11 @@ def record_episode(
         def frame(physics: PhysicsState) -> Array:
             return (viewer or env).render(replace(state, physics=physics), size, size)
 
-        images = jax.lax.map(frame, env.substeps(state, action))
         following = env.step(state, action)
+        if env.action_repeat == 1:  # one engine in the program instead of two, which compile for seconds
+            images = frame(following.physics)[None]
+        else:
+            images = jax.lax.map(frame, env.substeps(state, action))
         return following, (images, ending_of(following), kept(state.obs))
 
     kept, num_steps = _kept(env, seconds)
