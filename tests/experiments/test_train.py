@@ -238,6 +238,8 @@ def test_several_seeds_are_a_group(env, tmp_path):
         (("ant", "pop"), {}, "unknown algorithm 'pop': did you mean ppo"),
         (("ant",), {"auxiliary_epochs": 3}, "ppo has no setting 'auxiliary_epochs'"),
         (("ant",), {"num_steps": "many"}, "num_steps"),
+        (("ant",), {"obs": "pixel"}, "obs is 'pixel': it must be one of pixels, state"),
+        (("ant",), {"encoder": 3}, "encoder is 3: it must be one of patch, nature"),
         (("ant",), {"num_envs": True}, "num_envs is true: it must be"),
         (("ant",), {"preset": "dem"}, "unknown preset 'dem'"),
         (("ant",), {"preset": "demo", "config": "x.toml"}, "leave out one of them"),

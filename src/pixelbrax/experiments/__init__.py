@@ -13,7 +13,7 @@ from pixelbrax.experiments.finish import finish, record_videos
 from pixelbrax.experiments.launch import Launch, resume, seeds, start
 from pixelbrax.experiments.measure import check_output, numbers, pixel_checksum, rate, write_rows
 from pixelbrax.experiments.names import check_name, file_name, name_of, settings_file
-from pixelbrax.experiments.plotting import plot_run, plot_runs, readable_runs, sound_runs
+from pixelbrax.experiments.plotting import is_named, plot_run, plot_runs, readable_runs, sound_runs
 from pixelbrax.experiments.policies import Policy, check_fits, policy_of
 from pixelbrax.experiments.reports import add_saliency, write_comparison, write_report
 from pixelbrax.experiments.runs import Run, RunGroup, Video, load_policy, open_run
@@ -67,6 +67,7 @@ __all__ = [
     "finish",
     "gradient_map",
     "is_curriculum",
+    "is_named",
     "last_folder",
     "load_curriculum",
     "load_dataset",

@@ -1,6 +1,6 @@
 """Learning curves of runs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -32,9 +32,9 @@ def sound_runs(paths: Sequence[Path], say: Callable[[str], None], with_returns: 
     """
     runs = []
     for run in readable_runs(paths, say, with_metrics=with_returns):
-        if run.failure and not _is_named(run, paths):
+        if run.failure and not is_named(run, paths):
             say(f"{run.path} broke down, and is left out")
-        elif with_returns and not run.has_returns and not _is_named(run, paths):
+        elif with_returns and not run.has_returns and not is_named(run, paths):
             say(f"{run.path} has no return yet, and is left out")
         else:
             runs.append(run)
@@ -64,7 +64,7 @@ def readable_runs(paths: Sequence[Path], say: Callable[[str], None], with_metric
             if with_metrics:
                 run.read_metrics()
         except ConfigError as e:
-            if _is_named(run, paths):
+            if is_named(run, paths):
                 raise
             say(f"{run.path} is left out: {e}")
         else:
@@ -74,7 +74,7 @@ def readable_runs(paths: Sequence[Path], say: Callable[[str], None], with_metric
     return runs
 
 
-def _is_named(run: RunDir, paths: Sequence[Path]) -> bool:
+def is_named(run: RunDir, paths: Iterable[Path]) -> bool:
     """Whether a run is one of the folders, and not in one of them."""
     return run.path.resolve() in {path.resolve() for path in paths}
 
