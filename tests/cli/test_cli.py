@@ -284,6 +284,23 @@ def test_a_policy_is_evaluated_under_looks_it_has_not_seen(finished, monkeypatch
     assert numbers.read_text() == before
 
 
+def test_a_run_without_checkpoints_does_not_stop_the_evaluation_of_others(finished, tmp_path, capsys):
+    shutil.copytree(finished.path, tmp_path / "good")
+    RunDir.create(tmp_path / "empty", finished.load_config())
+    command = ["eval", str(tmp_path), "--episodes", "2"]
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert f"{tmp_path / 'empty'} is left out: {tmp_path / 'empty' / 'checkpoint'} holds no checkpoint" in said
+    assert f"{tmp_path / 'good'}, 6 updates, deterministic: " in said
+    assert main([*command, "--distractors", "kage/nothing"]) == 2
+    assert "is left out" not in capsys.readouterr().out
+    shutil.rmtree(tmp_path / "good")
+    assert main(command) == 2
+    assert "none of these runs could be evaluated" in capsys.readouterr().err
+    assert main(["eval", str(tmp_path / "empty")]) == 2
+    assert "holds no checkpoint" in capsys.readouterr().err
+
+
 @pytest.mark.full
 def test_bench_train_splits_an_update(tmp_path, monkeypatch, capsys):
     config = TrainConfig(EnvConfig(task="probe/sides", obs="state"), agent=CONFIGS["ppo"])

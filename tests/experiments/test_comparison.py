@@ -11,6 +11,7 @@ from pixelbrax.algorithms import DistillConfig, PPOConfig
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import Comparison, RunGroup, plotting
+from pixelbrax.report import RunFacts
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig, runs_below
 
 _SLOW, _FAST = (TrainConfig(agent=PPOConfig(learning_rate=rate)) for rate in (1e-4, 1e-3))
@@ -147,6 +148,33 @@ def test_plot_counts_a_run_once_and_refuses_a_seed_twice(tmp_path, capsys, monke
     assert [len(runs) for runs in drawn] == [2]
     assert main(["plot", "runs"]) == 2
     assert "runs/again and runs/a have the same settings and seed: leave one out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("file", ["config.toml", "metrics.csv"])
+def test_a_damaged_run_among_others_is_left_out(file, tmp_path, capsys, monkeypatch):
+    """One that is named itself is refused."""
+    drawn = []
+    monkeypatch.setattr(plotting, "write_curves", lambda path, groups, title: drawn.extend(groups.values()))
+    for seed in range(3):
+        run = RunDir.create(tmp_path / "runs" / str(seed), TrainConfig(seed=seed))
+        run.append_metrics({"updates": 1, "steps": 10, "seconds": 1.0, "return": 5.0})
+    (tmp_path / "runs" / "1" / file).write_bytes(b"\xff = [\n\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["plot", "runs"]) == 0
+    assert [len(runs) for runs in drawn] == [2]
+    assert f"runs/1 is left out: {'cannot read ' * (file == 'config.toml')}runs/1/{file}" in capsys.readouterr().out
+    assert main(["report", "runs"]) == 0
+    capsys.readouterr()
+    assert main(["plot", "runs", "runs/1"]) == 2
+    assert f"runs/1/{file}" in capsys.readouterr().err
+    assert main(["plot", "runs/1"]) == 2
+
+
+def test_a_report_reads_settings_with_a_byte_order_mark(tmp_path):
+    """As editors on Windows write it."""
+    run = RunDir.create(tmp_path / "run", TrainConfig(), "pixelbrax train")
+    run.config_file.write_text(run.config_file.read_text(encoding="utf-8"), encoding="utf-8-sig")
+    assert RunFacts.of(run).provenance["command"] == "pixelbrax train"
 
 
 def test_half_of_a_negative_return_is_twice_as_far_from_0(tmp_path):

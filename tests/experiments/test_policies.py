@@ -50,6 +50,7 @@ def test_transformations(policy):
     expected = policy(OBS)
     obs = {"state": OBS}
     np.testing.assert_allclose(jax.jit(lambda policy, obs: policy(obs))(policy, obs), expected, rtol=1e-5)
+    np.testing.assert_allclose(jax.jit(policy)(obs), expected, rtol=1e-5)
     np.testing.assert_allclose(jax.vmap(policy)(obs), expected, rtol=1e-5)
     _, scanned = jax.lax.scan(lambda policy, one: (policy, policy(one)), policy, obs)
     np.testing.assert_allclose(scanned, expected, rtol=1e-5)
@@ -86,6 +87,11 @@ def test_wrong_observations_are_told(policy, obs, message):
 def test_wrong_keys_are_told(policy, key, message):
     with pytest.raises(ConfigError, match=message):
         policy(OBS, key)
+
+
+def test_a_whole_state_is_told(policy, env):
+    with pytest.raises(ConfigError, match="the observation is a whole State: give the policy state.obs"):
+        policy(jax.eval_shape(env.reset, jax.random.key(0)))
 
 
 def test_a_deep_copy_acts_alike(policy):

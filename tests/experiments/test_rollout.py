@@ -13,7 +13,7 @@ import pixelbrax
 from pixelbrax.cli.main import main
 from pixelbrax.distractors import ClipBank, save_banks, videos_of_files
 from pixelbrax.errors import ConfigError
-from pixelbrax.experiments import datasets
+from pixelbrax.experiments import Run, datasets
 from pixelbrax.experiments.acting import actor
 from tests.probe import probe_env
 
@@ -350,7 +350,7 @@ class _TwoActions(pixelbrax.PixelEnv):
         return 2
 
 
-def test_collect_says_what_is_wrong(finished, tmp_path, capsys):
+def test_collect_says_what_is_wrong(finished, tmp_path, capsys, monkeypatch):
     out = str(tmp_path / "data")
     for argv, message in (
         (["nowhere", "--out", out], "nowhere is not a run"),
@@ -361,3 +361,7 @@ def test_collect_says_what_is_wrong(finished, tmp_path, capsys):
         assert main(["collect", *argv]) == 2
         assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(Run, "policy", lambda run, best: pytest.fail("the folder is looked at first"))
+    for folder in (finished.path, finished.path.parent):
+        assert main(["collect", str(finished.path), "--out", str(folder)]) == 2
+        assert f"{folder} is not a dataset, but holds other files: choose another path" in capsys.readouterr().err

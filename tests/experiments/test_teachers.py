@@ -1,5 +1,6 @@
 """Teachers that are trained before their students: those that are named by a preset."""
 
+import shlex
 import shutil
 import signal
 from dataclasses import replace
@@ -11,8 +12,12 @@ import pytest
 
 import pixelbrax
 from pixelbrax.algorithms import DistillConfig, PPOConfig
+from pixelbrax.cli.main import main
+from pixelbrax.cli.settings import read
+from pixelbrax.cli.train import Args
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import Launch, resume, start, teachers
+from pixelbrax.experiments import launch as launching
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.report import RunFacts
 from pixelbrax.report.spent import spent
@@ -83,7 +88,7 @@ def test_an_interrupted_teacher_is_kept(tmp_path, capsys):
     student = replace(_STUDENT, loggers=("stops-early",))
     path, finished = start({"x": student}, tmp_path, "x", Launch())
     assert (path, finished) == (tmp_path / "x-teacher", False)
-    assert f"with {path} as teacher" in capsys.readouterr().out
+    assert f"Then train its student: the same command with --teacher {path}\n" in capsys.readouterr().out
     assert not (tmp_path / "x").exists()
 
 
@@ -122,6 +127,21 @@ def test_a_run_of_that_name_is_meant(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="tiny-state is not a run"):
         start({"x": _STUDENT}, tmp_path, "x", Launch())
+
+
+def test_a_student_that_did_not_begin_leaves_its_teacher(tmp_path, monkeypatch, capsys):
+    """What is told then does not train the teacher again."""
+    teacher = tmp_path / "a b-teacher"
+    monkeypatch.setattr(launching, "_taught", lambda configs, *rest: (configs, teacher, True))
+    monkeypatch.setattr(launching, "_resolved", lambda configs: signal.raise_signal(signal.SIGINT))
+    argv = ["train", "--task", "probe/sides", "--algorithm", "distill", "--teacher", "tiny-state"]
+    assert main([*argv, "--quiet"]) == 130
+    again = shlex.join(["pixelbrax", *argv, "--quiet", "--teacher", str(teacher)])
+    assert f"The teacher {teacher} is trained. For a student of it: {again}\n" in capsys.readouterr().out
+    with pytest.raises(KeyboardInterrupt):
+        pixelbrax.train("probe/sides", "distill", teacher="tiny-state", quiet=True)
+    assert f"the same call with teacher={str(teacher)!r}\n" in capsys.readouterr().out
+    assert read(Args, shlex.split(again)[2:], "train", "").config.agent.teacher == str(teacher)
 
 
 def test_from_python(tmp_path):

@@ -55,6 +55,21 @@ def test_a_run_tells_what_was_trained(finished):
 
 
 @pytest.mark.full
+def test_a_notebook_shows_a_run_that_cannot_be_written(finished, env, monkeypatch):
+    """Such as a colleague's."""
+    shown = finished._repr_html_()
+    group = pixelbrax.RunGroup(finished.path, env)
+
+    def read_only(*args, **kwargs):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("pixelbrax.experiments.runs.plot_run", read_only)
+    monkeypatch.setattr("pixelbrax.experiments.runs.plot_runs", read_only)
+    assert finished._repr_html_() == shown
+    assert "<img" in shown
+    assert "<img" in group._repr_html_()
+
+
 def test_a_task_by_name_is_the_same_as_by_the_command_line(tmp_path, probe_tasks):
     settings = {"obs": "state", "episode_length": 10, **SETTINGS}
     run = pixelbrax.train("probe/sides", runs=tmp_path, name="python", **settings)
@@ -238,6 +253,8 @@ def test_several_seeds_are_a_group(env, tmp_path):
         (("ant", "pop"), {}, "unknown algorithm 'pop': did you mean ppo"),
         (("ant",), {"auxiliary_epochs": 3}, "ppo has no setting 'auxiliary_epochs'"),
         (("ant",), {"num_steps": "many"}, "num_steps"),
+        (("ant",), {"obs": "pixel"}, "obs is 'pixel': it must be one of pixels, state"),
+        (("ant",), {"encoder": 3}, "encoder is 3: it must be one of patch, nature"),
         (("ant",), {"num_envs": True}, "num_envs is true: it must be"),
         (("ant",), {"preset": "dem"}, "unknown preset 'dem'"),
         (("ant",), {"preset": "demo", "config": "x.toml"}, "leave out one of them"),

@@ -75,6 +75,30 @@ def test_a_new_run_on_a_full_disk_does_not_block_its_name(place, num_seeds, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
+_LIMITED = """
+import resource, signal, sys
+from pathlib import Path
+import numpy as np
+from pixelbrax.training.checkpoint import save_checkpoint
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (6000, resource.RLIM_INFINITY))
+try:
+    random = np.random.default_rng(0)
+    save_checkpoint(Path(sys.argv[1]), 1, {str(k): random.random(2000, np.float32) for k in range(60)})
+except OSError as e:
+    print("told:", e)
+"""
+
+
+@pytest.mark.full
+def test_a_checkpoint_that_cannot_be_written_is_told_in_one_line(tmp_path):
+    """The storage layers below print a traceback for each array that was still under way."""
+    command = [sys.executable, "-c", _LIMITED, str(tmp_path / "checkpoint")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "told: " in done.stdout
+    assert "Traceback" not in done.stderr
+
+
 def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch):
     """The disk is full in the middle of a checkpoint: its files are there, the last step of writing it is not."""
     folder, state = tmp_path / "checkpoint", {"x": np.arange(1000.0, dtype=np.float32)}

@@ -9,7 +9,7 @@ import tyro
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import parse
 from pixelbrax.errors import ConfigError, check_count, check_seed
-from pixelbrax.experiments import RANDOM, Run, rollout
+from pixelbrax.experiments import RANDOM, Run, check_dataset_folder, rollout
 from pixelbrax.training import MAX_EPISODES, Progress, interruptible
 
 
@@ -49,6 +49,7 @@ def main(argv: list[str]) -> int:
     check_seed(args.seed)
     if args.random and (args.best or args.stochastic):
         raise ConfigError("--random acts without a policy: leave out --best and --stochastic")
+    check_dataset_folder(args.out)
     enable_compilation_cache()
     run, progress = Run(args.run), Progress()
     policy = RANDOM if args.random else run.policy(args.best)

@@ -12,8 +12,9 @@ from jaxtyping import PyTree
 
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import parse
+from pixelbrax.distractors import resolve
 from pixelbrax.errors import ConfigError, check_count, check_seed
-from pixelbrax.experiments import sound_runs
+from pixelbrax.experiments import is_named, sound_runs
 from pixelbrax.generalization import (
     Benchmark,
     MethodResult,
@@ -67,8 +68,18 @@ def main(argv: list[str]) -> int:
     runs = sound_runs(args.runs, print)
     if isinstance(suite, Benchmark):
         return _evaluate_benchmark(args, runs, suite)
+    resolve(args.distractors or ())  # a mistake in their names is no run's fault
+    left_out = 0
     for run in runs:
-        _evaluate(args, run) if suite is None else _evaluate_pairs(args, run, suite)
+        try:
+            _evaluate(args, run) if suite is None else _evaluate_pairs(args, run, suite)
+        except ConfigError as e:  # such as one without a checkpoint
+            if is_named(run, args.runs):
+                raise
+            print(f"{run.path} is left out: {e}")
+            left_out += 1
+    if left_out == len(runs):
+        raise ConfigError("none of these runs could be evaluated")
     return 0
 
 

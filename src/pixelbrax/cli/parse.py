@@ -87,7 +87,7 @@ def _first_sentence(box: str) -> str:
         text = text[2:]
     ends = [i for i, line in enumerate(text) if set(line) <= {"─", "-"} or line.startswith("For full helptext")]
     said, advice = (text[: ends[0]], " ".join(text[ends[0] :])) if ends else (text, "")
-    meant = dict.fromkeys(re.findall(r"(?<= )--[a-z][\w-]*(?= )", advice.partition("Perhaps you meant")[2]))
+    meant = dict.fromkeys(re.findall(r"(?<= )--[a-z][\w-]*(?=[ ,])", advice.partition("Perhaps you meant")[2]))
     return " ".join(said) + (f": did you mean {' or '.join(list(meant)[:2])}?" if meant else "")
 
 

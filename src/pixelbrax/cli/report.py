@@ -8,15 +8,15 @@ import tyro
 
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import check_out, parse
-from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import (
     add_saliency,
     is_curriculum,
+    readable_runs,
     write_comparison,
     write_curriculum_report,
     write_report,
 )
-from pixelbrax.training import REPORT, Progress, runs_below
+from pixelbrax.training import REPORT, Progress
 
 _END = ".html"
 
@@ -39,8 +39,6 @@ class Args:
 def main(argv: list[str]) -> int:
     """Writes the page."""
     args = parse(Args, argv, "report", "Writes a report: one HTML file that needs no network.")
-    if not args.runs:
-        raise ConfigError("name at least one run")
     if args.out is not None:
         check_out(args.out, args.force, ends=(_END,))
     enable_compilation_cache()
@@ -50,12 +48,12 @@ def main(argv: list[str]) -> int:
 
 def _written(args: Args, progress: Progress) -> Path:
     """Writes the page that suits the folders; returns its file."""
-    first, alone = args.runs[0], len(args.runs) == 1
-    if alone and is_curriculum(first):
-        return write_curriculum_report(first, args.out)
-    runs = runs_below(args.runs)
+    alone = len(args.runs) == 1
+    if alone and is_curriculum(args.runs[0]):
+        return write_curriculum_report(args.runs[0], args.out)
+    runs = readable_runs(args.runs, progress.say)
     if len(runs) > 1:
-        return write_comparison(runs, args.out or (first if alone else Path()) / REPORT)
+        return write_comparison(runs, args.out or (args.runs[0] if alone else Path()) / REPORT)
     if args.saliency:
         with progress.busy("what the policy looks at"):
             add_saliency(runs[0], progress.say)

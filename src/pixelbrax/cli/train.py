@@ -1,5 +1,6 @@
 """`pixelbrax train`: trains a policy from pixels, with a curve and a video."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -77,7 +78,8 @@ def launch(args: Args, configs: Mapping[str, TrainConfig], command: str, kind: s
     """Trains new agents; returns the exit code."""
     task = file_name(args.config.environment.task)
     name = args.preset or (name_of(args.config_file) if args.config_file else task)
-    how = replace(args.how, command=command, name=kind, began=process_start())
+    with_teacher = lambda path: f"{command} --teacher {shlex.quote(str(path))}"  # noqa: E731
+    how = replace(args.how, command=command, name=kind, began=process_start(), with_teacher=with_teacher)
     name = name if args.name is None else check_name(args.name)
     return exit_code(start(configs, args.runs, name, how, numbered=args.name is None)[1])
 

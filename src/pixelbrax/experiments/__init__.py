@@ -4,7 +4,7 @@ from pixelbrax.experiments.acting import RANDOM, PolicyLike, evaluate
 from pixelbrax.experiments.actors import policy_actor, random_actor
 from pixelbrax.experiments.api import train
 from pixelbrax.experiments.comparison import Comparison
-from pixelbrax.experiments.datasets import Dataset, load_dataset, rollout
+from pixelbrax.experiments.datasets import Dataset, check_dataset_folder, load_dataset, rollout
 from pixelbrax.experiments.diagnosis import Protocol, diagnose, engines_of
 from pixelbrax.experiments.diagnosis_report import diagnosis_facts, drift_table, drift_title, write_diagnosis
 from pixelbrax.experiments.drifts import QUANTITIES
@@ -13,7 +13,7 @@ from pixelbrax.experiments.finish import finish, record_videos
 from pixelbrax.experiments.launch import Launch, resume, seeds, start
 from pixelbrax.experiments.measure import check_output, numbers, pixel_checksum, rate, write_rows
 from pixelbrax.experiments.names import check_name, file_name, name_of, settings_file
-from pixelbrax.experiments.plotting import plot_run, plot_runs, sound_runs
+from pixelbrax.experiments.plotting import is_named, plot_run, plot_runs, readable_runs, sound_runs
 from pixelbrax.experiments.policies import Policy, check_fits, policy_of
 from pixelbrax.experiments.reports import add_saliency, write_comparison, write_report
 from pixelbrax.experiments.runs import Run, RunGroup, Video, load_policy, open_run
@@ -48,6 +48,7 @@ __all__ = [
     "Trajectories",
     "Video",
     "add_saliency",
+    "check_dataset_folder",
     "check_fits",
     "check_name",
     "check_output",
@@ -66,6 +67,7 @@ __all__ = [
     "finish",
     "gradient_map",
     "is_curriculum",
+    "is_named",
     "last_folder",
     "load_curriculum",
     "load_dataset",
@@ -81,6 +83,7 @@ __all__ = [
     "policy_of",
     "random_actor",
     "rate",
+    "readable_runs",
     "record_videos",
     "resume",
     "resume_curriculum",

@@ -160,8 +160,9 @@ def _launch(given: Mapping[str, Any], hooks: Sequence[Hook], env: PixelEnv | Non
     processes = Processes(**{name: given[name] for name in _PROCESSES if name in given}, quiet=quiet)
     first = "" if env is None else "env, "
     remedy = lambda path: f"pixelbrax.train({first}resume={str(path)!r})"  # noqa: E731
+    with_teacher = lambda path: f"the same call with teacher={str(path)!r}"  # noqa: E731
     at_end = {name: given[name] for name in ("report", "video") if name in given}
-    return Launch(command, "train", quiet, checked_hooks(hooks), env, processes, remedy, **at_end)
+    return Launch(command, "train", quiet, checked_hooks(hooks), env, processes, remedy, with_teacher, **at_end)
 
 
 def checked_hooks(hooks: Any) -> tuple[Hook, ...]:

@@ -92,10 +92,10 @@ def rollout(
       ConfigError: the policy does not fit the environment, a number is out of range, or the folder holds other files,
         or a dataset of another policy, or of a function that calls the host, which cannot be compared.
     """
+    folder = None if path is None else check_dataset_folder(path)
     acts, variables = actor(policy, env)
     episodes, limit, side_by_side = check_rollout(env, episodes, steps, num_envs)
     seed, deterministic = check_seed(seed), check_flag("deterministic", deterministic)
-    folder = None if path is None else check_path("path", path)
     parts = shards(acts, env, variables, episodes, seed, limit, side_by_side, deterministic)
     if folder is None:
         return joined_trajectories([part.collect() for part in parts])
@@ -193,11 +193,28 @@ def load_dataset(path: str | os.PathLike[str]) -> Dataset:
     return Dataset(path)
 
 
+def check_dataset_folder(path: str | os.PathLike[str]) -> Path:
+    """The folder of a dataset that is new or was interrupted.
+
+    Raises:
+      ConfigError: there are other files in it, or it is none.
+    """
+    folder = check_path("path", path)
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder} exists and is not a folder: choose another path")
+    if _has_files(folder) and not (folder / _FACTS).is_file():
+        raise ConfigError(f"{folder} is not a dataset, but holds other files: choose another path")
+    return folder
+
+
+def _has_files(folder: Path) -> bool:
+    """Whether a folder holds more than an attempt to begin a dataset leaves."""
+    return folder.is_dir() and any(file.name not in (".lock", f".tmp-{_FACTS}") for file in folder.iterdir())
+
+
 def _opened(path: Path, facts: Mapping[str, Any]) -> Dataset:
     """The dataset with these facts: a new one, or one that was interrupted."""
-    if path.exists() and not path.is_dir():
-        raise ConfigError(f"{path} exists and is not a folder: choose another path")
-    if path.is_dir() and any(file.name not in (".lock", f".tmp-{_FACTS}") for file in path.iterdir()):
+    if _has_files(path):
         dataset = Dataset(path)
         for name, value in facts.items():
             if name == "environment":

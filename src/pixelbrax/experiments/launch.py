@@ -65,6 +65,7 @@ class Launch:
       env: an environment to train in instead of the one that the settings describe.
       processes: those that train together.
       remedy: how to resume the run in a folder, for messages.
+      with_teacher: how to train the student of the teacher in a folder, for messages.
       began: `time.perf_counter()` from which wall seconds count.
       report: write report.html at the end, and when training is stopped.
       video: record videos of the trained policy at the end, and what it looks at for the report.
@@ -77,6 +78,7 @@ class Launch:
     env: PixelEnv | None = None
     processes: Processes = field(default_factory=Processes)
     remedy: Callable[[Path], str] = to_resume
+    with_teacher: Callable[[Path], str] = lambda path: f"the same command with --teacher {shlex.quote(str(path))}"
     began: float = field(default_factory=time.perf_counter)
     report: bool = True
     video: bool = True
@@ -122,10 +124,23 @@ def start(
     if teacher is not None and not finished:
         return teacher, False
     taught = time.perf_counter() - before
+    try:
+        return _start(configs, runs, name, launch, numbered, None if teacher is None else taught)
+    except BaseException:
+        if teacher is not None:  # it took minutes or hours, which need not be spent again
+            say = own_progress(launch.quiet).say
+            say(f"The teacher {teacher} is trained. For a student of it: {launch.with_teacher(teacher)}", always=True)
+        raise
+
+
+def _start(
+    configs: Mapping[str, TrainConfig], runs: Path, name: str, launch: Launch, numbered: bool, taught: float | None
+) -> tuple[Path, bool]:
+    """`start` of agents whose teacher, if they have one, is a run: it was trained here in `taught` seconds, if any."""
     configs = _resolved(configs)
     with interruptible(), joined(launch.processes, lambda: settings_of(configs), launch.name):
         trainer = _trainer(list(configs.values()), launch)
-        if teacher is not None:
+        if taught is not None:
             trainer.progress.stopwatch.add("training its teacher", taught)
         # That took its time: another run may have taken a name meanwhile.
         path = runs / of_the_first(unused_path(runs, name).name if numbered else name)
@@ -196,7 +211,7 @@ def _taught(
     if finished:
         say(f"{path} is the teacher of {name}")
     else:
-        say(f"Then train its student by the same command as before, with {path} as teacher")
+        say(f"Then train its student: {launch.with_teacher(path)}")
     return {key: taught_by(student, path) for key, student in configs.items()}, path, finished
 
 

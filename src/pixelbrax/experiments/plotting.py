@@ -1,6 +1,6 @@
 """Learning curves of runs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ def plot_run(run: RunDir) -> None:
 
 
 def sound_runs(paths: Sequence[Path], say: Callable[[str], None], with_returns: bool = False) -> list[RunDir]:
-    """The runs in some folders, each once, without those that broke down and are not named themselves.
+    """The runs in some folders, each once, without those that broke down or are damaged and are not named themselves.
 
     Args:
       paths: the folders, as for `runs_below`.
@@ -28,15 +28,13 @@ def sound_runs(paths: Sequence[Path], say: Callable[[str], None], with_returns: 
       with_returns: leave out likewise those of which no episode has ended yet.
 
     Raises:
-      ConfigError: there are none.
+      ConfigError: there are none, or one that is named itself is damaged.
     """
-    if not paths:
-        raise ConfigError("name at least one run")
-    runs, named = [], {path.resolve() for path in paths}
-    for run in runs_below(paths):
-        if run.failure and run.path.resolve() not in named:
+    runs = []
+    for run in readable_runs(paths, say, with_metrics=with_returns):
+        if run.failure and not is_named(run, paths):
             say(f"{run.path} broke down, and is left out")
-        elif with_returns and not run.has_returns and run.path.resolve() not in named:
+        elif with_returns and not run.has_returns and not is_named(run, paths):
             say(f"{run.path} has no return yet, and is left out")
         else:
             runs.append(run)
@@ -44,6 +42,41 @@ def sound_runs(paths: Sequence[Path], say: Callable[[str], None], with_returns: 
         why = "broke down, or have no return yet" if with_returns else "broke down"
         raise ConfigError(f"all of these runs {why}: there is nothing to show")
     return runs
+
+
+def readable_runs(paths: Sequence[Path], say: Callable[[str], None], with_metrics: bool = False) -> list[RunDir]:
+    """The runs in some folders, each once, without those whose files are damaged and that are not named themselves.
+
+    Args:
+      paths: the folders, as for `runs_below`.
+      say: is told which are left out, and why.
+      with_metrics: read metrics.csv too, besides config.toml.
+
+    Raises:
+      ConfigError: no run is left, or one that is named itself is damaged.
+    """
+    if not paths:
+        raise ConfigError("name at least one run")
+    runs = []
+    for run in runs_below(paths):
+        try:
+            run.load_config()
+            if with_metrics:
+                run.read_metrics()
+        except ConfigError as e:
+            if is_named(run, paths):
+                raise
+            say(f"{run.path} is left out: {e}")
+        else:
+            runs.append(run)
+    if not runs:
+        raise ConfigError("none of these runs can be read: there is nothing to show")
+    return runs
+
+
+def is_named(run: RunDir, paths: Iterable[Path]) -> bool:
+    """Whether a run is one of the folders, and not in one of them."""
+    return run.path.resolve() in {path.resolve() for path in paths}
 
 
 def plot_runs(path: Path, runs: Sequence[RunDir]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from jax import export
 from jaxtyping import Array, Float, PyTree
 
-from pixelbrax.envs import PixelEnv
+from pixelbrax.envs import PixelEnv, State
 from pixelbrax.errors import ConfigError
 from pixelbrax.networks import ActionDistribution
 from pixelbrax.training import RunDir, TrainingRun
@@ -58,11 +58,12 @@ class PolicyNetwork:
 @functools.partial(
     jax.tree_util.register_dataclass, data_fields=["variables"], meta_fields=["network", "updates", "source"]
 )
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # equal only to itself: `jax.jit(policy)` needs a hash, which arrays have not
 class Policy:
     """A function of observations: `policy(obs)` is deterministic, `policy(obs, key)` sampled.
 
-    A pytree whose leaves are parameters and statistics: it passes through `jax.jit`, `jax.vmap` and `jax.lax.scan`.
+    A pytree whose leaves are parameters and statistics: it passes through `jax.jit`, `jax.vmap` and `jax.lax.scan`, as
+    an argument and as the function.
 
     Attributes:
       variables: parameters of the networks, and statistics that normalize observations.
@@ -118,6 +119,8 @@ class Policy:
           ConfigError: the file exists, or its folder does not.
         """
         path = Path(path)
+        if path.is_dir():
+            raise ConfigError(f"{path} is a folder: choose another path")
         if path.exists() and not overwrite:
             raise ConfigError(f"{path} exists: choose another path, or overwrite=True")
         if not path.absolute().parent.is_dir():
@@ -142,6 +145,8 @@ class Policy:
     def _checked(self, obs: Any) -> tuple[dict[str, Array], bool]:
         """The observation as a batch, and whether it was one already."""
         spec = self.network.spec
+        if isinstance(obs, State):
+            raise ConfigError("the observation is a whole State: give the policy state.obs")
         if not isinstance(obs, Mapping):
             reads = self.network.reads(self.variables)
             if len(reads) != 1:

@@ -186,7 +186,7 @@ class Run:
         if not self.path.is_dir():
             return parts[0]
         if self._dir.has_returns or self.evaluations:
-            parts.append(f'<img src="{data_url(self.curve())}" width="560">')
+            parts.append(_shown_curve(self))
         video = self._dir.video_file
         if video.exists() and self._dir.recorded_after(video) in (None, self.updates):
             parts.append(Video(video)._repr_html_())
@@ -254,8 +254,16 @@ class RunGroup(Sequence[Run]):
         curve = ""
         if len(shown) == len(self._runs):
             with contextlib.suppress(ConfigError):  # a folder of other runs may have a seed twice
-                curve = f'<img src="{data_url(self.curve())}" width="560">'
+                curve = _shown_curve(self)
         return f"<ul>{lines}</ul>{curve}"
+
+
+def _shown_curve(runs: Run | RunGroup) -> str:
+    """The newest curve for a notebook; where the folder cannot be written, the one that is there."""
+    file = runs.path / "curve.png"
+    with contextlib.suppress(OSError):
+        file = runs.curve()
+    return f'<img src="{data_url(file)}" width="560">' if file.exists() else ""
 
 
 def shown_path(path: Path) -> Path:

@@ -1,7 +1,6 @@
 """What a run's folder tells: settings, results, provenance, and how far it came."""
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.training import BEST, HELD_OUT, UNTRAINED, RunDir, TrainConfig, mean_interval, read_timings
+from pixelbrax.training import BEST, HELD_OUT, UNTRAINED, RunDir, TrainConfig, mean_interval, read_timings, read_toml_file
 
 _NESTED = ("environment", "network", "agent", "curriculum")
 FINISHED = "finished", "good"
@@ -57,7 +56,7 @@ class RunFacts:
                 return empty
 
         rows, evaluations = read(run.read_metrics, []), read(run.read_evaluations, {})
-        origin = tomllib.loads(run.config_file.read_text(encoding="utf-8")).get("provenance", {})
+        origin = read_toml_file(run.config_file).get("provenance", {})
         origin = {str(name): str(value) for name, value in origin.items()} if isinstance(origin, dict) else {}
         return cls(run, config, origin, rows, evaluations, read_timings(run.timings_file), tuple(problems))
 

@@ -54,6 +54,7 @@ def save_checkpoint(folder: Path, updates: int, state: object, notes: Mapping[st
     drop_checkpoints(folder, updates)
     folder.mkdir(parents=True, exist_ok=True)
     arrays = jax.device_get(_flat(state))
+    _silence_late_callbacks()  # some come before the error does
     with writing(folder / str(updates)), _without_orbax_log(), _manager(folder) as manager:
         try:
             metadata = {
@@ -256,7 +257,7 @@ def _without_orbax_log() -> Iterator[None]:
 class _WithoutLateCallbacks:
     """A `sys.unraisablehook` that ignores late callbacks.
 
-    After an array could not be read, TensorStore reports the end of the other reads to an event loop that Orbax has
+    After an array could not be read or written, TensorStore reports the end of the other reads to an event loop that Orbax has
     already closed.
     """
 

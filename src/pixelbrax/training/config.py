@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import dacite
 import tomli_w
@@ -268,10 +268,17 @@ def _check_table(kind: type, table: Any, what: str) -> None:
         hint = hints[name]
         if is_dataclass(hint):
             _check_table(hint, value, name)  # pyright: ignore[reportArgumentType]
+        elif value is not None and (choices := _choices(hint)) and value not in choices:
+            raise ValueError(f"{name} is {value!r:.60}: it must be one of {', '.join(map(str, choices))}")
         elif isinstance(value, str) and get_origin(hint) is tuple:  # its characters would be the values
             raise ValueError(f"{name} is {value!r:.60}: it must be a list, [{json.dumps(value):.60}]")
         elif hint is not bool and any(isinstance(x, bool) for x in (value if isinstance(value, list) else [value])):
             raise ValueError(f"{name} is {str(value).lower()}: it must be a number or text")
+
+
+def _choices(hint: Any) -> list[Any]:
+    """The values of a Literal, which may be optional; none of other types."""
+    return [value for each in (hint, *get_args(hint)) if get_origin(each) is Literal for value in get_args(each)]
 
 
 def check_types(config: TrainConfig) -> None:

@@ -3,7 +3,6 @@
 import importlib
 import math
 import os
-import tomllib
 import uuid
 from collections.abc import Callable
 from types import ModuleType
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.registry import Registry
+from pixelbrax.training.config import read_toml_file
 from pixelbrax.training.evaluation import Evaluation
 from pixelbrax.training.run_dir import RunDir
 
@@ -85,7 +85,7 @@ class WandB(Hook):
                 resume="allow",
                 reinit="create_new",
                 dir=str(run.path),
-                config=tomllib.loads(run.config_file.read_text()),
+                config=read_toml_file(run.config_file),
             )
         except self._library.errors.Error as e:
             raise ConfigError(f"Weights & Biases: {e} (WANDB_MODE=offline keeps everything in the run)") from e
