@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,10 +15,10 @@ import pytest
 
 import pixelbrax
 from pixelbrax.creatures import Creature, CreatureEnv, Stage
-from pixelbrax.creatures.check import check_creature
+from pixelbrax.creatures.check import check_creature, ground_suspicions
 from pixelbrax.errors import ConfigError
 from pixelbrax.rewards import Probe
-from pixelbrax.tasks import registry
+from pixelbrax.tasks import register_creature, registry
 
 _FOLDER = Path(__file__).parents[2] / "examples" / "animal"
 _TORTOISE = Creature(
@@ -28,6 +29,9 @@ _TORTOISE = Creature(
     standing=(0.2, 0.38),
     mjcf=_FOLDER / "tortoise.xml",
 )
+
+
+_LIE = Stage("lie", dict.fromkeys(_TORTOISE.terms, 0.0))
 
 
 @pytest.mark.full
@@ -143,11 +147,64 @@ def test_a_head_without_a_joint_is_a_part_of_what_carries_it(tmp_path, backend):
         ({"gait": (0, 1)}, "gait is .*: it must be two groups of feet"),
         ({"gait": ((0, 1), (2.0, 3))}, "an index in gait is 2.0: it must be a whole number"),
         ({"feet": "foot_fl", "gait": None}, r"feet 'foot_fl': they must be a tuple of geoms, \('foot_fl',\)"),
+        ({"mjcf": 3}, "mjcf is 3: it must be a path"),
+        ({"stages": (_LIE, _LIE)}, ": its name must be a string that no other stage has"),
+        ({"stages": (replace(_LIE, name=3),)}, "its name must be a string"),
+        ({"stages": (replace(_LIE, reward_weights=[1.0]),)}, r"reward_weights is \[1.0\]: it must be a dict"),
     ],
 )
 def test_values_of_which_terms_would_be_nan(value, said):
-    with pytest.raises(ConfigError, match=f"the creature 'tortoise'.* {said}"):
+    with pytest.raises(ConfigError, match=f"the creature 'tortoise'.*{said}"):
         replace(_TORTOISE, **value)
+
+
+@pytest.mark.parametrize("weight", [math.nan, "1", None])
+def test_weights_of_a_stage_are_numbers(weight):
+    stage = replace(_LIE, reward_weights=_LIE.reward_weights | {"alive": weight})
+    with pytest.raises(ConfigError, match=r"the stage 'lie' of .*: the reward weight 'alive' is .*: it must be"):
+        replace(_TORTOISE, stages=(stage,))
+
+
+@pytest.mark.parametrize("name", ["", None, 3])
+def test_a_creature_has_a_name(name):
+    with pytest.raises(ConfigError, match=r"a creature's name is .*: it must be a non-empty string"):
+        replace(_TORTOISE, name=name)
+
+
+@pytest.mark.parametrize("take", [CreatureEnv, register_creature])
+def test_what_is_no_creature_is_refused(take):
+    with pytest.raises(ConfigError, match=r"the creature is None: it must be a pixelbrax\.creatures\.Creature"):
+        take(None)
+
+
+def test_a_threshold_that_is_never_reached_is_of_any_float():
+    env = CreatureEnv(_TORTOISE, min_height=np.float32(-np.inf), min_upright=1.0)
+    assert (env._min_height, env._min_upright) == (-np.inf, 1.0)
+
+
+_PLANE = 'name="ground" type="plane"'
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ((_PLANE, f'{_PLANE} pos="0 0 -.1"'), "stands on the plane 'ground', which lies at z = -0.1 m"),
+        ((_PLANE, f'{_PLANE} euler="5 0 0"'), "stands on the plane 'ground', which is tilted"),
+        (("<option ", '<option gravity="0 9.81 0" '), r"has the gravity \(0, 9.81, 0\) m/s\^2"),
+    ],
+)
+def test_a_ground_elsewhere_than_contacts_are_measured_from_is_told(change, said):
+    model = mujoco.MjModel.from_xml_string(_xml(change=change))
+    (line,) = ground_suspicions(_TORTOISE, model)
+    assert re.search(said, line)
+    if "plane" in said:
+        assert ground_suspicions(replace(_TORTOISE, feet=(), gait=None), model) == []
+
+
+def test_walls_beside_the_ground_are_no_mistake():
+    wall = '<geom type="plane" pos="3 0 0" zaxis="-1 0 0" size="0 0 1"/></worldbody>'
+    model = mujoco.MjModel.from_xml_string(_xml(change=("</worldbody>", wall)))
+    assert ground_suspicions(_TORTOISE, model) == []
 
 
 def test_a_stage_sets_what_the_constructor_is_not_given():

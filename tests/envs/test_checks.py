@@ -245,8 +245,29 @@ def test_what_is_not_rendered_is_refused_or_left_out(monkeypatch):
         ("fetch", {"speed": 1}, "the physics of 'fetch' has no settings: leave out 'speed'"),
         ("dmc/cartpole_balance", {"ctrl_dtt": 1}, "CartpoleBalance' has no setting 'ctrl_dtt': did you mean ctrl_dt"),
         ("dmc/cartpole_balance", {"impl": "warp"}, "no setting 'impl'"),
+        ("dmc/cartpole_balance", {"implementation": "warp"}, "no setting 'implementation'"),
+        ("dmc/cartpole_balance", {"name": "FishSwim"}, "no setting 'name'"),
+        ("dmc/cartpole_balance", {"ctrl_dt": 0.025}, "ctrl_dt is 0.025 s: it must be a multiple of its sim_dt, 0.01 s"),
+        ("dmc/cartpole_balance", {"sim_dt": 0.02}, "ctrl_dt is 0.01 s: it must be a multiple of its sim_dt, 0.02 s"),
+        ("dmc/cartpole_balance", {"ctrl_dt": 0.0}, "ctrl_dt is 0.0: it must be positive"),
+        ("dmc/cartpole_balance", {"ctrl_dt": "fast"}, "ctrl_dt is 'fast': it must be a number"),
+        ("dmc/cartpole_balance", {"njmax": "many"}, "CartpoleBalance' cannot be made with {'njmax': 'many'}"),
+        ("ant", {"name": "hopper"}, "no setting 'name'"),
+        ("ant", {"n_frames": 0}, "n_frames is 0: it must be at least 1"),
+        ("ant", {"n_frames": 1.5}, "n_frames is 1.5: it must be a whole number"),
+        ("ant", {"terminate_when_unhealthy": "false"}, "terminate_when_unhealthy is 'false': it must be True or False"),
+        ("ant", {"reset_noise_scale": np.float32("nan")}, "reset_noise_scale is .*nan.*: it must be a number"),
+        ("ant", {"healthy_z_range": (float("nan"), 1.0)}, "healthy_z_range is .*: it must be a number"),
+        ("creatures/eel", {"creature": "grazer"}, "no setting 'creature'"),
+        ("creatures/eel", {"min_upright": 2}, "min_upright is 2: it must be at most 1"),
     ],
 )
 def test_engines_settings_are_known(task, settings, message):
     with pytest.raises(ConfigError, match=message):
         get_task(task).load_physics(**settings)
+
+
+@pytest.mark.parametrize("setting", ["action_repeat", "episode_length"])
+def test_what_only_playgrounds_wrappers_read_is_a_warning(setting):
+    with pytest.warns(UserWarning, match=rf"{setting} changes nothing: give it as make\(\.\.\., {setting}=4\)"):
+        get_task("dmc/cartpole_balance").load_physics(**{setting: 4})

@@ -2,12 +2,14 @@
 
 import csv
 import json
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from brax import contact
 
 from pixelbrax.cli.main import main
 from pixelbrax.experiments import Protocol, engines_of
@@ -17,6 +19,7 @@ from pixelbrax.physics import (
     Totals,
     file_engines,
     load_system,
+    quiet_brax,
     simulate_in_mujoco,
     space_simulator,
     subject_of,
@@ -102,6 +105,17 @@ def test_every_engine_starts_with_mujocos_momentum_and_energy(tmp_path, backend)
     engine = MjxInSpace(space) if backend == "mjx" else BraxInSpace(load_system(path, backend), space, backend)
     ours = jax.jit(lambda qd: engine.measure(engine.reset(qd)))(jnp.asarray(qvel, jnp.float32))
     _same(ours, _mujoco_totals(space, qpos, qvel))
+
+
+@pytest.mark.parametrize("backend", ["spring", "positional", "generalized"])
+def test_nothing_touches_in_space_whatever_a_pair_says(tmp_path, backend):
+    bodies = LIMBS.format(inner="").replace("<geom ", '<geom name="trunk" ', 1)
+    pair = '<contact><pair geom1="floor" geom2="trunk"/></contact>'
+    path = _file(tmp_path, bodies, ACTUATORS + pair, '<geom name="floor" type="plane" size="1 1 .1"/>')
+    engine: Any = subject_of_file(path, backend).engine
+    with quiet_brax():
+        assert contact.get(load_system(path, backend), engine._system.link.transform) is not None
+        assert contact.get(engine._system, engine._system.link.transform) is None
 
 
 @pytest.mark.full

@@ -168,9 +168,21 @@ class _Widens(Wrapper):
         return state.replace(obs=jnp.concatenate([state.obs, action]))  # pyright: ignore
 
 
+class _Ends(Wrapper):
+    def step(self, state, action):
+        return self.env.step(state, action).replace(done=action > 0)
+
+
+class _Imagines(Wrapper):
+    def step(self, state, action):
+        return self.env.step(state, action).replace(reward=action[0] * 1j)
+
+
 @pytest.mark.parametrize(
     ("wrapper", "message"),
     [
+        (_Ends, r"_Ends\.step returns a 'done' of bool and shape \(1,\): it must be one real number, of shape \(\)"),
+        (_Imagines, r"_Imagines\.step returns a 'reward' of complex64 and shape \(\): it must be one real number"),
         (_Clocked, "_Clocked ends by time"),
         (_Many, r"_Many is vectorized: its 'reward' has shape \(4,\)"),
         (_Branches, r"_Branches\.step fails \(.*test_foreign\.py:\d+\): .*jnp\.where"),

@@ -109,6 +109,22 @@ def test_what_mujoco_refuses_is_one_line(tmp_path, mistake, message):
     assert str(e.value).startswith(str(file))
 
 
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (_xml(), r"there is no file '<mujoco model=.*'\.\.\.: write XML text into one, or load it by mujoco\.MjSpec"),
+        (None, "the model is None: it must be a path"),
+        (3, "the model is 3: it must be a path"),
+        ("x" * 300, "x: no such file"),
+    ],
+)
+def test_what_is_no_file_is_one_line(source, message):
+    with pytest.raises(ConfigError, match=message) as e:
+        load_model(source)
+    assert "\n" not in str(e.value)
+    assert len(str(e.value)) < 300
+
+
 def test_specifications_are_named_too():
     spec = mujoco.MjSpec.from_string(_xml(actuators='<motor joint="kneee"/>'))
     with pytest.raises(ConfigError, match=r"MjSpec 'beast'.* there is no joint 'kneee', .* did you mean knee"):
@@ -150,6 +166,14 @@ def test_what_cannot_move_or_is_no_number_is_refused():
         ({"actuators": '<motor name="a" joint="hip" ctrlrange="1 -1"/>'}, "actuator 'a': its ctrlrange is reversed"),
         ({"actuators": '<motor name="a" joint="hip" ctrlrange="-1 1" gear="0"/>'}, "actuator 'a' has gear 0"),
         ({"actuators": 2 * '<motor joint="hip" ctrlrange="-1 1"/>'}, "drive the same joint 'hip'"),
+        (
+            {"actuators": '<muscle name="a" joint="hip" force="5"/>'},
+            r"muscles without a ctrlrange \(a\): MuJoCo clips their controls to 0 to 1",
+        ),
+        (
+            {"before": '<option><flag actuation="disable"/></option>'},
+            "all actuators are switched off by <flag actuation",
+        ),
         ({"geom": 'contype="0" conaffinity="0"'}, "body 'torso' falls through geom 'floor'"),
         ({"floor": 'contype="0" conaffinity="0"'}, "body 'torso' falls through geom 'floor'"),
         ({"z": ".2"}, r"geom 'leg' of body 'front' starts 0\.2 m deep inside geom 'floor'"),

@@ -163,6 +163,26 @@ def test_unknown_weights_name_the_known_ones(swing, weights, message):
         swing.with_reward_weights(weights)
 
 
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"speed": None}, r"\.reward_weights\['speed'\] is None: it must be a number"),
+        ({"speed": "1"}, r"\.reward_weights\['speed'\] is '1': it must be a number"),
+        ({"speed": np.ones(2)}, r"\.reward_weights\['speed'\] is array.*: it must be a number"),
+        ({1: 1.0}, r"\.reward_weights\[1\]: the name of a reward weight must be a string"),
+    ],
+)
+def test_an_environments_own_weights_are_numbers(weights, message):
+    with pytest.raises(ConfigError, match=message):
+        reward_weights_of(types.SimpleNamespace(unwrapped=types.SimpleNamespace(reward_weights=weights)))
+
+
+@pytest.mark.parametrize("weight", [2, 2.0, np.float32(2), np.array(2.0), jnp.array(2.0)])
+def test_numbers_of_all_kinds_are_weights(weight):
+    env = types.SimpleNamespace(unwrapped=types.SimpleNamespace(reward_weights={"speed": weight}))
+    assert reward_weights_of(env) == {"speed": 2.0}
+
+
 def test_rewards_without_weights_take_none():
     spec = mujoco.MjSpec.from_string(_XML)
     physics = MjcfPhysics(spec, lambda before, action, after: jnp.zeros(()))

@@ -59,6 +59,12 @@ _DRIVEN = """
 """
 
 
+@pytest.mark.parametrize("ranges", [None, [("mass", 0.1)], "mass"])
+def test_ranges_are_a_dict(ranges):
+    with pytest.raises(ConfigError, match=r"the randomization is .*: it must be a dict of ranges"):
+        random_factors(ranges)
+
+
 def test_strength_is_force_and_pairs_have_their_own_friction():
     """A servo's goal stays where it is, and a muscle's lengths stay its own."""
     model = mjx.put_model(mujoco.MjModel.from_xml_string(_DRIVEN))

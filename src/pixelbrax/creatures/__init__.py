@@ -7,7 +7,7 @@ Brax environment and is loaded, with its engine, on first use.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pixelbrax.creatures.spec import CREATURES, SENSORS, Creature
+from pixelbrax.creatures.spec import CREATURES, SENSORS, Creature, check_description
 from pixelbrax.creatures.stages import STAGES, Stage
 
 if TYPE_CHECKING:
@@ -15,7 +15,16 @@ if TYPE_CHECKING:
 
 _LAZY = ("CreatureEnv", "make_creature_physics")
 
-__all__ = ["CREATURES", "SENSORS", "STAGES", "Creature", "CreatureEnv", "Stage", "make_creature_physics"]
+__all__ = [
+    "CREATURES",
+    "SENSORS",
+    "STAGES",
+    "Creature",
+    "CreatureEnv",
+    "Stage",
+    "check_description",
+    "make_creature_physics",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,10 +1,12 @@
-"""Whether a model has what a creature's description names."""
+"""Whether a model has what a creature's description names, and its ground where rewards measure from."""
 
 import mujoco
+import numpy as np
 
 from pixelbrax.creatures.spec import Creature
 from pixelbrax.errors import ConfigError, nearest
 
+_LEVEL = 1e-3  # m, and of a normal's z
 _AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
 
 
@@ -55,6 +57,36 @@ def check_creature(creature: Creature, model: mujoco.MjModel) -> tuple[str, ...]
     if creature.target is not None:
         _check_place_of_target(who, model)
     return wanted
+
+
+def ground_suspicions(creature: Creature, model: mujoco.MjModel) -> list[str]:
+    """One line for each way in which the ground is not where sensors and rewards take it to be: z = 0, with z up.
+
+    Args:
+      creature: the description.
+      model: its MJCF, compiled.
+    """
+    who, found = f"the creature {creature.name!r} ({creature.file.name})", []
+    x, y, z = model.opt.gravity
+    if x or y or z > 0:
+        found.append(
+            f"{who} has the gravity ({x:g}, {y:g}, {z:g}) m/s^2, and its sensors and rewards take -z to be down: set "
+            '<option gravity="0 0 -9.81"/>'
+        )
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    still = model.body_weldid[model.geom_bodyid] == 0
+    planes = np.flatnonzero(still & (model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE))
+    places = {int(plane): (data.geom_xpos[plane, 2], data.geom_xmat[plane, 8]) for plane in planes}
+    if creature.feet and places and not any(abs(height) < _LEVEL and up > 1 - _LEVEL for height, up in places.values()):
+        plane, (height, up) = next(iter(places.items()))
+        name = model.geom(plane).name or plane
+        where = f"lies at z = {height:g} m" if up > 1 - _LEVEL else "is tilted"
+        found.append(
+            f"{who} stands on the plane {name!r}, which {where}: contacts of its feet, and heights, are measured from "
+            "z = 0. Put the plane there, level"
+        )
+    return found
 
 
 def _check_target(who: str, model: mujoco.MjModel) -> None:

@@ -12,9 +12,9 @@ from brax.math import quat_mul, quat_to_3x3
 from jaxtyping import Array, Float
 
 from pixelbrax import rewards
-from pixelbrax.creatures.check import check_creature
-from pixelbrax.creatures.spec import CREATURES, DEFAULT_SENSORS, Creature
-from pixelbrax.errors import ConfigError, check_choice, check_keywords, check_number, warn_caller
+from pixelbrax.creatures.check import check_creature, ground_suspicions
+from pixelbrax.creatures.spec import CREATURES, DEFAULT_SENSORS, Creature, check_description
+from pixelbrax.errors import MAX_FLOAT, ConfigError, check_choice, check_keywords, check_number, warn_caller
 from pixelbrax.physics import (
     BraxPhysics,
     body_motion,
@@ -71,7 +71,7 @@ class CreatureEnv(PipelineEnv):
           sensors: some of `SENSORS`; without a target there is no sensor of it. None: the stage's, or else
             `DEFAULT_SENSORS`.
           min_height: m; an episode terminates when the root is lower. None: the stage's; -inf: never.
-          min_upright: cosine of the largest tilt of the root; None: the stage's; -1: any.
+          min_upright: cosine of the largest tilt of the root, at most 1; None: the stage's; -1: any.
           target_distance: m, of the nearest and the farthest target; None: the stage's, or else the creature's own.
 
         Raises:
@@ -79,7 +79,7 @@ class CreatureEnv(PipelineEnv):
         """
         if isinstance(creature, str):
             creature = CREATURES[check_choice("the creature", creature, tuple(CREATURES))]
-        self.creature = creature
+        self.creature = check_description(creature)
         stages = creature.all_stages
         chosen = stages[check_choice("stage", stage, tuple(stages))]
         self.reward_weights = _weights(creature.name, chosen.reward_weights, reward_weights)
@@ -87,12 +87,13 @@ class CreatureEnv(PipelineEnv):
         given["target_distance"] = target_distance
         settings: dict[str, Any] = _DEFAULTS | chosen.physics | {k: x for k, x in given.items() if x is not None}
         self.sensors = _checked_sensors(settings["sensors"], creature.sensors)
-        self._min_height, self._min_upright = (_limit(name, settings[name]) for name in ("min_height", "min_upright"))
+        self._min_height = _limit("min_height", settings["min_height"])
+        self._min_upright = _limit("min_upright", settings["min_upright"], most=1.0)
         self._range = _range(creature, settings["target_distance"])
         model = load_model(creature.file)
         points = check_creature(creature, model)
         if creature.mjcf is not None:
-            _warn_of(model, backend)
+            _warn_of(creature, model, backend)
         self._middle, self._reach = (jnp.asarray(part) for part in control_scale(model))
         system = load_system(creature.file, backend)
         frames = round(CONTROL_DT / model.opt.timestep)
@@ -245,14 +246,14 @@ class CreatureEnv(PipelineEnv):
         return jax.tree.map(lambda new, old: jnp.where(moves, new, old), moved, pipeline_state)
 
 
-def _warn_of(model: Any, backend: str) -> None:
+def _warn_of(creature: Creature, model: Any, backend: str) -> None:
     """Warns of what looks like a mistake in somebody's own model, as MuJoCo compiles and simulates it.
 
     Raises:
       ConfigError: MuJoCo's simulation diverges at rest, and the engine integrates as MuJoCo does.
     """
     start = reference_start(model)
-    lines = suspicions(model, start) + ignored_by_brax(model, backend)
+    lines = suspicions(model, start) + ignored_by_brax(model, backend) + ground_suspicions(creature, model)
     try:
         lines += simulated_suspicions(model, CONTROL_DT, start)
     except ConfigError as e:
@@ -284,9 +285,10 @@ def _weights(creature: str, stage: Mapping[str, float], given: Any) -> dict[str,
     return {**stage, **{name: check_number(f"the reward weight {name!r}", x) for name, x in (given or {}).items()}}
 
 
-def _limit(name: str, value: Any) -> float:
+def _limit(name: str, value: Any, most: float = MAX_FLOAT) -> float:
     """A threshold; -inf is never reached."""
-    return -np.inf if isinstance(value, float) and value == -np.inf else check_number(name, value)
+    never = isinstance(value, float | np.floating) and value == -np.inf
+    return -np.inf if never else check_number(name, value, most=most)
 
 
 def _range(creature: Creature, given: Any) -> tuple[float, float, float] | None:
@@ -316,7 +318,7 @@ def _checked_sensors(sensors: Sequence[str], known: tuple[str, ...]) -> tuple[st
     return tuple(name for name in known if name in sensors)
 
 
-def make_creature_physics(creature: str | Creature, backend: str, **settings: Any) -> BraxPhysics:
+def make_creature_physics(creature: str | Creature, backend: str, /, **settings: Any) -> BraxPhysics:
     """A creature as `Physics`.
 
     Args:

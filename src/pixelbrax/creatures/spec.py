@@ -1,13 +1,13 @@
 """What distinguishes creatures beside their MJCF: names and sizes. Data only."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pixelbrax.creatures.stages import SETTINGS, STAGES, Stage, default_stages, terms_of
-from pixelbrax.errors import ConfigError, check_count, check_keywords, check_number, check_pair, listed
+from pixelbrax.errors import ConfigError, check_count, check_keywords, check_number, check_pair, check_path, listed
 
 SENSORS = ("joints", "velocities", "contacts", "imu", "height", "target")
 """Parts of the engine's observation vector, in this order; none of them sees through a camera.
@@ -62,7 +62,11 @@ class Creature:
         Raises:
           ConfigError: a value has the wrong form or is out of range; the message names it.
         """
+        if not isinstance(self.name, str) or not self.name:
+            raise ConfigError(f"a creature's name is {self.name!r}: it must be a non-empty string")
         who = f"the creature {self.name!r}"
+        if self.mjcf is not None:
+            check_path(f"{who}: mjcf", self.mjcf)
         if isinstance(self.feet, str):
             raise ConfigError(f"{who} has the feet {self.feet!r}: they must be a tuple of geoms, ({self.feet!r},)")
         _check_heights(f"{who}: standing", self.standing)
@@ -99,6 +103,13 @@ class Creature:
         return tuple(name for name in SENSORS if name != "target" or self.target is not None)
 
 
+def check_description(thing: Any) -> Creature:
+    """The same; raises ConfigError if it is no `Creature`."""
+    if not isinstance(thing, Creature):
+        raise ConfigError(f"the creature is {thing!r:.80}: it must be a pixelbrax.creatures.Creature")
+    return thing
+
+
 def _check_heights(name: str, value: Any) -> None:
     low, high = check_pair(name, value, "a low and a high height, m, like (0.2, 0.4)")
     check_number(f"{name}[1]", high, above=check_number(f"{name}[0]", low))
@@ -125,9 +136,16 @@ def _check_target(name: str, value: Any) -> None:
 def _check_stages(who: str, stages: Any, terms: tuple[str, ...]) -> None:
     if not isinstance(stages, Sequence) or not all(isinstance(stage, Stage) for stage in stages):
         raise ConfigError(f"{who}: stages is {stages!r:.80}: it must be a tuple of Stage")
+    names = [stage.name for stage in stages]
     for stage in stages:
         which = f"the stage {stage.name!r} of {who}"
+        if not isinstance(stage.name, str) or names.count(stage.name) > 1:
+            raise ConfigError(f"{which}: its name must be a string that no other stage has")
+        if not isinstance(stage.reward_weights, Mapping):
+            raise ConfigError(f"{which}: reward_weights is {stage.reward_weights!r:.80}: it must be a dict of numbers")
         check_keywords(f"the reward of {which}", stage.reward_weights, terms)
+        for term, weight in stage.reward_weights.items():
+            check_number(f"{which}: the reward weight {term!r}", weight)
         if missing := [name for name in terms if name not in stage.reward_weights]:
             raise ConfigError(
                 f"{which} has no reward weight {listed(missing, 3)}: give each, 0 for what does not count"

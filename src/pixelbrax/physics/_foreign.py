@@ -23,6 +23,7 @@ _DOES = {
     "BraxDomainRandomizationVmapWrapper": "is vectorized",
 }
 """Wrappers of Brax (`brax.envs.wrappers.training`) and Playground (`wrapper`) that do the work of `PixelEnv`."""
+_SCALARS = ("reward", "done")
 _LIBRARIES = ("brax", "mujoco_playground")
 _TRACES = {"truncation": "ends by time", "first_pipeline_state": "resets itself", "first_obs": "resets itself"}
 """Entries that such wrappers, and users' copies of them, leave in a state's `info`."""
@@ -58,7 +59,7 @@ def state_spec(env: Any, action_size: int) -> Any:
     name, chain = type(env).__name__, list(_chain(env))
     key = jax.ShapeDtypeStruct((2,), jnp.uint32)
     first = called(f"{name}.reset(key) -> state", env.reset, key)
-    for field in ("reward", "done"):
+    for field in _SCALARS:
         if not hasattr(first, field):
             raise ConfigError(f"{name}.reset returns a {type(first).__name__}: it must return a state with {field!r}")
         if (shape := jnp.shape(getattr(first, field))) != ():
@@ -68,6 +69,13 @@ def state_spec(env: Any, action_size: int) -> Any:
     action = jax.ShapeDtypeStruct((action_size,), jnp.float32)
     spec = called(f"{name}.step(state, action) -> state", env.step, first, action)
     _check_structure(name, first, spec)
+    for field in _SCALARS:
+        leaf = getattr(spec, field)
+        if leaf.shape != () or jnp.issubdtype(leaf.dtype, jnp.complexfloating):
+            raise ConfigError(
+                f"{name}.step returns a {field!r} of {leaf.dtype} and shape {leaf.shape}: it must be one real number, "
+                "of shape ()"
+            )
     return spec
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from pixelbrax.errors import ConfigError, warn_caller
+from pixelbrax.errors import ConfigError, check_number, warn_caller
 from pixelbrax.physics._foreign import copied, state_spec
 
 RewardWeights = Mapping[str, float | Float[Array, ""]]
@@ -23,10 +24,14 @@ _NEVER_READ = {("brax.envs.ant", "_contact_cost_weight")}
 
 
 def reward_weights_of(env: Any) -> dict[str, float]:
-    """The weights of an environment's reward, by name; empty if none are known."""
+    """The weights of an environment's reward, by name; empty if none are known.
+
+    Raises:
+      ConfigError: its `reward_weights` has something else than a number under a name.
+    """
     base = env.unwrapped
     if isinstance(own := getattr(base, "reward_weights", None), Mapping):
-        return {name: float(value) for name, value in own.items()}
+        return {name: _own_weight(type(base).__name__, name, value) for name, value in own.items()}
     if (scales := _scales(base)) is not None:
         return {name: float(value) for name, value in scales.items() if _is_number(value)}
     module = type(base).__module__
@@ -35,6 +40,15 @@ def reward_weights_of(env: Any) -> dict[str, float]:
         for name, value in vars(base).items()
         if name.startswith("_") and name.endswith(_ENDINGS) and _is_number(value) and (module, name) not in _NEVER_READ
     }
+
+
+def _own_weight(environment: str, name: Any, value: Any) -> float:
+    which = f"{environment}.reward_weights[{name!r}]"
+    if not isinstance(name, str):
+        raise ConfigError(f"{which}: the name of a reward weight must be a string")
+    if isinstance(value, jax.Array | np.ndarray) and value.ndim == 0:
+        value = value.item()
+    return check_number(which, value)
 
 
 def weights_and_spec(env: Any, action_size: int) -> tuple[dict[str, float], Any]:

@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Float
 
-from pixelbrax.errors import ConfigError, check_keywords, warn_caller
+from pixelbrax.errors import ConfigError, check_count, check_flag, check_keywords, warn_caller
 from pixelbrax.physics._foreign import copied, physics_state, refuse_wrappers
 from pixelbrax.physics._functions import qualified_name
 from pixelbrax.physics._mjx import body_pose, quiet_mujoco
@@ -43,7 +43,7 @@ def quiet_brax() -> Iterator[None]:
         yield
 
 
-def make_brax_physics(name: str, backend: str, **kwargs: Any) -> "BraxPhysics":
+def make_brax_physics(name: str, backend: str, /, **kwargs: Any) -> "BraxPhysics":
     """The environment `name` of `brax.envs` on a backend.
 
     Args:
@@ -60,7 +60,7 @@ def make_brax_physics(name: str, backend: str, **kwargs: Any) -> "BraxPhysics":
         kind = brax_envs._envs[name]
     except KeyError as e:
         raise ConfigError(f"Brax has no environment {name!r}") from e
-    check_keywords(f"the physics of Brax's {name!r}", kwargs, _settings_of(kind))
+    _check_settings(f"the physics of Brax's {name!r}", kind, kwargs)
     with quiet_brax():
         try:
             return BraxPhysics(kind(backend=backend, **kwargs))
@@ -68,6 +68,25 @@ def make_brax_physics(name: str, backend: str, **kwargs: Any) -> "BraxPhysics":
             if not kwargs:
                 raise
             raise ConfigError(f"Brax's {name!r} cannot be made with {kwargs}: {e}") from e
+
+
+def _check_settings(what: str, kind: Any, given: dict[str, Any]) -> None:
+    """Refuses settings that Brax would take for others: unknown ones, numbers of frames below 1, text for a bool, NaN.
+
+    Args:
+      what: whose settings they are, for messages.
+      kind: class of the environment.
+      given: keywords of its constructor.
+    """
+    check_keywords(what, given, _settings_of(kind))
+    defaults = {parameter.name: parameter.default for parameter in inspect.signature(kind).parameters.values()}
+    for name, value in given.items():
+        if name == "n_frames":
+            check_count(f"{what}: n_frames", value)
+        elif isinstance(defaults.get(name, False), bool):  # debug has no default here
+            check_flag(f"{what}: {name}", value)
+        elif any(isinstance(x, float | np.floating) and np.isnan(x) for x in jax.tree.leaves(value)):
+            raise ConfigError(f"{what}: {name} is {value!r:.80}: it must be a number")
 
 
 def _settings_of(kind: Any) -> list[str]:

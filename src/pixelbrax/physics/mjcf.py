@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from pixelbrax.errors import ConfigError, check_number, warn_caller
+from pixelbrax.errors import ConfigError, check_number, check_path, warn_caller
 from pixelbrax.physics._compile_errors import compile_error
 from pixelbrax.physics._functions import array, called, check_like, qualified_name
 from pixelbrax.physics._mjx import body_pose, check_implementation, mjx
@@ -43,6 +43,7 @@ _MJX_REMEDIES = {
     "mjtSolver": 'set <option solver="Newton"/> or "CG"',
     "mjtCone": 'set <option cone="pyramidal"/>',
     "implicitfast": 'set <option integrator="Euler"/>, or leave density and viscosity out',
+    "mjtEnableBit": "take that <flag> out",
     "Flex": "take <flexcomp> and <flex> out; make soft bodies of rigid ones and joints",
     "margin/gap": "leave margin and gap of these geoms out",
     "collisions not implemented": 'make one of them a capsule, sphere or box, or give it contype="0" conaffinity="0"',
@@ -59,8 +60,8 @@ def load_model(source: Source) -> mujoco.MjModel:
     """The compiled model of an MJCF file or a specification; a model is returned unchanged.
 
     Raises:
-      ConfigError: there is no such file, or MuJoCo cannot compile it; the message names the file, the line, the element
-        and the remedy.
+      ConfigError: it is none of these, there is no such file, or MuJoCo cannot compile it; the message names the file,
+        the line, the element and the remedy.
     """
     if isinstance(source, mujoco.MjModel):
         return source
@@ -68,15 +69,28 @@ def load_model(source: Source) -> mujoco.MjModel:
     if isinstance(source, mujoco.MjSpec):
         name, load = f"MjSpec {source.modelname!r}", source.compile
     else:
-        path = Path(source)
-        if not path.is_file():
-            raise ConfigError(f"{path}: {'a folder, not an MJCF file' if path.is_dir() else 'no such file'}")
+        path = _existing_file(source)
         name, load = str(path), lambda: mujoco.MjModel.from_xml_path(str(path))
     try:
         return load()
     except (ValueError, mujoco.FatalError) as e:
         spec = source if isinstance(source, mujoco.MjSpec) else _parsed(path)
         raise ConfigError(compile_error(name, e, path, spec)) from e
+
+
+def _existing_file(source: Any) -> Path:
+    path = check_path("the model", source)
+    if (text := str(path).strip()).startswith("<"):
+        raise ConfigError(
+            f"there is no file {text[:30]!r}...: write XML text into one, or load it by mujoco.MjSpec.from_string(text)"
+        )
+    try:
+        missing = "" if path.is_file() else "a folder, not an MJCF file" if path.is_dir() else "no such file"
+    except OSError as e:  # such as a name that is too long
+        missing = f"no such file ({e.strerror})"
+    if missing:
+        raise ConfigError(f"{str(path)[:200]}: {missing}")
+    return path
 
 
 def _parsed(path: Path | None) -> mujoco.MjSpec | None:

@@ -154,8 +154,19 @@ def _actuators(model: mujoco.MjModel) -> Iterator[str]:
     for actuator in np.flatnonzero(~limited & (low > high))[:1]:
         name = thing(model, "actuator", actuator)
         yield f"{name}: its ctrlrange is reversed, and ignored. Give the lower number first"
-    unlimited = np.flatnonzero(~limited & (low <= high) & (model.actuator_gaintype != mujoco.mjtGain.mjGAIN_MUSCLE))
-    if unlimited.size:
+    if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION:
+        yield (
+            'all actuators are switched off by <flag actuation="disable"/>: in MuJoCo and MJX an agent can do nothing. '
+            "Take it out"
+        )
+    unlimited, muscle = ~limited & (low <= high), model.actuator_dyntype == mujoco.mjtDyn.mjDYN_MUSCLE
+    if (weak := np.flatnonzero(unlimited & muscle)).size:
+        names = listed([model.actuator(i).name or str(i) for i in weak], 3)
+        yield (
+            f"muscles without a ctrlrange ({names}): MuJoCo clips their controls to 0 to 1, so that actions from -1 to "
+            '0 are all the same. Give ctrlrange="0 1", to which actions are scaled'
+        )
+    if (unlimited := np.flatnonzero(unlimited & ~muscle)).size:
         names = listed([model.actuator(i).name or str(i) for i in unlimited], 3)
         yield (
             f"actuators without a ctrlrange ({names}): actions from -1 to 1 reach them unchanged, times their gear or "

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 import mujoco
 from jaxtyping import Array, Float
 
-from pixelbrax.errors import ConfigError, check_flag, check_keywords
+from pixelbrax.errors import ConfigError, check_flag, check_keywords, check_number, warn_caller
 from pixelbrax.physics._foreign import copied, physics_state, refuse_wrappers
 from pixelbrax.physics._functions import qualified_name
 from pixelbrax.physics._mjx import body_pose, check_implementation, quiet_mujoco
@@ -20,17 +21,21 @@ from pixelbrax.physics.base import PhysicsState, checked_action, raw_key
 from pixelbrax.xla import check_float32, exact, in_float32
 
 
-def make_playground_physics(name: str, implementation: str, suite: bool = False, **config: Any) -> "PlaygroundPhysics":
+def make_playground_physics(
+    name: str, implementation: str, /, suite: bool = False, **config: Any
+) -> "PlaygroundPhysics":
     """A task of the DeepMind Control Suite in MuJoCo Playground.
 
     Args:
       name: Playground's name, such as "CheetahRun".
       implementation: MJX's "jax", or "warp" on an NVIDIA GPU.
       suite: simulate as the suite does, with its integrator, timestep, solver iterations and so on (`_suite.py`).
-      **config: overrides of the task's configuration.
+      **config: overrides of the task's configuration. Its `action_repeat` and `episode_length` are read by Playground's
+        training wrappers alone: giving them is a warning.
 
     Raises:
-      ConfigError: Playground is not installed, or has no such task, implementation or setting.
+      ConfigError: Playground is not installed, or has no such task, implementation or setting; or a setting has a wrong
+        type, or `ctrl_dt` is no multiple of `sim_dt`.
     """
     check_implementation(implementation)
     try:
@@ -39,7 +44,8 @@ def make_playground_physics(name: str, implementation: str, suite: bool = False,
         raise ConfigError(f"MuJoCo Playground cannot be imported ({e}): pip install 'pixelbrax[playground]'") from e
     if name not in dm_control_suite.ALL_ENVS:  # pyright: ignore
         raise ConfigError(f"MuJoCo Playground has no environment {name!r} in its control suite")
-    known = _flat_names(dm_control_suite.get_default_config(name))
+    defaults = dm_control_suite.get_default_config(name)
+    known = _flat_names(defaults)
     known = ["suite", *(key for key in known if key != "impl")]
     check_keywords(f"the physics of Playground's {name!r}", config, known)
     options = suite_options(name) if check_flag("the physics' suite", suite) else None
@@ -49,13 +55,36 @@ def make_playground_physics(name: str, implementation: str, suite: bool = False,
         if "sim_dt" in config:
             raise ConfigError("physics='suite' sets sim_dt: leave out one of the two")
         config["sim_dt"] = options.timestep
+    _check_times({key: config.get(key, defaults[key]) for key in ("ctrl_dt", "sim_dt")})
+    for key in _OF_WRAPPERS.intersection(config):
+        warn_caller(f"the physics' {key} changes nothing: give it as make(..., {key}={config[key]!r})")
     with quiet_mujoco(), _old_names_of_mujoco():
-        env = dm_control_suite.load(name, config_overrides={"impl": implementation, **config})
+        try:
+            env = dm_control_suite.load(name, config_overrides={"impl": implementation, **config})
+        except (TypeError, ValueError) as e:
+            if not config:
+                raise
+            raise ConfigError(f"Playground's {name!r} cannot be made with {config}: {e}") from e
         if options is not None:
             use_suite_options(env, options)
         physics = PlaygroundPhysics(env)
         physics.mj_model = _with_weightless_targets(physics.mj_model)
     return physics
+
+
+_OF_WRAPPERS = frozenset(("action_repeat", "episode_length"))
+
+
+def _check_times(times: dict[str, Any]) -> None:
+    """Refuses an action that lasts no whole number of time steps: Playground would round, and its `dt` be untrue.
+
+    Args:
+      times: seconds of an action (ctrl_dt) and of a time step (sim_dt).
+    """
+    ctrl_dt, sim_dt = (check_number(f"the physics' {key}", times[key], above=0) for key in ("ctrl_dt", "sim_dt"))
+    substeps = round(ctrl_dt / sim_dt)
+    if substeps < 1 or not math.isclose(substeps * sim_dt, ctrl_dt, rel_tol=1e-3):
+        raise ConfigError(f"the physics' ctrl_dt is {ctrl_dt:g} s: it must be a multiple of its sim_dt, {sim_dt:g} s")
 
 
 def _with_weightless_targets(model: mujoco.MjModel) -> mujoco.MjModel:

@@ -29,8 +29,10 @@ def random_factors(ranges: Mapping[str, float]) -> "RandomFactors":
       ranges: by a name of `RANDOMIZED`, the range r in [0, 1): the factor is uniform in [1 - r, 1 + r].
 
     Raises:
-      ConfigError: a name is unknown, or a range is not allowed.
+      ConfigError: a name is unknown, or a range is not allowed; or they are no dict.
     """
+    if not isinstance(ranges, Mapping):
+        raise ConfigError(f"the randomization is {ranges!r:.80}: it must be a dict of ranges, like {{'mass': 0.3}}")
     for name, value in ranges.items():
         if name not in RANDOMIZED:
             raise ConfigError(f"randomization has no {name!r}: {nearest(name, list(RANDOMIZED))}")

@@ -16,7 +16,7 @@ _PLAIN = Palette()
 _RED, _BLUE = (0.85, 0.12, 0.12), (0.15, 0.35, 0.95)
 
 
-def _load(name: str, backend: str, **settings) -> "Physics":
+def _load(name: str, backend: str, /, **settings) -> "Physics":
     from pixelbrax.physics import make_brax_physics  # imported on first use
 
     physics = make_brax_physics(name, backend, **settings)

@@ -30,11 +30,14 @@ def register_creature(
     Raises:
       ConfigError: a task has that name already, or an argument has a wrong type.
     """
+    from pixelbrax.creatures import check_description  # imported on first use
+
+    check_description(creature)
     load = functools.partial(_load, creature)
     register(Task(f"creatures/{creature.name}", description, backends, load, camera, is_own=True))
 
 
-def _load(creature: "str | Creature", backend: str, **settings: Any) -> "Physics":
+def _load(creature: "str | Creature", backend: str, /, **settings: Any) -> "Physics":
     from pixelbrax.creatures import make_creature_physics  # imported on first use
 
     return make_creature_physics(creature, backend, **settings)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pixelbrax.physics import Physics
 
 
-def _load(name: str, backend: str, **settings) -> "Physics":
+def _load(name: str, backend: str, /, **settings) -> "Physics":
     from pixelbrax.physics import make_playground_physics  # imported on first use
 
     return make_playground_physics(name, backend, **settings)

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import mujoco
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -80,7 +81,7 @@ class BraxInSpace:
 
 
 def _system_in_space(system: Any, space: Space) -> Any:
-    nv, geoms = space.model.nv, np.zeros(space.model.ngeom, int)
+    nv = space.model.nv
     unlimited = jnp.stack([jnp.full(nv, -jnp.inf), jnp.full(nv, jnp.inf)], axis=1)
     # A motor of its own for each degree of freedom, so that the input is its torque.
     actuator = system.actuator.replace(
@@ -111,7 +112,6 @@ def _system_in_space(system: Any, space: Space) -> Any:
         enable_fluid=False,
         vel_damping=jnp.zeros(()),
         ang_damping=jnp.zeros(()),
-        geom_contype=geoms,
-        geom_conaffinity=geoms,
+        opt=system.opt.replace(disableflags=system.opt.disableflags | mujoco.mjtDisableBit.mjDSBL_CONTACT),
         init_q=jnp.asarray(space.start, jnp.float32),
     )
