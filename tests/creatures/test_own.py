@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -178,7 +179,8 @@ def test_what_is_no_creature_is_refused(take):
 
 
 def test_a_threshold_that_is_never_reached_is_of_any_float():
-    env = CreatureEnv(_TORTOISE, min_height=np.float32(-np.inf), min_upright=1.0)
+    height: Any = np.float32(-np.inf)
+    env = CreatureEnv(_TORTOISE, min_height=height, min_upright=1.0)
     assert (env._min_height, env._min_upright) == (-np.inf, 1.0)
 
 
