@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +16,7 @@ import pytest
 
 import pixelbrax
 from pixelbrax.creatures import Creature, CreatureEnv, Stage
-from pixelbrax.creatures.check import check_creature, ground_suspicions
+from pixelbrax.creatures.check import check_creature, creature_suspicions
 from pixelbrax.errors import ConfigError
 from pixelbrax.rewards import Probe
 from pixelbrax.tasks import register_creature, registry
@@ -178,7 +179,8 @@ def test_what_is_no_creature_is_refused(take):
 
 
 def test_a_threshold_that_is_never_reached_is_of_any_float():
-    env = CreatureEnv(_TORTOISE, min_height=np.float32(-np.inf), min_upright=1.0)
+    height: Any = np.float32(-np.inf)
+    env = CreatureEnv(_TORTOISE, min_height=height, min_upright=1.0)
     assert (env._min_height, env._min_upright) == (-np.inf, 1.0)
 
 
@@ -195,16 +197,35 @@ _PLANE = 'name="ground" type="plane"'
 )
 def test_a_ground_elsewhere_than_contacts_are_measured_from_is_told(change, said):
     model = mujoco.MjModel.from_xml_string(_xml(change=change))
-    (line,) = ground_suspicions(_TORTOISE, model)
+    (line,) = creature_suspicions(_TORTOISE, model)
     assert re.search(said, line)
     if "plane" in said:
-        assert ground_suspicions(replace(_TORTOISE, feet=(), gait=None), model) == []
+        assert creature_suspicions(replace(_TORTOISE, feet=(), gait=None), model) == []
+
+
+@pytest.mark.parametrize(
+    ("slide", "said"),
+    [
+        ('range="-1 1"', "has a target whose slide, the joint 'x', ends at -1 and 1 m"),
+        ('range="-50 50" stiffness="1"', "has a target whose slide, the joint 'x', has a spring"),
+        ('range="-50 50"', ""),
+    ],
+)
+def test_a_target_that_its_slides_hold_is_told(slide, said):
+    joints = "".join(
+        f'<joint name="{name}" type="slide" axis="{axis}" {slide}/>' for name, axis in (("x", "1 0 0"), ("y", "0 1 0"))
+    )
+    target = f'<body pos="0 0 .2">{joints}<geom size=".1"/><site name="target"/></body></worldbody>'
+    model = mujoco.MjModel.from_xml_string(_xml(change=("</worldbody>", target)))
+    lines = creature_suspicions(replace(_TORTOISE, **_TARGET), model)
+    assert len(lines) == bool(said)
+    assert said in "".join(lines)
 
 
 def test_walls_beside_the_ground_are_no_mistake():
     wall = '<geom type="plane" pos="3 0 0" zaxis="-1 0 0" size="0 0 1"/></worldbody>'
     model = mujoco.MjModel.from_xml_string(_xml(change=("</worldbody>", wall)))
-    assert ground_suspicions(_TORTOISE, model) == []
+    assert creature_suspicions(_TORTOISE, model) == []
 
 
 def test_a_stage_sets_what_the_constructor_is_not_given():

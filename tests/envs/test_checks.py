@@ -1,6 +1,7 @@
 """What cannot be used is refused at once, in one line that names it, the rule and the remedy."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -269,5 +270,6 @@ def test_engines_settings_are_known(task, settings, message):
 
 @pytest.mark.parametrize("setting", ["action_repeat", "episode_length"])
 def test_what_only_playgrounds_wrappers_read_is_a_warning(setting):
+    ignored: Any = {setting: 4}
     with pytest.warns(UserWarning, match=rf"{setting} changes nothing: give it as make\(\.\.\., {setting}=4\)"):
-        get_task("dmc/cartpole_balance").load_physics(**{setting: 4})
+        get_task("dmc/cartpole_balance").load_physics(**ignored)

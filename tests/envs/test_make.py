@@ -94,6 +94,8 @@ def test_settings_of_models_are_checked_too():
         ConfigError, match="the physics of an MJCF model has no setting 'control_dtt': did you mean cont"
     ):
         pixelbrax.make(model, physics={"reward_fn": _still, "control_dtt": 0.1})
+    with pytest.raises(ConfigError, match="control_dt is given twice, as a setting of make and in physics"):
+        pixelbrax.make(model, reward_fn=_still, control_dt=0.01, physics={"control_dt": 0.02})
     parameters = inspect.signature(MjcfPhysics).parameters
     assert set(MjcfSettings.__annotations__) == set(parameters) - {"source", "implementation"}
 

@@ -72,6 +72,9 @@ def test_what_cannot_be_used_is_told(tmp_path):
         pixelbrax.make(str(CREATURE))
     with pytest.raises(ConfigError, match=r"control_dt=0\.007 must be a multiple of .*timestep, 0\.005"):
         pixelbrax.make(str(CREATURE), reward_fn=_still, control_dt=0.007)
+    too_long = pytest.warns(UserWarning, match=r"control_dt=20 is 4,000 time steps of 0\.005 s: it is in seconds")
+    with too_long, pytest.raises(ConfigError, match="reward_fn is None"):
+        pixelbrax.make(str(CREATURE), reward_fn=None, control_dt=20)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ConfigError, match=r"reward_fn returns an array of shape \(3,\): it must return a scalar"):
         pixelbrax.make(str(CREATURE), reward_fn=lambda before, action, after: jnp.zeros(3))
     with pytest.raises(ConfigError, match="the model has no camera 'front': it has 'side'"):

@@ -125,6 +125,12 @@ def test_what_is_no_file_is_one_line(source, message):
     assert len(str(e.value)) < 300
 
 
+def test_a_compiled_model_in_a_file_is_told(tmp_path):
+    mujoco.mj_saveModel(_model(), str(tmp_path / "own.mjb"))
+    with pytest.raises(ConfigError, match=r"own\.mjb: a compiled model, not an MJCF file: load it by mujoco\.MjModel"):
+        load_model(tmp_path / "own.mjb")
+
+
 def test_specifications_are_named_too():
     spec = mujoco.MjSpec.from_string(_xml(actuators='<motor joint="kneee"/>'))
     with pytest.raises(ConfigError, match=r"MjSpec 'beast'.* there is no joint 'kneee', .* did you mean knee"):

@@ -1,6 +1,7 @@
 """Random factors do on every engine what their names say, or are refused."""
 
 import jax
+import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from mujoco import mjx
 import pixelbrax
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import random_factors
+from pixelbrax.physics._unread import unread_by
 from pixelbrax.physics.randomize import Randomizer
 from pixelbrax.tasks import get_task
 
@@ -82,3 +84,38 @@ def test_strength_is_force_and_pairs_have_their_own_friction():
         np.testing.assert_allclose(muscle, np.where(forces, factor * own, own))
     rubbing = changed.geom_friction[0, 0, 0] / model.geom_friction[0, 0]
     np.testing.assert_allclose(changed.pair_friction[0, 0, 0], 0.7 * rubbing, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("engine", "changed", "lines"),
+    [
+        ("spring", {"geom_friction", "link.inertia.mass"}, []),
+        (
+            "spring",
+            {"body_mass"},
+            ["'body_mass', which Brax's 'spring' engine does not read: change 'link.inertia.mass'"],
+        ),
+        ("generalized", {"actuator_biasprm"}, ["change 'actuator.bias_q' and 'actuator.bias_qd' (too)"]),
+        ("generalized", {"dof.damping", "dof_damping"}, []),
+        (
+            "positional",
+            {"dof.damping"},
+            ["'dof.damping', which Brax's 'positional' engine does not read: leave it out"],
+        ),
+        ("mjx", {"gravity", "body_mass"}, ["'gravity', which Brax's 'mjx' engine does not read: change 'opt.gravity'"]),
+    ],
+)
+def test_what_an_engine_does_not_read_is_named(engine, changed, lines):
+    found = unread_by(engine, changed)
+    assert len(found) == len(lines)
+    assert all(line in ours for line, ours in zip(lines, found, strict=True))
+
+
+def test_a_function_that_changes_what_is_not_read_is_warned_of():
+    def heavier(system, keys):
+        masses = jnp.tile(system.body_mass, (len(keys), 1))
+        axes = jax.tree.map(lambda _: None, system).tree_replace({"body_mass": 0})
+        return system.tree_replace({"body_mass": masses}), axes
+
+    with pytest.warns(UserWarning, match="randomization_fn changes 'body_mass', which Brax's 'spring' engine does not"):
+        Randomizer(get_task("inverted_pendulum").load_physics("spring"), heavier)

@@ -1,5 +1,7 @@
 """Whether a model has what a creature's description names, and its ground where rewards measure from."""
 
+from collections.abc import Iterator
+
 import mujoco
 import numpy as np
 
@@ -59,18 +61,41 @@ def check_creature(creature: Creature, model: mujoco.MjModel) -> tuple[str, ...]
     return wanted
 
 
-def ground_suspicions(creature: Creature, model: mujoco.MjModel) -> list[str]:
-    """One line for each way in which the ground is not where sensors and rewards take it to be: z = 0, with z up.
+def creature_suspicions(creature: Creature, model: mujoco.MjModel) -> list[str]:
+    """One line for each thing that is elsewhere than sensors and rewards take it to be: the ground, and the target.
 
     Args:
       creature: the description.
-      model: its MJCF, compiled.
+      model: its MJCF, compiled, which passed `check_creature`.
     """
-    who, found = f"the creature {creature.name!r} ({creature.file.name})", []
+    who = f"the creature {creature.name!r} ({creature.file.name})"
+    return [f"{who} {line}" for line in (*_ground_elsewhere(creature, model), *_target_held(creature, model))]
+
+
+def _target_held(creature: Creature, model: mujoco.MjModel) -> Iterator[str]:
+    """The first slide of a target that pulls it away from where it was put."""
+    if creature.target is None:
+        return
+    for k in range(model.njnt - 2, model.njnt):
+        called = f"the joint {model.joint(k).name or k!r}"
+        if model.jnt_limited[k] and np.abs(model.jnt_range[k]).min() < creature.target[1]:
+            low, high = model.jnt_range[k]
+            yield (
+                f"has a target whose slide, {called}, ends at {low:g} and {high:g} m, and the target is put up to "
+                f'{creature.target[1]:g} m away from the creature, wherever that is: set limited="false"'
+            )
+            return
+        if model.jnt_stiffness[k]:
+            yield f'has a target whose slide, {called}, has a spring, which pulls it back: set stiffness="0"'
+            return
+
+
+def _ground_elsewhere(creature: Creature, model: mujoco.MjModel) -> Iterator[str]:
+    """Where the ground is not z = 0, or down is not -z."""
     x, y, z = model.opt.gravity
     if x or y or z > 0:
-        found.append(
-            f"{who} has the gravity ({x:g}, {y:g}, {z:g}) m/s^2, and its sensors and rewards take -z to be down: set "
+        yield (
+            f"has the gravity ({x:g}, {y:g}, {z:g}) m/s^2, and its sensors and rewards take -z to be down: set "
             '<option gravity="0 0 -9.81"/>'
         )
     data = mujoco.MjData(model)
@@ -82,11 +107,10 @@ def ground_suspicions(creature: Creature, model: mujoco.MjModel) -> list[str]:
         plane, (height, up) = next(iter(places.items()))
         name = model.geom(plane).name or plane
         where = f"lies at z = {height:g} m" if up > 1 - _LEVEL else "is tilted"
-        found.append(
-            f"{who} stands on the plane {name!r}, which {where}: contacts of its feet, and heights, are measured from "
-            "z = 0. Put the plane there, level"
+        yield (
+            f"stands on the plane {name!r}, which {where}: contacts of its feet, and heights, are measured from z = 0. "
+            "Put the plane there, level"
         )
-    return found
 
 
 def _check_target(who: str, model: mujoco.MjModel) -> None:

@@ -12,7 +12,7 @@ from brax.math import quat_mul, quat_to_3x3
 from jaxtyping import Array, Float
 
 from pixelbrax import rewards
-from pixelbrax.creatures.check import check_creature, ground_suspicions
+from pixelbrax.creatures.check import check_creature, creature_suspicions
 from pixelbrax.creatures.spec import CREATURES, DEFAULT_SENSORS, Creature, check_description
 from pixelbrax.errors import MAX_FLOAT, ConfigError, check_choice, check_keywords, check_number, warn_caller
 from pixelbrax.physics import (
@@ -253,7 +253,7 @@ def _warn_of(creature: Creature, model: Any, backend: str) -> None:
       ConfigError: MuJoCo's simulation diverges at rest, and the engine integrates as MuJoCo does.
     """
     start = reference_start(model)
-    lines = suspicions(model, start) + ignored_by_brax(model, backend) + ground_suspicions(creature, model)
+    lines = suspicions(model, start) + ignored_by_brax(model, backend) + creature_suspicions(creature, model)
     try:
         lines += simulated_suspicions(model, CONTROL_DT, start)
     except ConfigError as e:

@@ -105,6 +105,8 @@ def _of_model(source: Any, backend: str | None, camera: Any, own: dict[str, Any]
             "the model as a pixelbrax.creatures.Creature, or write a brax.envs.base.PipelineEnv with "
             f"sys=pixelbrax.physics.load_system(FILE, {backend!r}), and give it to pixelbrax.wrap"
         )
+    if twice := [name for name in own if name in chosen]:
+        raise ConfigError(f"{twice[0]} is given twice, as a setting of make and in physics: leave out one of the two")
     own |= {name: chosen.pop(name) for name in _MJCF_SETTINGS if name in chosen}
     check_keywords("the physics of an MJCF model", own, _MJCF_SETTINGS)
     if "reward_fn" not in own:

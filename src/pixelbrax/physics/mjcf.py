@@ -53,6 +53,7 @@ _MJX_REMEDIES = {
 }
 """By a part of MJX's reason."""
 
+_MANY_SUBSTEPS = 1000  # of an action: more are probably of a control_dt in milliseconds
 _NOISE = 0.01  # scale of the default noise of initial states: radians or meters, and those per second
 
 
@@ -90,6 +91,10 @@ def _existing_file(source: Any) -> Path:
         missing = f"no such file ({e.strerror})"
     if missing:
         raise ConfigError(f"{str(path)[:200]}: {missing}")
+    if path.suffix.lower() == ".mjb":
+        raise ConfigError(
+            f"{path}: a compiled model, not an MJCF file: load it by mujoco.MjModel.from_binary_path(...)"
+        )
     return path
 
 
@@ -155,6 +160,11 @@ class MjcfPhysics:
         self._substeps = round(self.dt / timestep)
         if self._substeps < 1 or not np.isclose(self._substeps * timestep, self.dt, rtol=1e-3):
             raise ConfigError(f"control_dt={control_dt} must be a multiple of the model's timestep, {timestep:g} s")
+        if self._substeps > _MANY_SUBSTEPS:
+            warn_caller(
+                f"control_dt={control_dt} is {self._substeps:,} time steps of {timestep:g} s: it is in seconds, and "
+                "each action will take that long to simulate"
+            )
         self.action_size: int = self.mj_model.nu
         start = None if reset_fn else reference_start(self.mj_model)
         ignored = ignored_by_mjx(self.mj_model) if implementation == "jax" else []

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, warn_caller
 from pixelbrax.physics._functions import called
+from pixelbrax.physics._unread import unread_by
 from pixelbrax.physics.base import Physics, raw_key
 from pixelbrax.physics.scales import RandomFactors
 
@@ -26,6 +27,8 @@ class Randomizer:
 
     def __init__(self, physics: Physics, function: RandomizationFn | None):
         """Traces the function to see which parameters it changes; without a function there are none.
+
+        Warns of parameters that the engine does not read.
 
         Raises:
           ConfigError: the function returns something other than a model and its axes, or changes nothing.
@@ -47,6 +50,9 @@ class Randomizer:
         self._changed = {names[i]: (i, axis) for i, axis in enumerate(self._axes(names)) if axis is not None}
         if not self._changed:
             raise ConfigError("randomization_fn changes nothing: its in_axes must have 0 for each leaf that it samples")
+        if (engine := getattr(physics, "backend", "")) and not isinstance(function, RandomFactors):
+            for line in unread_by(engine, self._changed):
+                warn_caller(f"randomization_fn {line}")
         sampled = jax.eval_shape(self.sample, jax.random.key(0))
         for name, (i, _) in self._changed.items():
             if sampled[name].shape != jnp.shape(self._leaves[i]):
