@@ -20,8 +20,8 @@ class Args:
     """Arguments of `pixelbrax compare`."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Folders of finished runs, or of several at any depth: groups of seeds, sweeps, stages of curricula, of which those
-    that are not finished are left out. Runs that differ in seed and task only are one setting."""
+    """Folders of finished runs, or of several at any depth: groups of seeds, sweeps, stages of curricula; what is not
+    finished there is left out. Runs that differ in seed and task only are one setting."""
     below: float | None = None
     """Count the episodes below this return; by default below half of what the task's best setting returns (or below
     twice a negative return)."""
