@@ -76,6 +76,7 @@ def _leaves(run):
         ("train --distractors dcs/hrad", "unknown distractor 'dcs/hrad': did you mean dcs/hard"),
         ("train --distractors dcs/hard@val", "there is no split 'val'"),
         ("train --distractors dcs/hard:nowhere.npz", "there are no videos 'nowhere.npz'"),
+        ("train --distractors dcs/hard:nowhere.npz", "a relative path counts from the current folder, "),
         ("list --distractors nope/*", "no distractor is called 'nope/*'"),
         ("train --image-size 4", "image_size is 4: it must be at least 8"),
         ("train --num-envs 63", "num_minibatches 4 does not divide num_envs 63"),

@@ -170,6 +170,22 @@ def test_a_damaged_run_among_others_is_left_out(file, tmp_path, capsys, monkeypa
     assert main(["plot", "runs/1"]) == 2
 
 
+def test_compare_can_be_repeated_while_runs_go_on(runs, tmp_path, capsys, monkeypatch):
+    """A run that is not finished is left out, unless it is named itself."""
+    monkeypatch.chdir(tmp_path)
+    RunDir.create(Path("going-on"), replace(_SLOW, seed=9))
+    damaged = RunDir.create(Path("damaged"), replace(_SLOW, seed=10))
+    damaged.evaluation_file.write_text("{")
+    assert main(["compare", "."]) == 0
+    said = capsys.readouterr().out
+    assert "going-on is not finished, and is left out" in said
+    assert "damaged is left out: damaged/evaluation.json" in said
+    assert main(["compare", *(str(run.path) for run in runs)]) == 0
+    assert said.endswith(capsys.readouterr().out)
+    assert main(["compare", ".", "going-on"]) == 2
+    assert "going-on was not evaluated at the end of its training" in capsys.readouterr().err
+
+
 def test_a_report_reads_settings_with_a_byte_order_mark(tmp_path):
     """As editors on Windows write it."""
     run = RunDir.create(tmp_path / "run", TrainConfig(), "pixelbrax train")

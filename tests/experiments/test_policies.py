@@ -90,7 +90,7 @@ def test_wrong_keys_are_told(policy, key, message):
 
 
 def test_a_whole_state_is_told(policy, env):
-    with pytest.raises(ConfigError, match="the observation is a whole State: give the policy state.obs"):
+    with pytest.raises(ConfigError, match=r"the observation is a whole State: give the policy state\.obs"):
         policy(jax.eval_shape(env.reset, jax.random.key(0)))
 
 

@@ -20,8 +20,8 @@ class Args:
     """Arguments of `pixelbrax compare`."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Folders of finished runs, or of several at any depth: groups of seeds, sweeps, stages of curricula. Runs that
-    differ in seed and task only are one setting."""
+    """Folders of finished runs, or of several at any depth: groups of seeds, sweeps, stages of curricula; what is not
+    finished there is left out. Runs that differ in seed and task only are one setting."""
     below: float | None = None
     """Count the episodes below this return; by default below half of what the task's best setting returns (or below
     twice a negative return)."""
@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
     check_out(args.out, args.force or args.out == _OUT, ends=(".png",), beside=".json")
     if args.below is not None:
         check_number("--below", args.below)
-    comparison = Comparison.of(sound_runs(args.runs, print))
+    comparison = Comparison.of(sound_runs(args.runs, print, finished=True))
     rows, improvements = comparison.table(args.below), comparison.improvements()
     for row in rows:
         low, high = row["interval"]

@@ -19,38 +19,48 @@ def plot_run(run: RunDir) -> None:
     write_curve(run.curve_file, run.read_metrics(), run.read_evaluations(), title)
 
 
-def sound_runs(paths: Sequence[Path], say: Callable[[str], None], with_returns: bool = False) -> list[RunDir]:
+def sound_runs(
+    paths: Sequence[Path], say: Callable[[str], None], *, with_returns: bool = False, finished: bool = False
+) -> list[RunDir]:
     """The runs in some folders, each once, without those that broke down or are damaged and are not named themselves.
 
     Args:
       paths: the folders, as for `runs_below`.
       say: is told which are left out.
       with_returns: leave out likewise those of which no episode has ended yet.
+      finished: leave out likewise those that were not evaluated at their end.
 
     Raises:
       ConfigError: there are none, or one that is named itself is damaged.
     """
+    reads = [RunDir.read_metrics] * with_returns + [RunDir.read_evaluations] * finished
+    whys = ["broke down", *["have no return yet"] * with_returns, *["are not finished"] * finished]
     runs = []
-    for run in readable_runs(paths, say, with_metrics=with_returns):
-        if run.failure and not is_named(run, paths):
+    for run in readable_runs(paths, say, *reads):
+        if is_named(run, paths):
+            runs.append(run)
+        elif run.failure:
             say(f"{run.path} broke down, and is left out")
-        elif with_returns and not run.has_returns and not is_named(run, paths):
+        elif with_returns and not run.has_returns:
             say(f"{run.path} has no return yet, and is left out")
+        elif finished and "trained" not in run.read_evaluations():
+            say(f"{run.path} is not finished, and is left out")
         else:
             runs.append(run)
     if not runs:
-        why = "broke down, or have no return yet" if with_returns else "broke down"
-        raise ConfigError(f"all of these runs {why}: there is nothing to show")
+        raise ConfigError(f"all of these runs {', or '.join(whys)}: there is nothing to show")
     return runs
 
 
-def readable_runs(paths: Sequence[Path], say: Callable[[str], None], with_metrics: bool = False) -> list[RunDir]:
+def readable_runs(
+    paths: Sequence[Path], say: Callable[[str], None], *reads: Callable[[RunDir], object]
+) -> list[RunDir]:
     """The runs in some folders, each once, without those whose files are damaged and that are not named themselves.
 
     Args:
       paths: the folders, as for `runs_below`.
       say: is told which are left out, and why.
-      with_metrics: read metrics.csv too, besides config.toml.
+      reads: of each run, what must be readable besides config.toml.
 
     Raises:
       ConfigError: no run is left, or one that is named itself is damaged.
@@ -61,8 +71,8 @@ def readable_runs(paths: Sequence[Path], say: Callable[[str], None], with_metric
     for run in runs_below(paths):
         try:
             run.load_config()
-            if with_metrics:
-                run.read_metrics()
+            for read in reads:
+                read(run)
         except ConfigError as e:
             if is_named(run, paths):
                 raise

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.training import BEST, HELD_OUT, UNTRAINED, RunDir, TrainConfig, mean_interval, read_timings, read_toml_file
+from pixelbrax.training import (
+    BEST,
+    HELD_OUT,
+    UNTRAINED,
+    RunDir,
+    TrainConfig,
+    mean_interval,
+    read_timings,
+    read_toml_file,
+)
 
 _NESTED = ("environment", "network", "agent", "curriculum")
 FINISHED = "finished", "good"

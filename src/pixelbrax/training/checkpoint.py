@@ -257,8 +257,8 @@ def _without_orbax_log() -> Iterator[None]:
 class _WithoutLateCallbacks:
     """A `sys.unraisablehook` that ignores late callbacks.
 
-    After an array could not be read or written, TensorStore reports the end of the other reads to an event loop that Orbax has
-    already closed.
+    After an array could not be read or written, TensorStore reports the end of the others to an event loop that Orbax
+    has already closed.
     """
 
     def __init__(self, hook: Callable[[Any], object]):

@@ -70,5 +70,7 @@ def _no_videos(source: str) -> str:
     split = f"; a split is written @train or @test, not @{behind}" if at and "/" not in behind else ""
     if at and behind in SPLITS:
         split = f"; give the split {behind!r} apart from {before!r}, not as a part of its name"
+    if not split and os.path.splitext(source)[1] and not os.path.isabs(os.path.expanduser(source)):
+        split = f"; a relative path counts from the current folder, {os.getcwd()}, also where a run names it"
     known = ", ".join(_KNOWN)
     return f"there are no videos {source!r}: name {known}, or a file made by `pixelbrax videos build`{split}"
