@@ -3,6 +3,7 @@
 import os
 import re
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +22,7 @@ from pixelbrax.training.checkpoint import (
     load_notes,
     save_checkpoint,
 )
-from pixelbrax.training.config import dump_config, load_config, load_preset, preset_names
+from pixelbrax.training.config import _choices, dump_config, load_config, load_preset, preset_names
 from pixelbrax.training.run_dir import check_unused, unused_path
 
 
@@ -431,3 +432,17 @@ def test_a_damaged_checkpoint_names_the_one_before(tmp_path):
     with pytest.raises(ConfigError, match="checkpoint/10 is damaged"):
         load_newest({10}, load, notes.append)
     assert all_checkpoints(folder) == {5, 10}
+
+
+@pytest.mark.parametrize(
+    ("hint", "choices"),
+    [
+        (Literal["a", "b"], ["a", "b"]),
+        (Literal["a"] | None, ["a"]),
+        (Literal["a"] | int, []),
+        (tuple[Literal["a"], ...], []),
+        (int, []),
+    ],
+)
+def test_only_a_literal_has_choices(hint, choices):
+    assert _choices(hint) == choices

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 import dacite
 import tomli_w
@@ -278,7 +279,11 @@ def _check_table(kind: type, table: Any, what: str) -> None:
 
 def _choices(hint: Any) -> list[Any]:
     """The values of a Literal, which may be optional; none of other types."""
-    return [value for each in (hint, *get_args(hint)) if get_origin(each) is Literal for value in get_args(each)]
+    parts = get_args(hint) if isinstance(hint, UnionType) or get_origin(hint) is Union else (hint,)
+    known = [part for part in parts if part is not type(None)]
+    if any(get_origin(part) is not Literal for part in known):
+        return []
+    return [value for part in known for value in get_args(part)]
 
 
 def check_types(config: TrainConfig) -> None:
