@@ -133,7 +133,11 @@ def test_a_student_that_did_not_begin_leaves_its_teacher(tmp_path, monkeypatch, 
     """What is told then does not train the teacher again."""
     teacher = tmp_path / "a b-teacher"
     monkeypatch.setattr(launching, "_taught", lambda configs, *rest: (configs, teacher, True))
-    monkeypatch.setattr(launching, "_resolved", lambda configs: signal.raise_signal(signal.SIGINT))
+
+    def interrupted(configs):
+        raise KeyboardInterrupt  # as by Ctrl-C: a process in the background ignores its signal
+
+    monkeypatch.setattr(launching, "_resolved", interrupted)
     argv = ["train", "--task", "probe/sides", "--algorithm", "distill", "--teacher", "tiny-state"]
     assert main([*argv, "--quiet"]) == 130
     again = shlex.join(["pixelbrax", *argv, "--quiet", "--teacher", str(teacher)])
