@@ -13,7 +13,7 @@ from jaxtyping import Array
 
 from pixelbrax.cli.parse import parse
 from pixelbrax.envs import PixelEnv, State, check_fits_device, make
-from pixelbrax.experiments import check_output, numbers, rate, write_rows
+from pixelbrax.experiments import check_output, numbers, rates, write_rows
 from pixelbrax.render import render
 from pixelbrax.xla import program_cost
 
@@ -104,10 +104,10 @@ def measure(env: PixelEnv, num_envs: int, seconds: float) -> dict[str, Any]:
     program = _scanned(whole).lower(state, jax.random.key(0)).compile()
     compile_seconds = time.perf_counter() - start
     memory = program.memory_analysis()
-    whole_seconds = _seconds_per_step(program, state, seconds)
-    physics_seconds = _seconds_per_step(_scanned(physics), state, seconds)
     drawing = jax.jit(jax.vmap(draw))
-    render_seconds = 1 / rate(lambda: drawing(state), seconds)
+    calls = [_steps(program, state), _steps(_scanned(physics), state), lambda: drawing(state)]
+    of_whole, of_physics, of_drawing = rates(calls, seconds)
+    whole_seconds, physics_seconds, render_seconds = 1 / of_whole / _STEPS, 1 / of_physics / _STEPS, 1 / of_drawing
     return {
         "steps_per_second": round(num_envs / whole_seconds),
         "seconds_per_step": whole_seconds,
@@ -124,12 +124,12 @@ def _scanned(step: Callable[[Any, Array], tuple[Any, Array]]) -> Any:
     return jax.jit(lambda state, key: jax.lax.scan(step, state, jax.random.split(key, _STEPS)))
 
 
-def _seconds_per_step(program: Callable[..., tuple[Any, Array]], state: State, seconds: float) -> float:
-    """Seconds per step of all environments together; their states carry over from call to call."""
+def _steps(program: Callable[..., tuple[Any, Array]], state: State) -> Callable[[], Array]:
+    """`_STEPS` steps of all environments together, whose states carry over from call to call."""
     latest = [state]
 
     def call() -> Array:
         latest[0], total = program(latest[0], jax.random.key(0))
         return total
 
-    return 1 / rate(call, seconds) / _STEPS
+    return call

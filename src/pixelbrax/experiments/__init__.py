@@ -11,7 +11,7 @@ from pixelbrax.experiments.drifts import QUANTITIES
 from pixelbrax.experiments.environments import check_same_env, config_of
 from pixelbrax.experiments.finish import finish, record_videos
 from pixelbrax.experiments.launch import Launch, resume, seeds, start
-from pixelbrax.experiments.measure import check_output, numbers, pixel_checksum, rate, write_rows
+from pixelbrax.experiments.measure import check_output, numbers, pixel_checksum, rate, rates, write_rows
 from pixelbrax.experiments.names import check_name, file_name, name_of, settings_file
 from pixelbrax.experiments.plotting import is_named, plot_run, plot_runs, readable_runs, sound_runs
 from pixelbrax.experiments.policies import Policy, check_fits, policy_of
@@ -83,6 +83,7 @@ __all__ = [
     "policy_of",
     "random_actor",
     "rate",
+    "rates",
     "readable_runs",
     "record_videos",
     "resume",

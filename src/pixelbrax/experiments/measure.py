@@ -1,8 +1,9 @@
 """What the benchmarks share: rates, lists of numbers on the command line, and where results go."""
 
 import json
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,28 @@ from jaxtyping import Array, UInt8, UInt32
 from pixelbrax.errors import ConfigError, check_number
 from pixelbrax.training import provenance
 
-_ROUNDS = 3  # of each measurement; the median counts
+_ROUNDS = 5  # of each measurement; the median counts
 _MAX_SECONDS = 3_600.0  # of one measurement
 
 
 def rate(function: Callable[[], Any], seconds: float) -> float:
     """Calls per second after a warm-up: the median of several rounds that take `seconds` in all."""
-    jax.block_until_ready(function())
-    rates = []
+    return rates([function], seconds)[0]
+
+
+def rates(functions: Sequence[Callable[[], Any]], seconds: float) -> list[float]:
+    """`rate` of several functions in turn, round by round: what slows the machine for a while slows all of them."""
+    for function in functions:
+        jax.block_until_ready(function())
+    found: list[list[float]] = [[] for _ in functions]
     for _ in range(_ROUNDS):
-        calls, start = 0, time.perf_counter()
-        while (elapsed := time.perf_counter() - start) < seconds / _ROUNDS or not calls:
-            jax.block_until_ready(function())
-            calls += 1
-        rates.append(calls / elapsed)
-    return sorted(rates)[_ROUNDS // 2]
+        for function, each in zip(functions, found, strict=True):
+            calls, start = 0, time.perf_counter()
+            while (elapsed := time.perf_counter() - start) < seconds / _ROUNDS or not calls:
+                jax.block_until_ready(function())
+                calls += 1
+            each.append(calls / elapsed)
+    return [statistics.median(each) for each in found]
 
 
 def pixel_checksum(pixels: UInt8[Array, "... height width channels"]) -> UInt32[Array, ""]:
