@@ -268,6 +268,10 @@ def test_engines_settings_are_known(task, settings, message):
         get_task(task).load_physics(**settings)
 
 
+def test_a_switch_of_brax_may_be_0_or_1_as_in_earlier_runs():
+    assert get_task("ant").load_physics(terminate_when_unhealthy=1).action_size == 8
+
+
 @pytest.mark.parametrize("setting", ["action_repeat", "episode_length"])
 def test_what_only_playgrounds_wrappers_read_is_a_warning(setting):
     ignored: Any = {setting: 4}

@@ -84,7 +84,8 @@ def _check_settings(what: str, kind: Any, given: dict[str, Any]) -> None:
         if name == "n_frames":
             check_count(f"{what}: n_frames", value)
         elif isinstance(defaults.get(name, False), bool):  # debug has no default here
-            check_flag(f"{what}: {name}", value)
+            if not (isinstance(value, int) and value in (0, 1)):  # as earlier runs may have it, and Brax reads it
+                check_flag(f"{what}: {name}", value)
         elif any(isinstance(x, float | np.floating) and np.isnan(x) for x in jax.tree.leaves(value)):
             raise ConfigError(f"{what}: {name} is {value!r:.80}: it must be a number")
 
