@@ -9,7 +9,7 @@ import pytest
 
 from pixelbrax.errors import ConfigError, TrainingError
 from pixelbrax.networks import NetworkConfig
-from pixelbrax.training import Hook, RunDir, TrainConfig, Trainer
+from pixelbrax.training import UNTRAINED, Hook, RunDir, TrainConfig, Trainer
 from pixelbrax.training.checkpoint import last_checkpoint
 from pixelbrax.training.run_dir import natural, runs_in
 from pixelbrax.training.trainer import _AXES
@@ -73,6 +73,28 @@ def test_numbers_that_may_be_swept_and_the_length_of_a_run_are_data(name, monkey
         trainer = _trainer([each])
         trainer._compiled_interval(jax.eval_shape(trainer.training_runs[0].agent.init, jax.random.key(0)))
     assert texts[0] == texts[1]
+
+
+def test_a_program_that_was_compiled_ahead_is_the_same(tmp_path, monkeypatch):
+    """To the bit; and what goes wrong in its thread is told where the program is needed."""
+    config, learned = _config("ppo", 4), []
+    for ahead in (False, True):
+        trainer, run = _trainer([config]), RunDir.create(tmp_path / str(ahead), config)
+        start = trainer.init()
+        if ahead:
+            trainer.compile_ahead(start)
+            trainer.evaluate([run], UNTRAINED, start)
+        learned.append(trainer.train([run], start)[0].params)
+    jax.tree.map(np.testing.assert_array_equal, *learned)
+
+    def broken(*_):
+        raise TrainingError("no memory")
+
+    trainer = _trainer([config])
+    monkeypatch.setattr(trainer, "_interval", broken)
+    trainer.compile_ahead(trainer.init())
+    with pytest.raises(TrainingError, match="no memory"):
+        trainer.train([RunDir.create(tmp_path / "broken", config)], trainer.init())
 
 
 def test_one_that_breaks_down_does_not_stop_the_others(tmp_path):

@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
     enable_compilation_cache()
     command = as_typed("curriculum", argv)
     at_end: Any = {"report": args.report, "video": args.video}
-    launch = Launch(command, "curriculum", args.quiet, remedy=to_resume_curriculum, **at_end)
+    launch = Launch(command, "curriculum", args.quiet, remedy=to_resume_curriculum, ahead=True, **at_end)
     if args.resume:
         beside = ("resume", "runs", "quiet", "report", "video")
         check_only(argv, beside, "--resume goes on with the folder's own settings")

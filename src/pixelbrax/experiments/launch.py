@@ -69,6 +69,7 @@ class Launch:
       began: `time.perf_counter()` from which wall seconds count.
       report: write report.html at the end, and when training is stopped.
       video: record videos of the trained policy at the end, and what it looks at for the report.
+      ahead: compile the update during the first evaluation, on a CPU; see `Trainer.compile_ahead`.
     """
 
     command: str = ""
@@ -82,6 +83,7 @@ class Launch:
     began: float = field(default_factory=time.perf_counter)
     report: bool = True
     video: bool = True
+    ahead: bool = False
 
     def __post_init__(self):
         for name in ("quiet", "report", "video"):
@@ -296,6 +298,8 @@ def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, 
     to_go_on(f"To resume from the last checkpoint, start all processes with --resume {folder}")
     try:
         if int(state.num_updates) == 0 and trainer.config.initial_eval:
+            if launch.ahead and jax.process_count() == 1 and jax.default_backend() == "cpu":
+                trainer.compile_ahead(state)
             trainer.evaluate(runs, UNTRAINED, state)
         state, finished = trainer.train(runs, state)
         if finished:

@@ -7,6 +7,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import fields, replace
 from typing import Any
 
@@ -88,6 +89,7 @@ class Trainer:
                 raise ConfigError(f"agents side by side may differ only in seed, {', '.join(sweepable)}")
         self._layout = Layout(self.config.num_devices, first.agent, len(configs))
         self._program: Any = None
+        self._compiling: Future[Any] | None = None
         values = {name: [getattr(config.agent, name) for config in configs] for name in sweepable}
         # Arguments of the compiled programs, which other values find in the cache.
         if len(configs) == 1:
@@ -292,15 +294,29 @@ class Trainer:
             return of_one
         return self._layout.split(jax.vmap(of_one, (0, in_axes), out_axes), (0, in_axes), out_axes)
 
+    def compile_ahead(self, state: AgentState) -> None:
+        """Begins to compile the update in a thread, beside what this one does next.
+
+        JAX's context managers, such as `jax.default_device`, hold in one thread only: not for callers that may use them.
+        """
+        compiler = ThreadPoolExecutor(1)
+        self._compiling = compiler.submit(self._compile_interval, state)
+        compiler.shutdown(wait=False)
+
     def _compiled_interval(self, state: AgentState) -> Any:
-        """`_interval` of all agents; compiled on first use."""
+        """`_interval` of all agents; compiled on first use, unless ahead of it."""
         if self._program is None:
-            with self.progress.busy("compiling the update"), self._layout.context:
-                each = self._of_each(self._interval, _AXES, (_AXES, 0, 0, 0))
-                where = (self._layout.state, *[self._layout.everywhere] * 3)
-                program = jax.jit(each, donate_argnums=1, out_shardings=where, compiler_options=compiler_options())
-                self._program = program.lower(self._settings, state).compile()
+            with self.progress.busy("compiling the update"):
+                ahead = self._compiling
+                self._program = self._compile_interval(state) if ahead is None else ahead.result()
         return self._program
+
+    def _compile_interval(self, state: AgentState) -> Any:
+        with self._layout.context:
+            each = self._of_each(self._interval, _AXES, (_AXES, 0, 0, 0))
+            where = (self._layout.state, *[self._layout.everywhere] * 3)
+            program = jax.jit(each, donate_argnums=1, out_shardings=where, compiler_options=compiler_options())
+            return program.lower(self._settings, state).compile()
 
     def _interval(
         self, agent: Agent, state: AgentState
