@@ -143,12 +143,12 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
     # The paper's other tasks, each with a teacher of its own, without and with videos.
     "tasks": tuple(
         run
-        for task in ("walker2d", "ant", "humanoid")
+        for task, view in (("walker2d", "--no-grayscale "), ("ant", ""), ("humanoid", ""))
         for run in (
             Run(task, f"--preset {task}-cpu {_EVAL}"),
             Run(
                 f"{task}-video",
-                f"--preset {task}-cpu {_VIDEO} {_EVAL} --teacher {{runs}}/{task}-s{{seed}}-teacher",
+                f"--preset {task}-cpu {view}{_VIDEO} {_EVAL} --teacher {{runs}}/{task}-s{{seed}}-teacher",
             ),
         )
     ),
