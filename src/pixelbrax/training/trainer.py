@@ -297,7 +297,8 @@ class Trainer:
     def compile_ahead(self, state: AgentState) -> None:
         """Begins to compile the update in a thread, beside what this one does next.
 
-        JAX's context managers, such as `jax.default_device`, hold in one thread only: not for callers that may use them.
+        JAX's context managers, such as `jax.default_device`, hold in one thread only: this is not for callers that may
+        use them.
         """
         compiler = ThreadPoolExecutor(1)
         self._compiling = compiler.submit(self._compile_interval, state)
