@@ -103,6 +103,12 @@ def test_without_the_token_nothing_is_told(client, method, token):
     assert client.server.token.encode() not in body
 
 
+def test_an_address_that_is_none_is_refused_like_others(client, capsys):
+    client.connection.request("GET", "http://[/", headers={"Host": "localhost"})
+    assert client.connection.getresponse().status == 403
+    assert capsys.readouterr().err == ""
+
+
 def test_names_that_others_made_point_here_are_refused(client):
     for host, status in (("evil.example", 403), ("evil.example:80", 403), ("[", 403), ("", 403)):
         assert client.ask("GET", "", Host=host)[0] == status, host

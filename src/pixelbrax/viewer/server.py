@@ -184,7 +184,11 @@ class _Handler(BaseHTTPRequestHandler):
         origin = self.headers.get("Origin")
         if origin is not None and origin != f"http://{host}":
             raise Refusal(HTTPStatus.FORBIDDEN, "requests of other sites are refused")
-        token, _, rest = urlsplit(self.path).path.lstrip("/").partition("/")
+        try:
+            path = urlsplit(self.path).path
+        except ValueError:  # brackets that do not match
+            path = ""
+        token, _, rest = path.lstrip("/").partition("/")
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
             raise Refusal(HTTPStatus.FORBIDDEN, "the address lacks its token: open it as pixelbrax view printed it")
         return rest.split("/")
