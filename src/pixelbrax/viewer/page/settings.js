@@ -88,7 +88,7 @@ export class Actions {
     if (performance.now() < this.held || !action) return;
     this.rows.forEach(({ input, output }, i) => {
       input.value = action[i];
-      output.textContent = action[i].toFixed(2);
+      output.textContent = action[i]?.toFixed(2) ?? "–"; // null: not finite
     });
   }
 
