@@ -135,6 +135,27 @@ def test_what_cannot_be_built_is_told_and_the_old_one_stays(page):
     assert _text(page, "task-name") == "probe/sides"
 
 
+def test_a_strength_that_is_refused_is_told_and_the_slider_goes_back(page):
+    _choose(page, "distractors", "dcs/background-hard")
+    page.wait("!document.getElementById('strength').disabled", PATIENCE)
+    _choose(page, "strength", "1.5")
+    page.wait("document.getElementById('message-text').textContent.includes('the strength stays 1')")
+    page.wait("document.getElementById('strength').value === '1'")
+    step = int(_text(page, "step"))
+    page.wait(f"Number(document.getElementById('step').textContent) !== {step}")
+
+
+def test_an_action_that_is_not_finite_leaves_the_page_alive(page):
+    shown = page.evaluate(
+        "import('./settings.js').then(({ Actions }) => {"
+        " const actions = new Actions({ sources: [] }, () => {});"
+        " actions.build({ actions: ['hip', 'knee'], policy: 'run', misfit: '' });"
+        " actions.show('policy', [null, 0.5]);"
+        " return actions.rows.map(({ output }) => output.textContent); })"
+    )
+    assert shown == ["–", "0.50"]
+
+
 def test_sliders_act(page):
     page.evaluate(
         "(x => { x.value = 0.5; x.dispatchEvent(new Event('input')); })(document.querySelector('#sliders input'))"

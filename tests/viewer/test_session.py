@@ -152,6 +152,24 @@ def test_actions_for_another_body_are_refused(session):
     assert acted.facts["source"] == "sliders"
 
 
+def test_a_strength_beyond_a_distractors_range_is_told_and_stops_nothing(session):
+    _ready(session)
+    session.obey(messages.Strength(4.0))  # there are no distractors yet
+    _until(session, lambda update: update.facts["strength"] == 4.0)
+    session.obey(messages.Choose(distractors=("kage/vignette",)))
+    update = _until(session, lambda update: update.facts["version"] == 2)
+    assert update.facts["strength"] == 4.0
+    session.obey(messages.Strength(6.0))  # amount 60, of at most 50
+    update = _until(session, lambda update: update.facts["notices"])
+    assert "the strength stays 4: params.distractors: Vignette" in update.facts["notices"][0]["text"]
+    session.obey(messages.Choose(distractors=("kage/hue",)))  # four turns, of at most two
+    update = _until(session, lambda update: update.facts["version"] == 3)
+    assert "the strength is 1 again: params.distractors: HsvShift" in update.facts["notices"][0]["text"]
+    assert (update.facts["strength"], update.facts["paused"]) == (1.0, False)
+    session.obey(messages.Restart(3))
+    _until(session, lambda update: update.facts["seed"] == 3 and update.facts["steps"])
+
+
 def test_a_recording_is_written_and_named(session, tmp_path):
     _paused(session)
     session.obey(messages.Record(True))

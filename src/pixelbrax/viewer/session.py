@@ -191,9 +191,11 @@ class Session:
 
     @_obey.register
     def _(self, message: messages.Strength) -> None:
-        self._strength = strength = message.factor
-        if self._simulation:
-            self._do(lambda simulation: simulation.scale_distractors(strength))
+        strength = message.factor
+        if self._simulation is None:
+            self._strength = strength
+        else:
+            self._do(lambda simulation: self._scale(simulation, strength))
 
     @_obey.register
     def _(self, message: messages.Record) -> None:
@@ -344,12 +346,30 @@ class Session:
             old, strength, seed = self._simulation, self._strength, self._seed
         if self._recorder is not None:
             self._end_recording()
-        simulation = Simulation(programs, seed, strength, old)
+        try:
+            simulation = Simulation(programs, seed, strength, old)
+        except ConfigError as e:  # the distractors before them allowed more
+            simulation, problem = Simulation(programs, seed, before=old), f"the strength is 1 again: {e}"
         with self._changed:
+            if problem:
+                self._notice("error", problem)
             self._simulation, self._version, self._samples = simulation, self._version + 1, []
+            self._strength = simulation.strength
             self._pace.dt, self._stale, self._images = programs.env.physics.dt, True, {}
             self._pace.restart(time.monotonic())
             self._changed.notify_all()
+
+    def _scale(self, simulation: Simulation, strength: float) -> None:
+        """Gives the distractors another strength, or says why they cannot have it."""
+        problem = ""
+        try:
+            simulation.scale_distractors(strength)
+        except ConfigError as e:
+            problem = f"the strength stays {simulation.strength:g}: {e}"
+        with self._changed:
+            self._strength = simulation.strength
+            if problem:
+                self._notice("error", problem)
 
     def _record(self, simulation: Simulation) -> None:
         """Appends what the page shows to the recording, if there is one."""

@@ -62,6 +62,9 @@ class Simulation:
           strength: factor on the strengths of the distractors.
           before: a simulation whose choice of the source of actions is kept; by default that is the policy. Where no
             policy fits, actions are random instead.
+
+        Raises:
+          ConfigError: one of the distractors cannot be so strong.
         """
         self.programs = programs
         self.strength = strength
@@ -138,11 +141,15 @@ class Simulation:
         """Multiplies the strengths of the distractors; those of the present episode are sampled anew with them.
 
         Before the first step the image shows it at once, and otherwise from the next step on.
+
+        Raises:
+          ConfigError: one of the distractors cannot be so strong; nothing has changed.
         """
-        self.strength = strength
         if not self.programs.env.distractors.distractors:
+            self.strength = strength
             return
         fresh = self.programs.reset(_key(self.seed, _EPISODES, self.episode), strength)
+        self.strength = strength
         if self.steps:
             info = self._state.info | {"distractors": fresh.info["distractors"]}
             fresh = replace(self._state, params=fresh.params, info=info)

@@ -74,7 +74,8 @@ function showFacts(update) {
   $("pause").setAttribute("aria-pressed", String(facts.paused));
   $("record").setAttribute("aria-pressed", String(facts.recording));
   $("record").lastChild.textContent = facts.recording ? "Stop" : "Record";
-  if (before.strength !== facts.strength && document.activeElement !== $("strength")) {
+  const refused = facts.notices.some(({ kind }) => kind === "error");
+  if (refused || (before.strength !== facts.strength && document.activeElement !== $("strength"))) {
     $("strength").value = facts.strength;
     $("strength-now").textContent = facts.strength.toFixed(2);
   }
