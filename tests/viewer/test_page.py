@@ -153,7 +153,7 @@ def test_an_action_that_is_not_finite_leaves_the_page_alive(page):
         " actions.show('policy', [null, 0.5]);"
         " return actions.rows.map(({ output }) => output.textContent); })"
     )
-    assert shown == ["–", "0.50"]
+    assert shown == ["\N{EN DASH}", "0.50"]
 
 
 def test_sliders_act(page):
