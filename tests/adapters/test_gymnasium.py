@@ -256,6 +256,7 @@ def test_importing_registers_in_any_order_and_loads_no_engine(first):
         (lambda: _envs(num_envs=0), "num_envs is 0: it must be at least 1"),
         (lambda: _envs(obs_keys="depth"), "obs_keys is 'depth': it must be one of pixels, state"),
         (lambda: _envs(obs_keys=()), "obs_keys is empty: name some of pixels, state"),
+        (lambda: _envs(obs_keys=3), "obs_keys is 3: it must be one name or several of pixels, state"),
         (lambda: _envs(arrays="cupy"), "arrays is 'cupy': it must be one of numpy, jax, torch"),
         (lambda: _envs(autoreset_mode="Never"), "autoreset_mode is 'Never': it must be one of NextStep, SameStep"),
         (lambda: PixelBraxEnv("probe/sides", num_envs=2), "num_envs is not a setting here"),
@@ -272,6 +273,7 @@ def test_importing_registers_in_any_order_and_loads_no_engine(first):
         (lambda: _envs().reset(seed=[1, 2]), "there are 2 seeds for 3 environments"),
         (lambda: _envs().reset(seed=2**40), "seed is 1099511627776: it must be"),
         (lambda: _envs().reset(options={"mask": 1}), "unknown option 'mask'"),
+        (lambda: _envs().reset(options="reset_mask"), "options is 'reset_mask': it must be a dict"),  # pyright: ignore
         (lambda: _envs().reset(options={"reset_mask": [True] * 3}), "must be a NumPy array of .* bool"),
         (lambda: _envs().reset(options={"reset_mask": np.zeros(3, bool)}), "is False everywhere"),
         (lambda: _stepped(np.zeros((3, 2))), "the actions are float64 of shape .3, 2.: they must be floats, .3, 1."),

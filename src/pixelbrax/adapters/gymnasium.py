@@ -10,7 +10,7 @@
 `SyncVectorEnv` and `gymnasium.Env`, Gymnasium 1.2 to 1.4.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -265,6 +265,8 @@ def _size(size: Any) -> tuple[int, int]:
 
 
 def _reset_mask(options: dict[str, Any] | None, num_envs: int) -> np.ndarray | None:
+    if not isinstance(options, Mapping | None):
+        raise ConfigError(f"options is {options!r:.80}: it must be a dict, such as {{'reset_mask': mask}}")
     options = dict(options or {})
     mask = options.pop("reset_mask", None)
     _no_options(options)

@@ -40,12 +40,14 @@ class ObsView:
             the state where there are none.
 
         Raises:
-          ConfigError: there is no entry of that name, or no name.
+          ConfigError: there is no entry of that name, no name, or it is none.
         """
         spec = env.observation_spec
         if keys is None:
             images = [name for name in spec if name != "state"]
             keys = images if len(images) > 1 else [*images, "state"][0]
+        if not isinstance(keys, Iterable):
+            raise ConfigError(f"obs_keys is {keys!r:.80}: it must be one name or several of {', '.join(spec)}")
         self.single = isinstance(keys, str)
         chosen = (keys,) if isinstance(keys, str) else tuple(keys)
         if not chosen:

@@ -52,6 +52,19 @@ def refuse(settings: Mapping[str, Any], names: Iterable[str], reason: str) -> No
             raise ConfigError(f"{name} is not a setting here: {reason}")
 
 
+def check_batch_shape(name: str, shape: Any) -> tuple[int, ...]:
+    """Lengths of the axes of a batch; None is none.
+
+    Raises:
+      ConfigError: it is no sequence of positive whole numbers.
+    """
+    if shape is None:
+        return ()
+    if not isinstance(shape, Sequence) or isinstance(shape, str):
+        raise ConfigError(f"{name} is {shape!r:.80}: it must be a list of whole numbers, such as [8]")
+    return tuple(check_count(name, length) for length in shape)
+
+
 class EnvBatch:
     """Environments side by side, each with a random stream of its own that follows from its seed alone.
 

@@ -20,7 +20,7 @@ import pixelbrax
 from pixelbrax.adapters.arrays import from_torch, to_torch, torch_device
 from pixelbrax.adapters.functional import Differentiable, SmoothStep, StateLeaves
 from pixelbrax.adapters.observations import Bounds, ObsView
-from pixelbrax.adapters.stepping import EnvBatch, refuse
+from pixelbrax.adapters.stepping import EnvBatch, check_batch_shape, refuse
 from pixelbrax.envs import PixelEnv, State, check_reversible, check_soft_image, make, with_autoreset
 from pixelbrax.errors import MAX_SEED, ConfigError, check_count, check_flag, check_number
 from pixelbrax.tasks import task_names
@@ -104,7 +104,7 @@ class PixelBraxWrapper(_EnvWrapper):
         self._clear_every = _cleared(cache_clear_frequency)
         super().__init__(
             device=torch_device() if device is None else torch.device(device),
-            batch_size=torch.Size(() if batch_size is None else batch_size),
+            batch_size=torch.Size(check_batch_shape("batch_size", batch_size)),
             allow_done_after_reset=allow_done_after_reset,
             env=env,
             from_pixels=from_pixels,
