@@ -83,11 +83,12 @@ class _Counts(ProbePhysics):
         return replace(state, metrics={"paid": state.reward})
 
 
-@pytest.mark.parametrize("terminates_at", [None, 4])
-def test_a_metric_is_averaged_over_the_steps_of_each_episode_and_not_beyond(terminates_at):
-    env = PixelEnv(_Counts(terminates_at, True), CAMERA, image_size=16, episode_length=10, outputs=())
+@pytest.mark.parametrize(("terminates_at", "diverges_at", "length"), [(None, None, 10), (4, None, 4), (None, 3, 2)])
+def test_a_metric_is_averaged_over_the_steps_of_each_episode_and_not_beyond(terminates_at, diverges_at, length):
+    physics = _Counts(terminates_at, True, diverges_at)
+    env = PixelEnv(physics, CAMERA, image_size=16, episode_length=10, outputs=())
     evaluation = Evaluator(env, _policy, 5, False, metrics=("paid",))(jnp.ones(()), jax.random.key(1))
-    assert set(evaluation.lengths) == {terminates_at or 10}
+    assert set(evaluation.lengths) == {length}
     np.testing.assert_allclose(evaluation.metrics["paid"], evaluation.returns / evaluation.lengths, rtol=1e-6)
     np.testing.assert_allclose(evaluation.as_dict()["paid"], evaluation.metrics["paid"].mean(), rtol=1e-6)
     with pytest.raises(ConfigError, match="no metric 'payed': did you mean paid"):
