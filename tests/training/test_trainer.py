@@ -140,6 +140,19 @@ def test_a_cohort_goes_on_to_the_bit_from_the_last_time_that_all_have(tmp_path):
         np.testing.assert_array_equal(a, b)
 
 
+def test_a_signal_in_the_last_interval_is_heeded_too(tmp_path):
+    """Evaluation and videos, which take minutes, are left to whoever resumes."""
+    configs = [_config("ppo", 4)]
+    trainer, runs = _trainer(configs), _runs(tmp_path, configs)
+    trainer.hooks.append(_Stop())
+    state, finished = trainer.train(runs, trainer.init())
+    assert (int(state.num_updates), last_checkpoint(runs[0].checkpoint_dir), finished) == (4, 4, False)
+    trainer.hooks.clear()
+    _, finished = trainer.train(runs, trainer.restore(runs))
+    assert finished
+    assert len(runs[0].read_metrics()) == 1
+
+
 def test_agents_of_different_forms_are_refused():
     with pytest.raises(ConfigError, match=r"may differ only in seed, learning_rate, "):
         _trainer([_config("ppo", 8), _config("ppo", 8, num_epochs=7)])

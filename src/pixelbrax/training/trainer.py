@@ -180,7 +180,8 @@ class Trainer:
         """Trains to the end, or until SIGINT or SIGTERM; writes checkpoints meanwhile and at the end.
 
         Returns:
-          The last state, and whether training is complete: all updates are done, or hooks have stopped it.
+          The last state, and whether training is complete: all updates are done, or hooks have stopped it. After a
+          signal it is not, even if it came in the last interval: what follows training is left to whoever resumes.
 
         Raises:
           ConfigError: another process trains in one of the runs, or a hook made a change that is not allowed.
@@ -223,9 +224,10 @@ class Trainer:
                     clock.saved(done)
             if int(state.num_updates) > clock.saved_updates:
                 self.save(runs, state)
+            (stopping,) = self._layout.any(stop.requested)
         for warning in divergence.warnings():
             self.progress.say(warning, always=True)
-        return state, complete
+        return state, complete and not stopping
 
     def _act(
         self, runs: Sequence[RunDir], rows: Sequence[dict[str, float] | None], state: AgentState
