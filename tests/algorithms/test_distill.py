@@ -179,6 +179,8 @@ def test_agents_side_by_side(teacher, tmp_path):
         ({"agent": {"teacher_updates": 3}}, "has no checkpoint of update 3: there is"),
         ({"agent": {"replay_size": 1000}}, "replay_size 1,000 is no multiple of the 128 steps"),
         ({"agent": {"teacher_acts": 2.0}}, "teacher_acts is 2"),
+        ({"agent": {"teacher_acts": 0.0, "teacher_share": 0.0}}, "lost_stds compares with a teacher that acts"),
+        ({"agent": {"teacher_acts": 0.0, "teacher_share": 0.03}}, "of 16 environments that is at least one"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_compiled(change, message, teacher):

@@ -123,6 +123,8 @@ def test_projection_keeps_probability_and_mean(values, seed):
         ({"random_steps": 0, "replay_size": 32, "n_step": 1, "minibatch_size": 4}, "replay_size 32"),
         ({"normalize": True}, "sac has no setting normalize_value"),
         ({"critic": "separate"}, "sac has no critic=separate"),
+        ({"updates": 1, "random_steps": 144}, "learning starts after 144 steps .* has only 128: sac would never learn"),
+        ({"updates": 1, "unroll_length": 3, "random_steps": 0}, "learning starts after 96 steps .* has only 48"),
     ],
 )
 def test_mistakes_are_told(settings, message):

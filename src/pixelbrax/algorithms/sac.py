@@ -155,7 +155,7 @@ class SAC(ReplayAgent):
           total_updates: number of updates over which learning rates decay.
 
         Raises:
-          ConfigError: the agent would misread the environment.
+          ConfigError: the agent would misread the environment, or the run ends before learning starts.
         """
         reasons = {
             "distribution": "its actions are tanh-normal",
@@ -175,7 +175,13 @@ class SAC(ReplayAgent):
             )
         super().__init__(env, config)
         rows = total_updates * config.unroll_length - self._first_rows + 1  # those that learn
-        steps = max(rows, 1) * config.gradient_steps
+        if rows < 1:
+            raise ConfigError(
+                f"learning starts after {self._first_rows * config.num_envs:,} steps (random_steps, or frame_stack + "
+                f"n_step of each environment), but the run has only {total_updates * config.steps_per_update:,}: sac "
+                "would never learn; use more num_steps, or fewer random_steps"
+            )
+        steps = rows * config.gradient_steps
         counts = {"critic": steps, "actor": steps // config.policy_delay, "temperature": steps // config.policy_delay}
         self._optimizers = {name: make_optimizer(config, count) for name, count in counts.items()}
 
