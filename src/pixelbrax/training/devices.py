@@ -36,7 +36,10 @@ class Layout:
         """
         available, processes = jax.devices(), jax.process_count()
         if num_devices > len(available):
-            raise ConfigError(f"num_devices={num_devices}, but only {len(available)} devices are available")
+            raise ConfigError(
+                f"num_devices={num_devices}, but only {len(available)} devices are available: use at most as many; to "
+                "resume a run with fewer than it began with, change num_devices in its config.toml"
+            )
         if processes > 1 and num_devices < len(available):
             raise ConfigError(
                 f"num_devices={num_devices}, but the {processes} processes have {len(available)} devices: use them all"
