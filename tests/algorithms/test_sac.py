@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pixelbrax.algorithms.sac import _Minibatch
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import atoms, project
 from tests.algorithms.agents import CONFIGS, make_agent, train
@@ -107,6 +108,41 @@ def test_projection_keeps_probability_and_mean(values, seed):
     np.testing.assert_allclose(found.sum(), 1.0, rtol=1e-4)
     wanted = np.sum(weights * np.clip(values, -5, 5))
     np.testing.assert_allclose(np.sum(found * np.asarray(atoms(len(values), 5.0))), wanted, atol=2e-3)
+
+
+@pytest.mark.parametrize("num_atoms", [1, 5])
+def test_the_target_is_the_soft_return_by_the_critic_that_expects_less(num_atoms):
+    """Eq. 2 and 3 of SAC with the two critics' minimum, and algorithm 1 of C51, in float64."""
+    agent = make_agent("sac", probe_env(outputs=()), num_atoms=num_atoms, initial_temperature=0.5, value_bound=2.0)
+    (params, _), other = (agent.init_learner(jax.random.key(seed)) for seed in (0, 1))
+    statistics, rng = agent.init_statistics(), np.random.default_rng(0)
+    count = 40
+    state, reward = rng.normal(size=(count, 2)).astype(np.float32), rng.normal(size=count).astype(np.float32)
+    bootstrap = rng.choice([0.0, 0.5, 0.9], count).astype(np.float32)
+    seen, valid = {"state": jnp.asarray(state)}, jnp.ones(count, bool)
+    given = _Minibatch(seen, jnp.zeros((count, 1)), jnp.asarray(reward), jnp.asarray(bootstrap), seen, valid)
+    key, target = jax.random.key(2), other[0]["network"]["critics"]
+    found = jax.jit(agent._target)(params | {"target": target}, statistics, given, key)
+
+    network, inputs = params["network"], agent.network.inputs(params["network"], statistics["inputs"], seen)
+    policy = agent.network.policy(network, inputs)
+    mean, log_std, raw = (np.asarray(x, np.float64)[:, 0] for x in (policy.mean, policy.log_std, policy.sample(key)))
+    normal = -0.5 * ((raw - mean) / np.exp(log_std)) ** 2 - log_std - 0.5 * np.log(2 * np.pi)
+    bonus = -0.5 * (normal - np.log(1 - np.tanh(raw) ** 2))
+    outputs = agent.network.critics(network | {"critics": target}, inputs, jnp.tanh(policy.sample(key)))
+    outputs = np.asarray(outputs, np.float64)
+    if num_atoms == 1:
+        wanted = (reward + bootstrap * (outputs[..., 0].min(0) + bonus))[:, None]
+    else:
+        chances, values = np.exp(outputs) / np.exp(outputs).sum(-1, keepdims=True), np.linspace(-2, 2, num_atoms)
+        chosen, wanted = (chances @ values).argmin(0), np.zeros((count, num_atoms))
+        for k in range(count):
+            for chance, value in zip(chances[chosen[k], k], values, strict=True):
+                place = np.clip(reward[k] + bootstrap[k] * (value + bonus[k]), -2, 2) + 2
+                low = min(int(place), num_atoms - 2)
+                wanted[k, low] += chance * (low + 1 - place)
+                wanted[k, low + 1] += chance * (place - low)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,36 @@ def test_explained_variance_has_no_unit(unit):
     assert jnp.isnan(explained_variance(jnp.zeros(1000), jnp.full(1000, unit), valid))  # nothing is to be explained
 
 
+def test_the_surrogate_is_that_of_its_definition():
+    """Eq. 7 of PPO and its gradient by the mean, in float64: it is 0 where the clipped term is the smaller one."""
+    rng, clip, count = np.random.default_rng(0), 0.2, 200
+    raw, mean, log_std, advantage, drift = rng.normal(0, 0.7, (5, count))
+    valid = rng.random(count) < 0.8
+
+    def density(mean):
+        z = (raw - mean) / np.exp(log_std)
+        return -0.5 * z**2 - log_std - 0.5 * np.log(2 * np.pi) - np.log(1 - np.tanh(raw) ** 2)
+
+    before = density(mean) + 0.4 * drift
+    told = [jnp.asarray(x, jnp.float32) for x in (before, np.zeros(count), advantage, np.zeros(count))]
+    batch = Minibatch({}, jnp.asarray(raw, jnp.float32)[:, None], *told, jnp.asarray(valid))
+
+    def loss(mean):
+        policy = TanhNormal(mean[:, None], jnp.asarray(log_std, jnp.float32)[:, None])
+        return clipped_surrogate(policy, batch, clip)
+
+    (found, metrics), gradient = jax.value_and_grad(loss, has_aux=True)(jnp.asarray(mean, jnp.float32))
+    ratio = np.exp(density(mean) - before)
+    terms = np.stack([ratio * advantage, np.clip(ratio, 1 - clip, 1 + clip) * advantage])
+    np.testing.assert_allclose(found, -terms.min(0)[valid].mean(), rtol=1e-4)
+    inside = valid & ((terms[0] < terms[1]) | (np.abs(ratio - 1) < clip))
+    slope = -ratio * advantage * (raw - mean) / np.exp(2 * log_std) / valid.sum()
+    np.testing.assert_allclose(gradient, np.where(inside, slope, 0.0), rtol=2e-3, atol=1e-7)
+    assert 0.1 < inside.mean() < 0.7
+    np.testing.assert_allclose(metrics["kl"], (ratio - 1 - np.log(ratio))[valid].mean(), rtol=1e-3)
+    np.testing.assert_allclose(metrics["clip_fraction"], (np.abs(ratio - 1) > clip)[valid].mean(), rtol=1e-6)
+
+
 def test_a_collapsed_policy_has_a_finite_loss():
     """It would act as no other: the ratio of densities is infinite."""
     raw = jnp.array([[0.0], [1.0]])

@@ -1,6 +1,7 @@
 """Encoders: from stacked frames, or an engine's state, to a feature vector.
 
-None pools over the whole image, so features preserve positions.
+None pools over the whole image, so features preserve positions. All convolutions have "SAME" padding; with those of
+Mnih et al. and Yarats et al. the image shrinks at each layer.
 """
 
 from itertools import pairwise
