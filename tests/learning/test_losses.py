@@ -57,8 +57,8 @@ def test_the_surrogate_is_that_of_its_definition():
         return -0.5 * z**2 - log_std - 0.5 * np.log(2 * np.pi) - np.log(1 - np.tanh(raw) ** 2)
 
     before = density(mean) + 0.4 * drift
-    told = [jnp.asarray(x, jnp.float32) for x in (before, np.zeros(count), advantage, np.zeros(count))]
-    batch = Minibatch({}, jnp.asarray(raw, jnp.float32)[:, None], *told, jnp.asarray(valid))
+    acted, likely, gained = (jnp.asarray(x, jnp.float32) for x in (raw[:, None], before, advantage))
+    batch = Minibatch({}, acted, likely, jnp.zeros(count), gained, jnp.zeros(count), jnp.asarray(valid))
 
     def loss(mean):
         policy = TanhNormal(mean[:, None], jnp.asarray(log_std, jnp.float32)[:, None])

@@ -7,10 +7,13 @@ import jax
 import numpy as np
 import pytest
 
+from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
+from pixelbrax.experiments.environments import config_of
 from pixelbrax.networks import NetworkConfig, actor_params
-from pixelbrax.training import EnvConfig, RunDir, TrainConfig, Trainer, resolved
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, Trainer, TrainingRun, resolved, takeover
 from tests.algorithms.agents import CONFIGS
+from tests.probe import CAMERA, ProbePhysics, WideProbePhysics
 
 pytestmark = pytest.mark.usefixtures("probe_tasks")
 
@@ -261,6 +264,32 @@ def test_an_encoder_that_does_not_fit_is_refused(seeing, settings, said):
     config = replace(_with_its_encoder(seeing[0], "ppo", frozen=True), **settings)
     with pytest.raises(ConfigError, match=said):
         Trainer([resolved(config)]).init()
+
+
+def test_an_environment_made_in_python_may_be_another_than_that_of_the_run(tmp_path):
+    """Nothing but the checkpoint knows that run's environment: other distractors, and another number of actions."""
+
+    def made(physics, **settings):
+        env = PixelEnv(physics, CAMERA, image_size=16, frame_stack=1, **settings)
+        return TrainingRun(replace(_config(environment=config_of(env)), **begins), env=env)
+
+    begins: dict[str, Any] = {}
+    there = made(ProbePhysics())
+    run, state = RunDir.create(tmp_path / "run", there.config), jax.jit(there.agent.init)(jax.random.key(0))
+    there.save(run, state)
+    begins = {"start_from": str(run.path)}
+    here = made(ProbePhysics(), distractors="pixelbrax/color")
+    begun = takeover(here.config, here.agent)(state)
+    assert _equal(actor_params(begun.params), actor_params(state.params))
+    wide = made(WideProbePhysics())
+    with pytest.raises(ConfigError, match=r"'log_std'\] it has one of float32\[1\], and not one of float32\[2\]"):
+        takeover(wide.config, wide.agent)
+    begins["start_part"] = "encoder"
+    wide = made(WideProbePhysics())
+    fresh = {name: jax.tree.map(np.zeros_like, x) for name, x in state.params.items()}
+    begun = takeover(wide.config, wide.agent)(replace(state, params=fresh))
+    assert _equal(begun.params["encoder"], state.params["encoder"])
+    assert _equal(begun.params["policy"], fresh["policy"])
 
 
 def test_evolution_searches_the_whole_policy(seeing):

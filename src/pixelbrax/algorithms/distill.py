@@ -96,8 +96,8 @@ class DistillConfig(ReplayConfig):
         self._at_least_one("gradient_steps", "lost_steps")
         if self.lost_stds and not (self.teacher_acts or self.teacher_share * self.num_envs > 0.5):
             raise ConfigError(
-                f"lost_stds compares with a teacher that acts: give teacher_acts, or a teacher_share of {self.num_envs} "
-                "environments that is at least one, or lost_stds=0"
+                "lost_stds compares with a teacher that acts: give teacher_acts, or a teacher_share of "
+                f"{self.num_envs} environments that is at least one, or lost_stds=0"
             )
         if self.replay_size % self.steps_per_update:
             size = max(self.replay_size // self.steps_per_update, 1) * self.steps_per_update

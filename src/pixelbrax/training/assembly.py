@@ -21,6 +21,7 @@ from pixelbrax.training.checkpoint import (
     load_checkpoint,
     load_last,
     load_notes,
+    load_part,
     save_checkpoint,
 )
 from pixelbrax.training.config import MOST_COUNTED, TrainConfig, config_from, dump_config, preset_names, read_toml
@@ -136,6 +137,23 @@ def kept_state(agent: Agent, run: RunDir, updates: int | None = None) -> AgentSt
         return load_checkpoint(run.checkpoint_dir, kept, updates)
 
 
+def kept_part(agent: Agent, run: RunDir, part: Callable[[AgentState], PyTree], updates: int | None = None) -> PyTree:
+    """A part of what a run's checkpoint keeps of a state, as NumPy arrays; the run's environments may be others.
+
+    Args:
+      agent: one with the run's settings, in any environment that its networks fit.
+      run: the run.
+      part: gives the part of a state, a pytree of some of its leaves.
+      updates: of the checkpoint, by default the last.
+
+    Raises:
+      ConfigError: there is no checkpoint that can be read, or it has no such arrays.
+    """
+    if updates is None:
+        return load_last(run.checkpoint_dir, lambda updates: kept_part(agent, run, part, updates))
+    return load_part(run.checkpoint_dir, jax.eval_shape(agent.init, jax.random.key(0)), part, updates)
+
+
 class RunTeacher(Teacher):
     """The policy of a run that was trained with obs=state."""
 
@@ -163,11 +181,9 @@ class RunTeacher(Teacher):
         config, variables_of = self._source()
         check_teacher(self._config, self._env, config, agent.teacher)
         env = without_images(self._env)
-        # A checkpoint has the states of its own environments; one that was given from Python cannot be built again.
-        trained = make_agent(config, env if config.environment.facts else config.environment.build())
-        self._variables = jax.tree.map(np.asarray, variables_of(trained))
-        self._settings = dump_config(config, {})
         self._agent = make_agent(replace(config, curriculum=CurriculumConfig()), env)
+        self._variables = jax.tree.map(np.asarray, variables_of(self._agent))
+        self._settings = dump_config(config, {})
         return self._variables
 
     def _source(self) -> tuple[TrainConfig, Callable[[Agent], tuple[PyTree, PyTree]]]:
@@ -182,7 +198,7 @@ class RunTeacher(Teacher):
             return config_from(read_toml(text, str(folder)), str(folder)), partial(_kept_variables, folder, last)
         run = RunDir.open(folder)
         check_checkpoint(run, updates)
-        return run.load_config(), lambda trained: kept_state(trained, run, updates or None).variables
+        return run.load_config(), lambda agent: kept_part(agent, run, lambda state: state.variables, updates or None)
 
     def keep(self, run: RunDir) -> None:
         """Writes its policy and settings into the student's run, where `with_kept_teacher` finds them.

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -128,6 +129,55 @@ def load_checkpoint(folder: Path, like: T, updates: int) -> T:
     if wrong := _changed(leaves, metadata.get(_CHECKSUMS)):
         raise _damaged(where, f"the checksum of {wrong} does not match", all_checkpoints(folder))
     return _unflat(leaves, like)
+
+
+def load_part(folder: Path, like: Any, part: Callable[[Any], Any], updates: int) -> Any:
+    """Some arrays of the checkpoint at a number of updates, bit for bit as they were written, as NumPy's.
+
+    Args:
+      folder: the run's checkpoint folder.
+      like: `jax.eval_shape` of a state; the one that was written may be another outside of the wanted arrays.
+      part: gives the wanted part of a state, a pytree of some of its leaves.
+      updates: its number of updates.
+
+    Raises:
+      DamagedCheckpointError: there is none, it is damaged, or it has no such arrays.
+      ConfigError: it was written in another format.
+    """
+    where = folder / str(updates)
+    with _without_orbax_log(), _manager(folder) as manager:
+        checksums = _metadata(manager, where).get(_CHECKSUMS)
+        try:
+            found = manager.restore(updates, args=ocp.args.StandardRestore())
+        except Exception as e:
+            _silence_late_callbacks()
+            raise _damaged(where, _first_line(e), all_checkpoints(folder)) from e
+
+    def taken(wanted: _Wanted) -> np.ndarray:
+        name, leaf = wanted.name, wanted.leaf
+        if not leaf.size:
+            return np.zeros(leaf.shape, leaf.dtype)
+        array = np.asarray(found[name]) if name in found else None
+        if array is None or (array.shape, array.dtype) != (leaf.shape, leaf.dtype):
+            size = "none" if array is None else f"one of {array.dtype}{list(array.shape)}"
+            raise DamagedCheckpointError(
+                f"the checkpoint {where} is of another kind of run: of {name} it has {size}, and not one of "
+                f"{leaf.dtype}{list(leaf.shape)}: networks, observations and actions must be the same"
+            )
+        if _changed({name: array}, checksums):
+            raise _damaged(where, f"the checksum of {name} does not match", all_checkpoints(folder))
+        return array
+
+    named = jax.tree_util.tree_map_with_path(lambda path, leaf: _Wanted(jax.tree_util.keystr(path), leaf), like)
+    return jax.tree.map(taken, part(named))
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """An array of a state, to be read: its name in checkpoints, its shape and dtype."""
+
+    name: str
+    leaf: Any
 
 
 def load_notes(folder: Path, updates: int) -> dict[str, Any]:

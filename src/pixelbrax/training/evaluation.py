@@ -209,7 +209,7 @@ class Evaluator:
                 act_keys = jax.vmap(jax.random.fold_in, (0, None))(keys[:, 1], number)
                 raw_action = jax.vmap(lambda one, key: one.sample(key))(policy, act_keys)
             after = jax.vmap(self._env.step)(state, policy.action(raw_action))
-            # An episode that is over stays as it is; an action that diverges at once shows the metrics of the one before.
+            # An episode that is over stays as it is; an action that diverges at once shows metrics of the one before.
             lasted = after.metrics["episode_length"] > state.metrics["episode_length"]
             sums = {name: sums[name] + jnp.where(lasted, after.metrics[name], 0.0) for name in sums}
             return (after, sums), None

@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import PyTree
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.learning import Agent, AgentState, with_first_learning_rate, without_open_episodes
+from pixelbrax.learning import Agent, AgentState, CurriculumConfig, with_first_learning_rate, without_open_episodes
 from pixelbrax.networks import actor_params
-from pixelbrax.training.assembly import check_checkpoint, kept_state, make_agent
+from pixelbrax.training.assembly import check_checkpoint, kept_part, make_agent
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.run_dir import RunDir
 
@@ -39,13 +39,23 @@ def takeover(config: TrainConfig, agent: Agent) -> Callable[[AgentState], AgentS
         return lambda state: state
     run = RunDir.open(Path(config.start_from))
     theirs, what = run.load_config(), f"start_from {run.path}"
-    # A checkpoint has the states of its own environments; one that was given from Python cannot be built again.
+    # One that was given from Python cannot be built again; the networks' shapes are found out when they are loaded.
     env = agent.env if theirs.environment.facts else theirs.environment.build()
-    other = make_agent(theirs, env)
+    other = make_agent(replace(theirs, curriculum=CurriculumConfig()), env)
     check_start(config, agent, theirs, other, what)
     check_checkpoint(run, config.start_updates)
-    kept = kept_state(other, run, config.start_updates or None)
-    return (_take_learner if config.start_part == _LEARNER else _take_part)(config, kept, theirs.algorithm)
+    updates = config.start_updates or None
+    if config.start_part == _LEARNER:
+        learner = kept_part(other, run, lambda state: (state.params, state.statistics, state.opt_state), updates)
+        return _take_learner(*learner)
+    part, take = (_encoder, _with_encoder) if config.start_part == _ENCODER else (_actor, _with_actor)
+    read = [_STATE] if config.environment.obs == _STATE else []  # a critic's states may be another task's
+
+    def wanted(state: AgentState) -> tuple[PyTree, PyTree]:
+        return part(state.params, theirs.algorithm), {name: state.statistics[name] for name in read}
+
+    given, states = kept_part(other, run, wanted, updates)
+    return lambda state: replace(state, params=take(state.params, given), statistics=state.statistics | states)
 
 
 def check_start(config: TrainConfig, agent: Agent, theirs: TrainConfig, other: Agent, what: str) -> None:
@@ -85,20 +95,8 @@ def check_start(config: TrainConfig, agent: Agent, theirs: TrainConfig, other: A
             raise ConfigError(f"{what}: its {name} are of another kind than this run's: start_part=policy leaves them")
 
 
-def _take_part(config: TrainConfig, kept: AgentState, algorithm: str) -> Callable[[AgentState], AgentState]:
-    """What gives a fresh state the policy or the encoder of another."""
-    encoder = config.start_part == _ENCODER
-    given = jax.tree.map(np.asarray, (_encoder if encoder else _actor)(kept.params, algorithm))
-    reads_states = config.environment.obs == _STATE  # a critic's states may be another task's
-    states = {_STATE: jax.tree.map(np.asarray, kept.statistics[_STATE])} if reads_states else {}
-    with_it = _with_encoder if encoder else _with_actor
-    return lambda state: replace(state, params=with_it(state.params, given), statistics=state.statistics | states)
-
-
-def _take_learner(config: TrainConfig, kept: AgentState, algorithm: str) -> Callable[[AgentState], AgentState]:
+def _take_learner(params: PyTree, statistics: PyTree, opt_state: PyTree) -> Callable[[AgentState], AgentState]:
     """What gives a fresh state the networks, statistics and optimizers of another, at the first learning rate."""
-    del config, algorithm
-    params, statistics, opt_state = jax.tree.map(np.asarray, (kept.params, kept.statistics, kept.opt_state))
     return lambda state: replace(
         state,
         params=params,
