@@ -151,13 +151,18 @@ def _best_controls() -> dict[str, float]:
     return best
 
 
+def _students(data: list[dict]) -> list[tuple[tuple[str, ...], list[dict]]]:
+    """Students by setting, those of a task without distractors first."""
+    known = [row for row in data if "teacher" in row["evaluations"].get("trained", {})]
+    return sorted(by_setting(known), key=lambda item: (item[0][1], item[0][3] != "none"))
+
+
 def tasks() -> str:
     """Students of Walker2d, Ant and Humanoid beside their teachers, and beside what needs no eyes."""
     data = read("cpu-tasks.json")["rows"]
     found, blind = {row["run"]: row for row in data}, _best_controls()
-    students = [row for row in data if "teacher" in row["evaluations"].get("trained", {})]
     rows = []
-    for key, runs in by_setting(students):
+    for key, runs in _students(data):
         trained = [run["evaluations"]["trained"] for run in runs]
         each = ", ".join(f"{result['mean_return']:,.0f} ± {result['standard_error']:,.0f}" for result in trained)
         teachers = [result["teacher"]["mean_return"] for result in trained]
@@ -182,7 +187,7 @@ def tasks_summary() -> str:
     data, blind = read("cpu-tasks.json")["rows"], _best_controls()
     seconds = {row["run"]: row["training_seconds"] for row in data}
     rows = []
-    for key, runs in by_setting([row for row in data if "teacher" in row["evaluations"].get("trained", {})]):
+    for key, runs in _students(data):
         trained = [run["evaluations"]["trained"] for run in runs]
         each = ", ".join(f"{result['mean_return']:,.0f}" for result in trained)
         teachers = ", ".join(f"{result['teacher']['mean_return']:,.0f}" for result in trained)
