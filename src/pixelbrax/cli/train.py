@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 
@@ -58,8 +58,7 @@ class Args:
     @property
     def how(self) -> Launch:
         """How training is started, apart from its settings."""
-        at_end: Any = {"report": self.report, "video": self.video}
-        return Launch(quiet=self.quiet, processes=self.processes, ahead=True, **at_end)
+        return Launch(quiet=self.quiet, processes=self.processes, report=self.report, video=self.video, ahead=True)
 
 
 def main(argv: list[str]) -> int:

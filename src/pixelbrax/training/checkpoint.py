@@ -121,11 +121,7 @@ def load_checkpoint(folder: Path, like: T, updates: int) -> T:
         metadata, target = _metadata(manager, where), _target(like)
         if other := _other_arrays(target, metadata.get(_CHECKSUMS)):
             raise DamagedCheckpointError(f"the checkpoint {where} is of another kind of run: {other}")
-        try:
-            leaves = manager.restore(updates, args=ocp.args.StandardRestore(target))
-        except Exception as e:  # Orbax raises whatever its storage layers do
-            _silence_late_callbacks()
-            raise _damaged(where, _first_line(e), all_checkpoints(folder)) from e
+        leaves = _restored(manager, where, target)
     if wrong := _changed(leaves, metadata.get(_CHECKSUMS)):
         raise _damaged(where, f"the checksum of {wrong} does not match", all_checkpoints(folder))
     return _unflat(leaves, like)
@@ -146,12 +142,7 @@ def load_part(folder: Path, like: Any, part: Callable[[Any], Any], updates: int)
     """
     where = folder / str(updates)
     with _without_orbax_log(), _manager(folder) as manager:
-        checksums = _metadata(manager, where).get(_CHECKSUMS)
-        try:
-            found = manager.restore(updates, args=ocp.args.StandardRestore())
-        except Exception as e:
-            _silence_late_callbacks()
-            raise _damaged(where, _first_line(e), all_checkpoints(folder)) from e
+        checksums, found = _metadata(manager, where).get(_CHECKSUMS), _restored(manager, where)
 
     def taken(wanted: _Wanted) -> np.ndarray:
         name, leaf = wanted.name, wanted.leaf
@@ -170,6 +161,19 @@ def load_part(folder: Path, like: Any, part: Callable[[Any], Any], updates: int)
 
     named = jax.tree_util.tree_map_with_path(lambda path, leaf: _Wanted(jax.tree_util.keystr(path), leaf), like)
     return jax.tree.map(taken, part(named))
+
+
+def _restored(manager: ocp.CheckpointManager, where: Path, target: Any = None) -> Any:
+    """The arrays of a checkpoint by name: those of the target, by default all.
+
+    Raises:
+      DamagedCheckpointError: they cannot be read.
+    """
+    try:
+        return manager.restore(int(where.name), args=ocp.args.StandardRestore(target))
+    except Exception as e:  # Orbax raises whatever its storage layers do
+        _silence_late_callbacks()
+        raise _damaged(where, _first_line(e), all_checkpoints(where.parent)) from e
 
 
 @dataclass(frozen=True)
