@@ -22,13 +22,28 @@ mkdir -p "$out"
 site=$(mktemp -d)
 trap 'rm -rf "$site"' EXIT
 
-for wheel in "$wheels"/*.whl; do
+python3 -m pip wheel --quiet --no-deps --wheel-dir "$site" "$(dirname "$0")/.."
+for wheel in "$wheels"/*.whl "$site"/*.whl; do
   python3 -m zipfile -e "$wheel" "$site"
 done
+rm "$site"/*.whl
+python3 - "$site" << 'END'
+import re
+import sys
+from importlib import metadata
+
+def name(text):
+    return re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", text)[0]).lower()
+
+packages = {name(package.name): package for package in metadata.distributions(path=[sys.argv[1]])}
+needed = [name(text) for text in packages["pixelbrax"].requires if "extra ==" not in text]
+print("the machine itself must have:", *sorted(set(needed) - set(packages)))
+END
 if [ -d "$site/warp" ]; then
   rm -rf "$site"/warp/bin/warp-clang.so "$site"/warp/examples "$site"/warp/tests
   tar cf - -C "$site" warp | xz -9 -T2 | split -b 56M -a 1 - "$out/warp."
   rm -rf "$site/warp"
 fi
+rm -rf "$site"/imageio_ffmpeg/binaries  # a run there writes no videos
 tar cf - -C "$site" . | xz -6 -T2 > "$out/site.tar.xz"
 ls -sh "$out"

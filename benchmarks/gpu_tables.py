@@ -1,8 +1,8 @@
-"""Tables of what ran on a GPU."""
+"""Tables of what ran on GPUs: an H100, later an H200 for what the H100 had no time for."""
 
 from markdown_tables import read, source, table
 
-CARD = "h100"
+CARD, LATER_CARD = "h100", "h200"
 _SHORT = 20_000  # ns; kernels that take less are counted together
 # What kernels of an update belong to, by parts of their names; the first that fits.
 _PARTS = {
@@ -104,21 +104,42 @@ def update_parts() -> str:
 
 
 def learning() -> str:
-    """Returns of a policy that learned on the GPU."""
-    data = read(f"{CARD}-video.json")
-    (run,) = data["rows"]
-    rows = []
-    for evaluation in run["evaluations"].values():
-        both = (evaluation, evaluation["held_out"])
-        returns = [f"{each['mean_return']:,.0f} ± {each['standard_error']:,.0f}" for each in both]
-        rows.append([f"{evaluation['steps']:,}", *returns, f"{min(evaluation['returns']):,.0f}"])
+    """Returns of policies that learned on the GPUs."""
+    rows, sources = [], []
+    for card in (CARD, LATER_CARD):
+        (run,) = read(f"{card}-video.json")["rows"]
+        sources.append(source(run["provenance"], f"{card}-video.json"))
+        for evaluation in run["evaluations"].values():
+            both = (evaluation, evaluation["held_out"])
+            returns = [f"{each['mean_return']:,.0f} ± {each['standard_error']:,.0f}" for each in both]
+            rows.append([card.upper(), f"{evaluation['steps']:,}", *returns, f"{min(evaluation['returns']):,.0f}"])
     heading = [
+        "card",
         "actions",
         "return under `pixelbrax/video`",
         "under `pixelbrax/video@test`",
         "worst of the first",
     ]
-    return table(heading, rows) + "\n\n" + source(run["provenance"], f"{CARD}-video.json")
+    return table(heading, rows) + "\n\n" + "\n".join(sources)
+
+
+def mesh_loops() -> str:
+    """Images of meshes per second, by the size of the loop that draws them."""
+    data = read(f"{LATER_CARD}-mesh-loops.json")
+    rows = []
+    for row in data["rows"]:
+        loop = [f"{row['tiles']:,}", f"{row['clusters']}"] if row["tiles"] else ["all pairs", ""]
+        rows.append(
+            [
+                f"{row['num_envs']:,} of {row['scene']}",
+                *loop,
+                f"{row['frames_per_second']:,}",
+                f"{row['temporary_gb']:.1f}",
+                f"{row['other_pixels']:.6%}",
+            ]
+        )
+    heading = ["images", "tiles at once", "clusters a step", "frames/s", "GB of temporaries", "other pixels"]
+    return table(heading, rows) + "\n\n" + source(data["provenance"], f"{LATER_CARD}-mesh-loops.json")
 
 
 def summary() -> str:
@@ -144,5 +165,6 @@ TABLES = {
         "counters": counters,
         "update": update_parts,
         "learning": learning,
+        "mesh-loops": mesh_loops,
     }.items()
 }

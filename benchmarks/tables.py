@@ -69,7 +69,7 @@ def meshes() -> str:
 
 def _together(pattern: str) -> tuple[list[dict], str]:
     """The rows of several files of one machine, and their provenance line."""
-    files = sorted(RESULTS.glob(pattern))
+    files = sorted(RESULTS.glob(pattern), key=lambda file: file.stem)
     data = [json.loads(file.read_text()) for file in files]
     first, *further = (part["provenance"] for part in data)
     rows = [row for part in data for row in part["rows"]]
@@ -185,16 +185,16 @@ def gradients() -> str:
 
 def peers(machine: str = "cpu") -> str:
     """Other renderers beside ours."""
-    data = read(f"{machine}-peers.json")
+    found, source = _together(f"{machine}-peers*.json")
     rows = []
-    for row in data["rows"]:
+    for row in found:
         if "reason" in row:
             rows.append([row["env"], row["renderer"], "cannot run", row["reason"]])
         else:
-            times = f"{1 / row['times_ours']:,.1f}" if row["renderer"] != "ours" else "1"
-            rows.append([row["env"], row["renderer"], f"{row['frames_per_second']:,.0f}", times])
-    heading = ["task", "renderer", "frames/s", "speedup of ours"]
-    return table(heading, rows) + "\n\n" + source(data["provenance"], f"{machine}-peers.json")
+            times = 1 / row["times_ours"]
+            speedup = f"{times:,.1f}" if times >= 1 else f"{times:.2f}"
+            rows.append([row["env"], row["renderer"], f"{row['frames_per_second']:,.0f}", speedup])
+    return table(["task", "renderer", "frames/s", "speedup of ours"], rows) + "\n\n" + source
 
 
 def compiled() -> str:
