@@ -12,8 +12,8 @@ On a machine that is lent for fifteen minutes in all, its start included, two ca
 yet: what an update's time goes to and what equal bits cost, students, loops over meshes; then distractors. The second
 must follow within half a minute, or the machine and its cache of programs are gone: prepare all, change nothing in
 between, and rehearse in a bare environment (`gpu_pack.sh` names what it must hold). Of the working tree, leave behind
-docs, tests, notebooks and benchmarks/results (delete them, uncommitted: results keep the commit). Processors are what is
-short: on an H200's 16 an update compiles within 40 seconds alone, and with 23 programs at once hardly any was done
+docs, tests, notebooks and benchmarks/results (delete them, uncommitted: results keep the commit). Processors are what
+is short: on an H200's 16 an update compiles within 40 seconds alone, and with 23 programs at once hardly any was done
 within 215. Students learn of teachers that are carried there (`pixelbrax train --preset walker2d-state-cpu --name
 walker2d`, so of ant and humanoid: 20 minutes of two cores):
 
@@ -22,8 +22,8 @@ walker2d`, so of ant and humanoid: 20 minutes of two cores):
     train-split train-split-any-bits kernels mesh-loops --teachers .whl/teachers
   the same: --budget-seconds 320 --only agreement distractors train-split-others
 
-In a longer loan of ten minutes a call, each with a budget of 570 seconds: the others. Peers need Warp, which is carried in two
-parts, a call each.
+In a longer loan of ten minutes a call, each with a budget of 570 seconds: the others. Peers need Warp, which is carried
+in two parts, a call each.
 
 To keep the results, here of an H200:
 
