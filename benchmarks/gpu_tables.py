@@ -128,17 +128,18 @@ def mesh_loops() -> str:
     data = read(f"{LATER_CARD}-mesh-loops.json")
     rows = []
     for row in data["rows"]:
-        loop = [f"{row['tiles']:,}", f"{row['clusters']}"] if row["tiles"] else ["all pairs", ""]
+        one = f"{row['tiles']} x {row['clusters']}" if row.get("tiles") else ""  # before a scene had several loops
         rows.append(
             [
                 f"{row['num_envs']:,} of {row['scene']}",
-                *loop,
+                row.get("tile", "4x8"),
+                row.get("loops", one) or "all pairs",
                 f"{row['frames_per_second']:,}",
                 f"{row['temporary_gb']:.1f}",
                 f"{row['other_pixels']:.6%}",
             ]
         )
-    heading = ["images", "tiles at once", "clusters a step", "frames/s", "GB of temporaries", "other pixels"]
+    heading = ["images", "tile", "tiles x clusters a step", "frames/s", "GB of temporaries", "other pixels"]
     return table(heading, rows) + "\n\n" + source(data["provenance"], f"{LATER_CARD}-mesh-loops.json")
 
 

@@ -1,14 +1,15 @@
-"""Images of meshes per second on an accelerator: all pairs of rays and triangles, or loops over tiles of several sizes.
+"""Images of meshes per second on an accelerator: all pairs of rays and triangles, or loops over tiles.
 
 Usage: python benchmarks/mesh_loops.py [--num-envs 4096 1024] [--size 64] [--seconds 0.5] [--json FILE]
            [--as-accelerator]
 
-Of HalfCheetah with meshes and of the shadow hand (see `meshes.py`). The pictures are compared with the first row's.
+Of HalfCheetah with meshes and of the shadow hand (see `meshes.py`), with several sizes of tiles and of loops:
+"2048 x 16 above 32" takes 2,048 tiles of more than 32 pairs at once, and 16 clusters a step. The pictures are compared
+with the first row's.
 `--as-accelerator` runs the accelerators' program on a CPU, to try it out.
 """
 
 import argparse
-import itertools
 import json
 import time
 from collections.abc import Iterator
@@ -26,15 +27,27 @@ from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.bench_render import some_states
 from pixelbrax.experiments.measure import rate, write_rows
 from pixelbrax.render import render, renderer
-from pixelbrax.render.mesh import walk
+from pixelbrax.render.mesh import cast, walk
 
-ALL_PAIRS = (0, 0)
-LOOPS = (
-    ALL_PAIRS,
-    *itertools.product((8_192, 32_768, 131_072), (4,)),
-    (8_192, 1),
-    (8_192, 8),
-)  # tiles, clusters a step
+ALL_PAIRS: tuple[walk.Loop, ...] = ()
+TILE = cast._TILE
+
+
+def loops(*sizes: tuple[int, int, int]) -> tuple[walk.Loop, ...]:
+    """From (more_than, tiles, clusters) each."""
+    return tuple(walk.Loop(*each) for each in sizes)
+
+
+# Height and width of a tile, pixels, and its loops; the second is the program's own.
+WAYS = (
+    (TILE, ALL_PAIRS),
+    (TILE, walk.LOOPS_ON_ACCELERATORS),
+    (TILE, loops((0, 8_192, 4))),
+    (TILE, loops((32, 2_048, 32), (0, 8_192, 4))),
+    (TILE, loops((32, 4_096, 16), (0, 16_384, 4))),
+    ((4, 4), loops((32, 4_096, 16), (0, 16_384, 4))),
+    ((2, 4), loops((32, 8_192, 16), (0, 32_768, 4))),
+)
 
 
 def cheetahs(num_envs: int) -> tuple[Any, ...]:
@@ -46,11 +59,10 @@ def cheetahs(num_envs: int) -> tuple[Any, ...]:
 SCENES = {"halfcheetah, meshes": cheetahs, "shadow hand": lambda num_envs: meshes.hand(num_envs, meshes.hand_model())}
 
 
-def lowered(loop: tuple[int, int], size: int, scene: Any, *inputs: Any) -> Any:
+def lowered(way: tuple[tuple[int, int], tuple[walk.Loop, ...]], size: int, scene: Any, *inputs: Any) -> Any:
     """The program that draws images of the scene so."""
-    walk._MANY_CLUSTERS = 2**30 if loop == ALL_PAIRS else 0
-    if loop != ALL_PAIRS:
-        walk._BLOCK_ON_ACCELERATORS, walk._AT_ONCE = loop
+    cast._TILE, walk.LOOPS_ON_ACCELERATORS = way
+    walk._MANY_CLUSTERS = 2**30 if way[1] == ALL_PAIRS else 0
     walk._walk.cache_clear()
     renderer._flat_renderer.cache_clear()
     return jax.jit(jax.vmap(lambda pose, camera: render(scene, pose, camera, size, size).rgb)).lower(*inputs)
@@ -66,12 +78,13 @@ def compiled(program: Any) -> tuple[Any, float]:
 
 
 def rows_of(name: str, num_envs: int, args: argparse.Namespace, *scene: Any) -> Iterator[dict[str, Any]]:
-    """One row for each loop."""
+    """One row for each way."""
     first = None
-    programs = [lowered(loop, args.size, *scene) for loop in LOOPS]
-    with ThreadPoolExecutor(len(LOOPS)) as pool:
-        for loop, (program, seconds) in zip(LOOPS, pool.map(compiled, programs), strict=True):
-            row = {"scene": name, "num_envs": num_envs, "tiles": loop[0], "clusters": loop[1]}
+    programs = [lowered(way, args.size, *scene) for way in WAYS]
+    with ThreadPoolExecutor(len(WAYS)) as pool:
+        for (tile, its), (program, seconds) in zip(WAYS, pool.map(compiled, programs), strict=True):
+            row = {"scene": name, "num_envs": num_envs, "tile": "x".join(map(str, tile))}
+            row["loops"] = ", ".join(f"{loop.tiles} x {loop.clusters} above {loop.more_than}" for loop in its)
             try:
                 if isinstance(program, str):
                     raise RuntimeError(program)
@@ -87,7 +100,7 @@ def rows_of(name: str, num_envs: int, args: argparse.Namespace, *scene: Any) -> 
 
 
 def main() -> None:
-    """Prints a line for each scene and loop."""
+    """Prints a line for each scene and way."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--num-envs", type=int, nargs=2, default=[4096, 1024])
     parser.add_argument("--size", type=int, default=64)

@@ -127,6 +127,8 @@ def test_the_program_for_accelerators_renders_the_same(shadows, alone, many_clus
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     monkeypatch.setattr(jax.lax, "platform_dependent", lambda *args, default, **_: default(*args))
     monkeypatch.setattr(walk, "_MANY_CLUSTERS", many_clusters)
+    few = walk.Loop(more_than=9, tiles=3, clusters=2), walk.Loop(more_than=0, tiles=8, clusters=3)
+    monkeypatch.setattr(walk, "LOOPS_ON_ACCELERATORS", few)
     renderer._flat_renderer.cache_clear()
     request.addfinalizer(renderer._flat_renderer.cache_clear)
     _assert_same(rendered(), expected)

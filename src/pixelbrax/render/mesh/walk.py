@@ -7,7 +7,7 @@ additions for each.
 
 Rays are taken in tiles and triangles in clusters, and only pairs of them that may meet are computed. Tiles with about
 as many pairs go together, and each meets its next few clusters in every step of a loop: a step is large enough
-for all cores. Where triangles are few, accelerators compute all pairs, in one kernel.
+for all cores, and no tile waits long for others. Where triangles are few, accelerators compute all pairs in one kernel.
 """
 
 import functools
@@ -24,13 +24,31 @@ from pixelbrax.render.rays import dot
 from pixelbrax.xla import materialize_if, materialized
 
 _WORD = 32  # bits
-_BLOCK = 64  # tiles that go together: fewer are slower on many images, more on scenes of many triangles
-_BLOCK_ON_ACCELERATORS = 8_192  # so many that a step takes longer than its launch; by estimate, not measured
-_AT_ONCE = 4  # clusters that a tile meets in a step
 _MANY_CLUSTERS = 64  # of fewer, accelerators compute all pairs
 _SLACK = 1e-5  # by which bounds are widened, for rounding
 _FAR = 1e6  # beyond all rays, meters or slope
 _EDGE_ON = 1e-30  # the inverse of less, times a slope, may overflow
+
+
+class Loop(NamedTuple):
+    """A loop over some of the tiles.
+
+    Attributes:
+      more_than: the tiles with more pairs than this that no loop before it has taken.
+      tiles: so many go together.
+      clusters: so many each of them meets in a step.
+    """
+
+    more_than: int
+    tiles: int
+    clusters: int
+
+
+# On CPUs fewer tiles are slower on many images, more on scenes of many triangles. On accelerators a step has so many
+# pairs that it takes longer than its launch. Tiles with many pairs go together in smaller blocks: all in a block wait
+# for the one that has most.
+LOOPS_ON_CPUS = (Loop(more_than=0, tiles=64, clusters=4),)
+LOOPS_ON_ACCELERATORS = Loop(more_than=32, tiles=2_048, clusters=16), Loop(more_than=0, tiles=8_192, clusters=4)
 
 
 class Placed(NamedTuple):
@@ -238,7 +256,7 @@ def _keys(rows: Float[Array, "tile cluster 12 triangle"], *rays: Array) -> Int32
 
 def _nearness(rows: Any, x: Array, y: Array, below: Array | None = None) -> Array:
     """How near rays hit a triangle, by its twelve numbers; not positive where they miss it, or it does not count."""
-    one, two, three, nearness = (rows[k] * x + rows[k + 1] * y + rows[k + 2] for k in (0, 3, 6, 9))
+    one, two, three, nearness = (rows[k] * x + (rows[k + 1] * y + rows[k + 2]) for k in (0, 3, 6, 9))  # fused twice
     inside = jnp.minimum(jnp.minimum(one, two), three) >= 0
     inside = inside if below is None else inside & (nearness < below)
     return jnp.where(inside, nearness, 0.0)
@@ -286,6 +304,7 @@ class _Tour(NamedTuple):
 
 def _meet(
     unrolled: bool,
+    at_once: int,
     tour: _Tour,
     labels: Array,
     rows: Float[Array, "row 12 triangle"],
@@ -299,12 +318,13 @@ def _meet(
     def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         place, left, found = state
         each, live = [], []
-        for _ in range(_AT_ONCE):
+        for _ in range(at_once):
             each.append(jnp.minimum(tour.cluster(place, left), len(labels) - 1))
             live.append(left != 0)
             place, left = tour.after(place, left)
-        clusters = jnp.stack(each, axis=1)
-        mine = written(rows[first_row[:, None] + clusters])  # else it would be gathered number by number
+        row = first_row[:, None] + jnp.stack(each, axis=1)
+        # CPUs would gather them number by number; a GPU's threads read them where they are, if that is known before.
+        mine = written(rows[row]) if unrolled else rows[written(row)]
         keys = written(_keys(mine, *rays))  # else they would be computed for each of their readers
         best, label = found
         for n, (cluster, alive) in enumerate(zip(each, live, strict=True)):
@@ -333,26 +353,30 @@ def _walk_all(
     images, _, tiles = words.shape
     shared, _, width = rays[0].shape
     total = images * tiles
-    size = min(_BLOCK, max(8, total // 16)) if unrolled else min(_BLOCK_ON_ACCELERATORS, total)
+    loops = LOOPS_ON_CPUS if unrolled else LOOPS_ON_ACCELERATORS
+    most = max(8, total // 16) if unrolled else total  # tiles in a block
     rays, rows = tuple(each.reshape(-1, width) for each in rays), rows.reshape(-1, *rows.shape[2:])
 
     # Tiles sorted by how many clusters they have: one number holds both, so that it is sorted fast.
     pairs = jax.lax.population_count(words).sum(1, dtype=jnp.int32).reshape(-1)
     ordered = jnp.sort(jnp.arange(total, dtype=jnp.int32) - total * jnp.minimum(pairs, (2**31 - 1) // total - 1))
-    busy = jnp.sum(ordered < 0, dtype=jnp.int32)
-    ordered = jnp.pad(ordered % total, (0, -total % size), mode="edge")
+    ordered = jnp.pad(ordered % total, (0, min(most, max(loop.tiles for loop in loops))), mode="edge")
 
-    def block(state: tuple[Array, Array]) -> tuple[Array, Array]:
+    def block(loop: Loop, state: tuple[Array, Array]) -> tuple[Array, Array]:
         first, found = state
+        size = min(loop.tiles, most)
         each = jax.lax.dynamic_slice_in_dim(ordered, first, size)
         image, tile = each // tiles, each % tiles
         of_rays = tile if shared == 1 else each
-        tour = _Tour.of(words[image, :, tile])
-        mine = _meet(unrolled, tour, labels, rows, image * len(labels), *(each[of_rays] for each in rays))
+        tour, its_rays = _Tour.of(words[image, :, tile]), (each[of_rays] for each in rays)
+        mine = _meet(unrolled, loop.clusters, tour, labels, rows, image * len(labels), *its_rays)
         return first + size, found.at[each].set(mine.swapaxes(0, 1))
 
-    start = jnp.int32(0), jnp.zeros((total, 2, width), jnp.int32)
-    return jax.lax.while_loop(lambda state: state[0] < busy, block, start)[1].reshape(images, tiles, 2, width)
+    state = jnp.int32(0), jnp.zeros((total, 2, width), jnp.int32)
+    for loop in loops:
+        end = jnp.sum(pairs > loop.more_than, dtype=jnp.int32)
+        state = jax.lax.while_loop(lambda state, end=end: state[0] < end, functools.partial(block, loop), state)
+    return state[1].reshape(images, tiles, 2, width)
 
 
 @functools.cache
