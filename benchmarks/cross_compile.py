@@ -26,6 +26,7 @@ from typing import Any
 import jax
 from jax.experimental import topologies
 
+from pixelbrax.cli.xla_flags import with_gpu_flags
 from pixelbrax.envs import make
 from pixelbrax.experiments.measure import write_rows
 from pixelbrax.render import render
@@ -170,7 +171,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     flags = [_NO_TRIALS, *([_PTXAS_APART] if args.instructions else [])]
-    os.environ |= {"XLA_FLAGS": " ".join([os.environ.get("XLA_FLAGS", ""), *flags]), "CUDA_VISIBLE_DEVICES": "-1"}
+    flags = with_gpu_flags(" ".join([os.environ.get("XLA_FLAGS", ""), *flags]))  # as the command line has it
+    os.environ |= {"XLA_FLAGS": flags, "CUDA_VISIBLE_DEVICES": "-1"}
     jax.config.update("jax_platforms", "cpu")
     jax.default_backend = lambda: "gpu"  # for the few choices that the library makes outside of XLA
     rows = []

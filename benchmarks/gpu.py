@@ -19,7 +19,7 @@ walker2d`, so of ant and humanoid: 20 minutes of two cores):
 
   carry .whl/site.tar.xz .whl/teachers: unpack, then (PYTHONPATH=src:/tmp/site) gpu.py --out /tmp/r
     --archive $OUT/results.tar.gz --budget-seconds 480 --only student-walker2d student-ant student-humanoid
-    train-split train-split-any-bits kernels mesh-loops render-unfused --teachers .whl/teachers
+    train-split train-split-any-bits kernels mesh-loops render-other-flags --teachers .whl/teachers
   the same: --budget-seconds 320 --only agreement distractors train-split-others
 
 In a longer loan of ten minutes a call, each with a budget of 570 seconds: the others. Peers need Warp, which is carried
@@ -44,9 +44,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from pixelbrax.cli.xla_flags import with_gpu_flags
+
 HERE = Path(__file__).parent
-FUSED = "--xla_backend_extra_options=-nvptx-fma-level=1"  # as the command line has it, for all scripts
-UNFUSED = FUSED.replace("1", "0")
 
 
 class Step(NamedTuple):
@@ -101,13 +101,13 @@ STEPS = (
             "halfcheetah,walker2d,ant,humanoid",
         ),
     ),
-    Step(  # what fused multiplications and additions are worth
-        "render-unfused",
+    Step(  # what the command line's flags of XLA are worth
+        "render-other-flags",
         "-m pixelbrax bench render --task halfcheetah,humanoid --size 64 --num-envs 4096 --seconds 1 "
-        "--json {out}/render-unfused.json",
+        "--json {out}/render-other-flags.json",
         "",
         0.05,
-        UNFUSED,
+        "--xla_backend_extra_options=-nvptx-fma-level=0 --xla_gpu_ftz=false",
     ),
     Step(
         "render-shadows",
@@ -296,8 +296,7 @@ def machine() -> dict[str, str]:
 def start(command: str, log: Path, xla_flags: str = "") -> subprocess.Popen[bytes]:
     """Starts a command of this interpreter, or one in which "{python}" stands for it; output goes to `log`."""
     words = command.replace("{python}", sys.executable).split()
-    fused = "" if UNFUSED in xla_flags else FUSED
-    flags = " ".join([os.environ.get("XLA_FLAGS", ""), fused, xla_flags]).strip()
+    flags = with_gpu_flags(" ".join([os.environ.get("XLA_FLAGS", ""), xla_flags]))  # as the command line has it
     with log.open("w") as output:
         return subprocess.Popen(
             words if "{python}" in command else [sys.executable, *words],

@@ -30,7 +30,7 @@ def test_the_gpu_run_is_rehearsed(tmp_path, monkeypatch):
     command += ["--out", tmp_path / "out", "--archive", tmp_path / "results.tar.gz"]
     subprocess.run(command, check=True)
     report = json.loads((tmp_path / "out" / "report.json").read_text())
-    names = "agreement render peers environment kernels distractors train-video train-sac train-apg".split()
+    names = "agreement render peers mesh-loops environment kernels distractors train-video train-sac train-apg".split()
     assert {step["step"]: step["exit"] for step in report["steps"]} == dict.fromkeys(names, 0)
     with tarfile.open(tmp_path / "results.tar.gz") as tar:
         names = tar.getnames()

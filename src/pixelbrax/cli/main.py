@@ -6,7 +6,7 @@ import io
 import os
 import sys
 
-from pixelbrax.cli.xla_flags import fuse_multiply_add
+from pixelbrax.cli.xla_flags import set_gpu_flags
 from pixelbrax.errors import ConfigError, TrainingError, nearest
 from pixelbrax.plugins import load_plugins
 
@@ -67,7 +67,7 @@ def _run(argv: list[str] | None) -> int:
         if name not in _COMMANDS:
             raise ConfigError(f"unknown command {name!r}: {nearest(name, list(_COMMANDS))}")
         rest = _without_imports(rest)
-        fuse_multiply_add()
+        set_gpu_flags()
         command = importlib.import_module(f"pixelbrax.cli.{name}").main
         if os.environ.get("JAX_ENABLE_X64"):
             from pixelbrax.xla import in_float32  # loads JAX
