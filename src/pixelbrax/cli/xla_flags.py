@@ -13,7 +13,7 @@ def with_gpu_flags(flags: str) -> str:
 
     XLA behavior: on CPUs both is so by default. On NVIDIA's GPUs a * b + c becomes two instructions, each of which
     rounds, and a division or root seven, five of them for the sake of such small numbers. With both flags the
-    renderer's kernels, whose speed their instructions bound, have 25 % fewer of them for HalfCheetah, 30 % for Humanoid.
+    renderer's kernels, whose speed their instructions bound, have 25 % fewer for HalfCheetah, 30 % for Humanoid.
     Seen with: JAX 0.10.2 and 0.11.2, compiled for an H200 (`benchmarks/cross_compile.py`); not timed on a GPU yet.
     Remove when: `cross_compile.py --render humanoid --instructions` gives the same with the flags' opposites.
     """
@@ -22,6 +22,6 @@ def with_gpu_flags(flags: str) -> str:
 
 
 def set_gpu_flags() -> None:
-    """Sets XLA_FLAGS so, which XLA reads when JAX first asks for devices, where a plugin for these GPUs is installed."""
+    """Sets XLA_FLAGS so, which XLA reads when JAX first asks for devices, if a plugin for these GPUs is installed."""
     if any(find_spec(f"jax_cuda{version}_plugin") for version in (12, 13)):
         os.environ["XLA_FLAGS"] = with_gpu_flags(os.environ.get("XLA_FLAGS", ""))

@@ -51,7 +51,7 @@ class Rays:
 
     def dot(self, v: Vector | Triple) -> GeomPixels:
         """Scalar product of every ray's direction with one vector, or with one for each pixel."""
-        return self.x * v[0] + self.y * v[1] - v[2]
+        return self.x * v[0] + (self.y * v[1] - v[2])  # fused twice
 
     def at(self, depth: Pixels) -> Vector:
         """Every ray's point at its depth."""

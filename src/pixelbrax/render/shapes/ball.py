@@ -22,7 +22,7 @@ def root(
     The near root is c / (b + root): (b - root) / a would lose its digits where the camera is close to a large sphere.
     """
     far = b + jnp.sqrt(discriminant)
-    return jnp.where(inside, far, c) / jnp.where(inside, a, far)
+    return jnp.where(inside, far, c) * (1.0 / jnp.where(inside, a, far))  # fewer instructions: see `capsule.py`
 
 
 def occludes(offset: Vector, toward: Vector, squared_radius: Scalar, reach: float) -> PixelMask:

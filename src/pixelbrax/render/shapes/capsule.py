@@ -51,7 +51,8 @@ def _depth(rays: Rays, geom: Geom) -> GeomPixels:
     missed = across + (cap * y) ** 2 + (cap * x - distance * z) ** 2
     on_cap = distance * x + cap * z + sign * jnp.sqrt(squared_radius * squared_norm - missed)
     side_hit = jnp.abs(reached) <= half_length * a
-    return jnp.where(side_hit, on_side, on_cap) / jnp.where(side_hit, a, squared_norm)
+    # On NVIDIA's GPUs an inverse and a product are two instructions, a quotient five.
+    return jnp.where(side_hit, on_side, on_cap) * (1.0 / jnp.where(side_hit, a, squared_norm))
 
 
 def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> PixelMask:

@@ -39,9 +39,10 @@ def _depth(rays: Rays, geom: Geom) -> GeomPixels:
     # NaN where the ray misses, and so is the result. What was added counts as turned aside: a ray along the axis misses
     # if it begins beyond the radius.
     root = jnp.sqrt(radius * radius * a - (distance * y) ** 2 - distance * distance * (a - square))
-    one_end, other_end = (height - half_length) / z, (height + half_length) / z
-    enter = jnp.maximum((distance * x - root) / a, jnp.minimum(one_end, other_end))
-    leave = jnp.minimum((distance * x + root) / a, jnp.maximum(one_end, other_end))
+    over_z, over_a = 1.0 / z, 1.0 / a
+    one_end, other_end = (height - half_length) * over_z, (height + half_length) * over_z
+    enter = jnp.maximum((distance * x - root) * over_a, jnp.minimum(one_end, other_end))
+    leave = jnp.minimum((distance * x + root) * over_a, jnp.maximum(one_end, other_end))
     return first_of_stretch(enter, leave)
 
 
