@@ -19,7 +19,7 @@ walker2d`, so of ant and humanoid: 20 minutes of two cores):
 
   carry .whl/site.tar.xz .whl/teachers: unpack, then (PYTHONPATH=src:/tmp/site) gpu.py --out /tmp/r
     --archive $OUT/results.tar.gz --budget-seconds 480 --only student-walker2d student-ant student-humanoid
-    train-split train-split-any-bits kernels mesh-loops render-other-flags --teachers .whl/teachers
+    train-split train-split-any-bits kernels mesh-loops render-its-flags render-other-flags --teachers .whl/teachers
   the same: --budget-seconds 320 --only agreement distractors train-split-others
 
 In a longer loan of ten minutes a call, each with a budget of 570 seconds: the others. Peers need Warp, which is carried
@@ -101,13 +101,19 @@ STEPS = (
             "halfcheetah,walker2d,ant,humanoid",
         ),
     ),
-    Step(  # what the command line's flags of XLA are worth
-        "render-other-flags",
-        "-m pixelbrax bench render --task halfcheetah,humanoid --size 64 --num-envs 4096 --seconds 1 "
-        "--json {out}/render-other-flags.json",
-        "",
-        0.05,
-        "--xla_backend_extra_options=-nvptx-fma-level=0 --xla_gpu_ftz=false",
+    *(  # what the command line's flags of XLA are worth
+        Step(
+            f"render-{name}-flags",
+            "-m pixelbrax bench render --task halfcheetah,humanoid --size 64 --num-envs 4096 --seconds 1 "
+            f"--json {{out}}/render-{name}-flags.json",
+            "",
+            0.05,
+            flags,
+        )
+        for name, flags in (
+            ("its", ""),
+            ("other", "--xla_backend_extra_options=-nvptx-fma-level=0 --xla_gpu_ftz=false"),
+        )
     ),
     Step(
         "render-shadows",
