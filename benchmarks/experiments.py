@@ -143,12 +143,12 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
     # The paper's other tasks, each with a teacher of its own, without and with videos.
     "tasks": tuple(
         run
-        for task, view in (("walker2d", "--no-grayscale "), ("ant", ""), ("humanoid", ""))
+        for task, beside in (("walker2d", "--no-grayscale "), ("ant", ""), ("humanoid", "--num-steps 2457600 "))
         for run in (
             Run(task, f"--preset {task}-cpu {_EVAL}"),
             Run(
                 f"{task}-video",
-                f"--preset {task}-cpu {view}{_VIDEO} {_EVAL} --teacher {{runs}}/{task}-s{{seed}}-teacher",
+                f"--preset {task}-cpu {beside}{_VIDEO} {_EVAL} --teacher {{runs}}/{task}-s{{seed}}-teacher",
             ),
         )
     ),
