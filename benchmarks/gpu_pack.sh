@@ -5,13 +5,16 @@
 #
 # WHEELS is a folder of wheels for that machine's Python. OUT gets site.tar.xz, all of them unpacked; and of Warp, whose
 # library alone is 300 MB, warp.a and warp.b, which with it stay below 64 MiB a call; without what compiles for CPUs, and
-# without examples. Packing Warp takes minutes. The peers in peers.py want mujoco-warp and the Warp that MJX names:
+# without examples. The last two names below are for the peers in peers.py; packing Warp takes minutes:
 #
-#   bash ../shared/gpu/wheels.sh WHEELS mujoco-warp==3.17.0 warp-lang==1.18.0
+#   bash ../shared/gpu/wheels.sh WHEELS dacite tomli-w imageio-ffmpeg mujoco-warp==3.17.0 warp-lang==1.18.0
+#
+# PixelBrax is packed too, for the sake of its version, which it looks up: put src first, as below. What it depends on
+# and is not packed is printed: the machine itself must have that.
 #
 # There, each part carried by a call of its own to a folder that stays, such as /tmp/parts:
 #
-#   mkdir -p /tmp/site && tar xJf .whl/site.tar.xz -C /tmp/site && export PYTHONPATH=/tmp/site:src
+#   mkdir -p /tmp/site && tar xJf .whl/site.tar.xz -C /tmp/site && export PYTHONPATH=src:/tmp/site
 #   cat /tmp/parts/warp.a /tmp/parts/warp.b | tar xJ -C /tmp/site
 #
 # Leave no other folder with the name of a package, such as /tmp/warp, beside a script: Python would import that.

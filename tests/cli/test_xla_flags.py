@@ -19,6 +19,7 @@ FUSED, FLUSHED = "--xla_backend_extra_options=-nvptx-fma-level=1", "--xla_gpu_ft
         (True, f"{FUSED} {FLUSHED}", f"{FUSED} {FLUSHED}"),
         (True, "--xla_backend_extra_options=-x", f"--xla_backend_extra_options=-x {FLUSHED}"),
         (True, "--xla_gpu_ftz=false", f"--xla_gpu_ftz=false {FUSED}"),
+        (True, "/home/me/flags.txt", "/home/me/flags.txt"),
         (False, None, None),
         (False, "--xla_a=1", "--xla_a=1"),
     ],
