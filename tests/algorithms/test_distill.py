@@ -96,7 +96,7 @@ def test_it_resumes(keep_buffer, teacher, tmp_path):
     resumed = TrainingRun(config).restore(run, 5)
     assert int(resumed.buffer["replay"].filled) == (40 if keep_buffer else 0)
     assert resumed.buffer["pace"].teacher["count"] > 100, "what is known of the teacher is always kept"
-    resumed, *_ = trainer._compiled_interval(resumed)(trainer._settings, resumed)
+    resumed, *_ = trainer.programs.update(resumed)
     same = [np.array_equal(a, b) for a, b in zip(*map(jax.tree.leaves, (resumed.params, state.params)), strict=True)]
     assert all(same) == keep_buffer
     assert run.load_config() == config

@@ -10,7 +10,7 @@ from flax import nnx
 from pixelbrax.errors import ConfigError
 from pixelbrax.networks import ActorCritic, ClippedNormal, NetworkConfig, TanhNormal, random_shift
 from pixelbrax.networks.bounds import at_least, within
-from pixelbrax.networks.conv import conv, max_pool
+from pixelbrax.networks.conv import bytes_product, conv, max_pool
 from pixelbrax.networks.encoder import PatchEmbedding
 from pixelbrax.networks.normalization import add_values, empty_statistics, normalize, return_std
 
@@ -41,6 +41,29 @@ def test_convolution_equals_laxs(strict, monkeypatch, backend, size, kernel_size
     )
     ours = jax.jit(conv, static_argnums=2)(x, kernel, stride)
     np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_product_with_bytes_by_tensor_cores_is_nearly_one_of_single_precision(strict):
+    """And so is its gradient; by halves of bfloat16, which has bytes exactly, its error is 2^-17 of each term."""
+    x = jax.random.randint(jax.random.key(0), (3, 7, 48), 0, 256).astype(jnp.uint8)
+    matrix = jax.random.normal(jax.random.key(1), (48, 5))
+    gradient = jax.random.normal(jax.random.key(2), (3, 7, 5))
+    ours, backward = jax.vjp(lambda matrix: jax.jit(bytes_product)(x, matrix), matrix)
+    flat = np.asarray(x, np.float64).reshape(-1, 48)
+    bound = 2**-16 * flat @ np.abs(np.asarray(matrix, np.float64))
+    assert (np.abs(ours.reshape(-1, 5) - flat @ np.asarray(matrix, np.float64)) <= bound).all()
+    (found,), wanted = backward(gradient), flat.T @ np.asarray(gradient, np.float64).reshape(-1, 5)
+    bound = 2**-16 * flat.T @ np.abs(np.asarray(gradient, np.float64)).reshape(-1, 5)
+    assert (np.abs(found - wanted) <= bound).all()
+
+
+def test_bytes_go_through_tensor_cores_on_gpus_alone(strict, monkeypatch):
+    x = jax.random.randint(jax.random.key(0), (2, 8, 8, 3), 0, 256).astype(jnp.uint8)
+    kernel = jax.random.normal(jax.random.key(1), (4, 4, 3, 5))
+    here = conv(x, kernel, 4)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert "bf16" in str(jax.make_jaxpr(lambda x: conv(x, kernel, 4))(x))
+    np.testing.assert_allclose(conv(x, kernel, 4), here, atol=1e-4 * np.abs(here).max())
 
 
 def test_tanh_normals_density_integrates_to_one(strict):

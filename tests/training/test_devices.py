@@ -73,9 +73,7 @@ def test_two_devices_learn_what_one_does(name, num_agents, environment, tmp_path
 def test_images_stay_where_they_were_rendered(name):
     """Devices exchange the images of a minibatch, gradients and small things; each learns from its share of samples."""
     trainer = Trainer([_config(name, 2)])
-    state = trainer.init()
-    with trainer._layout.context:
-        text = jax.jit(lambda x: trainer._interval(trainer.training_runs[0].agent, x)).lower(state).compile().as_text()
+    text = trainer.programs.interval(trainer.init()).as_text()
     assert text is not None
     share = trainer.config.agent.must_divide()["the minibatch size"] // 2
     assert re.search(rf"u8\[{share},16,16,9\]\S* reduce-scatter", text), "each gets its half of a minibatch"

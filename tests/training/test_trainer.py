@@ -11,8 +11,8 @@ from pixelbrax.errors import ConfigError, TrainingError
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.training import UNTRAINED, Hook, RunDir, TrainConfig, Trainer
 from pixelbrax.training.checkpoint import last_checkpoint
+from pixelbrax.training.programs import AXES
 from pixelbrax.training.run_dir import natural, runs_in
-from pixelbrax.training.trainer import _AXES
 from tests.algorithms.agents import CONFIGS
 from tests.probe import probe_env
 
@@ -47,8 +47,8 @@ def test_each_agent_learns_what_it_would_alone(tmp_path):
     configs = [_config("dcpg", 4), _config("dcpg", 4, seed=3, learning_rate=1e-3, discount=0.5)]
     trainer, runs = _trainer(configs), _runs(tmp_path, configs)
     start = trainer.init()
-    update = trainer._of_each(lambda agent, state: agent.update(state)[0].params, _AXES, 0)
-    program = str(jax.make_jaxpr(update)(trainer._settings, start))
+    update = trainer.programs.of_each(lambda agent, state: agent.update(state)[0].params, AXES, 0)
+    program = str(jax.make_jaxpr(update)(trainer.programs.settings, start))
     assert " cond[" in program, "or each update would go through the auxiliary phase"
     state, finished = trainer.train(runs, start)
     assert finished
@@ -71,28 +71,38 @@ def test_numbers_that_may_be_swept_and_the_length_of_a_run_are_data(name, monkey
     numbers = {key: 0.9 * getattr(config.agent, key) for key in config.agent.SWEEPABLE}
     for each in (config, replace(config, agent=replace(config.agent, **numbers), num_steps=2 * config.num_steps)):
         trainer = _trainer([each])
-        trainer._compiled_interval(jax.eval_shape(trainer.training_runs[0].agent.init, jax.random.key(0)))
+        trainer.programs.interval(jax.eval_shape(trainer.training_runs[0].agent.init, jax.random.key(0)))
     assert texts[0] == texts[1]
 
 
-def test_a_program_that_was_compiled_ahead_is_the_same(tmp_path, monkeypatch):
-    """To the bit; and what goes wrong in its thread is told where the program is needed."""
-    config, learned = _config("ppo", 4), []
-    for ahead in (False, True):
-        trainer, run = _trainer([config]), RunDir.create(tmp_path / str(ahead), config)
+@pytest.mark.parametrize("several", [False, True])
+def test_programs_that_were_compiled_ahead_are_the_same(tmp_path, several):
+    """To the bit."""
+    configs, learned, evaluations = [_config("ppo", 4, seed=seed) for seed in range(1 + several)], [], []
+    for ahead in ("", "update", "all"):
+        trainer, runs = _trainer(configs), _runs(tmp_path / f"ahead-{ahead}", configs)
+        if ahead == "all":
+            trainer.programs.compile_all()
         start = trainer.init()
-        if ahead:
-            trainer.compile_ahead(start)
-            trainer.evaluate([run], UNTRAINED, start)
-        learned.append(trainer.train([run], start)[0].params)
-    jax.tree.map(np.testing.assert_array_equal, *learned)
+        if ahead == "update":
+            trainer.programs.compile_update(start)
+        trainer.evaluate(runs, UNTRAINED, start)
+        learned.append(trainer.train(runs, start)[0].params)
+        evaluations.append([run.read_evaluations() for run in runs])
+    for other in learned[1:]:
+        jax.tree.map(np.testing.assert_array_equal, other, learned[0])
+    assert evaluations[1:] == evaluations[:1] * 2
+
+
+def test_what_goes_wrong_in_a_compilers_thread_is_told_where_the_program_is_needed(tmp_path, monkeypatch):
+    config = _config("ppo", 4)
 
     def broken(*_):
         raise TrainingError("no memory")
 
     trainer = _trainer([config])
-    monkeypatch.setattr(trainer, "_interval", broken)
-    trainer.compile_ahead(trainer.init())
+    monkeypatch.setattr(trainer.programs, "_interval", broken)
+    trainer.programs.compile_update(trainer.init())
     with pytest.raises(TrainingError, match="no memory"):
         trainer.train([RunDir.create(tmp_path / "broken", config)], trainer.init())
 

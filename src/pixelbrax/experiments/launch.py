@@ -69,7 +69,7 @@ class Launch:
       began: `time.perf_counter()` from which wall seconds count.
       report: write report.html at the end, and when training is stopped.
       video: record videos of the trained policy at the end, and what it looks at for the report.
-      ahead: compile the update during the first evaluation, on a CPU; see `Trainer.compile_ahead`.
+      ahead: compile several programs at once; see `Programs`.
     """
 
     command: str = ""
@@ -150,7 +150,7 @@ def _start(
             with _new_runs(own, configs, launch) as folders, removed_if_lost(own):
                 note = partial(trainer.progress.say, always=True)
                 until_the_end.enter_context(locked([run.path for run in folders], note))
-                state = _begin(trainer, own, folders)
+                state = _begin(trainer, own, folders, launch)
             try:
                 return path, _train(trainer, own, folders, state, launch)
             except OSError:  # such as a full disk
@@ -229,7 +229,7 @@ def _trainer(configs: list[TrainConfig], launch: Launch) -> Trainer:
     return trainer
 
 
-def _begin(trainer: Trainer, path: Path, runs: list[RunDir]) -> AgentState:
+def _begin(trainer: Trainer, path: Path, runs: list[RunDir], launch: Launch) -> AgentState:
     """Says what is trained; writes the first checkpoint."""
     config, say = trainer.config, trainer.progress.say
     what = f"{config.environment.task} from {config.environment.view} by {config.algorithm.upper()}"
@@ -238,6 +238,8 @@ def _begin(trainer: Trainer, path: Path, runs: list[RunDir]) -> AgentState:
         size = trainer.training_runs[0].env.video_bytes
         videos = f", {size / 1e6:,.1f} MB of videos" if size else ""
         say(f"distractors: {' + '.join(config.environment.distractors)}{videos}")
+    if launch.ahead and jax.process_count() == config.num_devices == 1 and jax.default_backend() == "gpu":
+        trainer.programs.compile_all()
     state = trainer.init()
     for run in runs:
         trainer.training_runs[0].keep_teacher(run)
@@ -299,7 +301,7 @@ def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, 
     try:
         if int(state.num_updates) == 0 and trainer.config.initial_eval:
             if launch.ahead and jax.process_count() == 1 and jax.default_backend() == "cpu":
-                trainer.compile_ahead(state)
+                trainer.programs.compile_update(state)
             trainer.evaluate(runs, UNTRAINED, state)
         state, finished = trainer.train(runs, state)
         if finished:

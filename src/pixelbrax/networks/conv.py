@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, Num
+from jaxtyping import Array, Float, Num, UInt8
 
 from pixelbrax.networks.initializers import orthogonal
 
@@ -31,14 +31,55 @@ def conv(
     therefore patches times one matrix, which is as fast inside as outside. On GPUs it is so where windows tile the
     image: the channels of stacked frames, 9 for instance, fit no convolution of cuDNN's for tensor cores, and its
     others took a third of an update of PPO on an H100. That product is of full precision, as little may differ between
-    two frames.
+    two frames; of bytes, tensor cores compute it (`bytes_product`).
     """
-    if jax.default_backend() == "cpu" or _tiles(x.shape, kernel.shape[0], stride):
-        patches = _patches(x, kernel.shape[0], stride).astype(kernel.dtype)
-        return jnp.matmul(patches, kernel.reshape(-1, kernel.shape[-1]), precision=jax.lax.Precision.HIGHEST)
+    on_cpu, size = jax.default_backend() == "cpu", kernel.shape[0]
+    if on_cpu or _tiles(x.shape, size, stride):
+        patches, matrix = _patches(x, size, stride), kernel.reshape(-1, kernel.shape[-1])
+        if not on_cpu and x.dtype == jnp.uint8 and kernel.dtype == jnp.float32:
+            return bytes_product(patches, matrix)
+        return jnp.matmul(patches.astype(kernel.dtype), matrix, precision=jax.lax.Precision.HIGHEST)
     return jax.lax.conv_general_dilated(
         x.astype(kernel.dtype), kernel, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
     )
+
+
+@jax.custom_vjp
+def bytes_product(
+    x: UInt8[Array, "*batch inputs"], matrix: Float[Array, "inputs outputs"]
+) -> Float[Array, "*batch outputs"]:
+    """The product of bytes and a matrix in single precision, by tensor cores, to some 1e-5 of its largest terms.
+
+    bfloat16 has eight significant bits, as many as a byte; the matrix goes as a sum of two of it, side by side in one
+    product.
+    """
+    return _bytes_product(x.astype(jnp.bfloat16), matrix)
+
+
+def _bytes_product(x: Array, matrix: Array) -> Array:
+    both = jnp.matmul(x, jnp.concatenate(_halves(matrix), axis=-1), preferred_element_type=jnp.float32)
+    return sum(jnp.split(both, 2, axis=-1))
+
+
+def _forward(x: Array, matrix: Array) -> tuple[Array, Array]:
+    x = x.astype(jnp.bfloat16)
+    return _bytes_product(x, matrix), x
+
+
+def _backward(x: Array, gradient: Array) -> tuple[None, Array]:
+    """The matrix's gradient, likewise; bytes have none."""
+    x, gradient = (each.reshape(-1, each.shape[-1]) for each in (x, gradient))
+    return None, _bytes_product(x.T, gradient)
+
+
+bytes_product.defvjp(_forward, _backward)
+
+
+def _halves(x: Float[Array, "*shape"]) -> tuple[Array, Array]:
+    """Two of bfloat16 whose sum is x to 16 significant bits."""
+    # `reduce_precision`, as XLA would drop a conversion to bfloat16 and back.
+    high = jax.lax.reduce_precision(x, exponent_bits=8, mantissa_bits=7)
+    return high.astype(jnp.bfloat16), (x - high).astype(jnp.bfloat16)
 
 
 def _patches(

@@ -1,6 +1,7 @@
 """Evaluation: returns of a policy over whole episodes of fresh environments."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -140,7 +141,8 @@ class Evaluator:
         self._batch_size = check_count("batch_size", batch_size or num_episodes, most=MAX_EPISODES)
         self._deterministic = deterministic
         self._progress = progress or Progress()
-        self._programs: tuple[Any, Any] | None = None
+        self._programs: list[Any] = []
+        self._ahead: list[Future[Any]] = []
 
     def __call__(self, variables: PyTree, key: Array) -> Evaluation:
         """Runs the episodes that `key` determines."""
@@ -176,18 +178,34 @@ class Evaluator:
         """(episode, 2) keys: to reset and to act."""
         return jnp.stack([jax.random.split(part, self._num_episodes) for part in jax.random.split(key)], axis=1)
 
+    def compile_ahead(self, variables: PyTree, key: Array, pool: Executor) -> None:
+        """Begins to compile what `__call__` needs, in other threads.
+
+        Args:
+          variables: of the policy, or their shapes.
+          key: any PRNG key.
+          pool: the threads.
+        """
+        keys = jnp.repeat(self._keys(key)[:1], self._batch_size, axis=0)
+        lowered = self._lowered(variables, keys, self._env.default_params)
+        self._ahead = [pool.submit(each.compile) for each in lowered]
+
     def _compile(self, variables: PyTree, keys: Array, params: EnvParams) -> None:
-        """Two programs: a reset runs once an evaluation, and need not be fast, so that it compiles in a third."""
-        if self._programs is None:
+        if not self._programs and self._ahead:
+            self._programs = [each.result() for each in self._ahead]
+        if not self._programs:
             with self._progress.busy("compiling the evaluation"):
-                reset = jax.jit(self._reset, compiler_options=compiler_options(runs_once=True))
-                play = jax.jit(self._play, compiler_options=compiler_options())
-                reset = reset.lower(keys, params).compile()
-                self._programs = reset, play.lower(variables, keys, reset(keys, params)).compile()
+                self._programs = [each.compile() for each in self._lowered(variables, keys, params)]
+
+    def _lowered(self, variables: PyTree, keys: Array, params: EnvParams) -> list[Any]:
+        """Two programs: a reset runs once an evaluation, and need not be fast, so that it compiles in a third."""
+        reset = jax.jit(self._reset, compiler_options=compiler_options(runs_once=True))
+        play = jax.jit(self._play, compiler_options=compiler_options())
+        initial = jax.eval_shape(reset, keys, params)
+        return [reset.lower(keys, params), play.lower(variables, keys, initial)]
 
     def _run(self, variables: PyTree, keys: Array, params: EnvParams) -> "_Episodes":
         """A batch of whole episodes, as NumPy arrays."""
-        assert self._programs is not None, "they are compiled"
         reset, play = self._programs
         return jax.tree.map(np.asarray, play(variables, keys, reset(keys, params)))
 

@@ -7,20 +7,18 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import fields, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool
 
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError, TrainingError, check_count
-from pixelbrax.learning import Agent, AgentState, EpisodeTotals, Metrics
+from pixelbrax.learning import AgentState, EpisodeTotals
 from pixelbrax.training.acting_hooks import ActingHook, ActingHooks
-from pixelbrax.training.assembly import make_agent
 from pixelbrax.training.checkpoint import all_checkpoints, load_newest
 from pixelbrax.training.clock import WALL, Clock
 from pixelbrax.training.config import TrainConfig
@@ -29,20 +27,15 @@ from pixelbrax.training.divergence import Divergence
 from pixelbrax.training.evaluation import EVALUATION
 from pixelbrax.training.hooks import Hook, make_hook
 from pixelbrax.training.lock import locked
+from pixelbrax.training.programs import Programs, learned, mapped, one_of
 from pixelbrax.training.progress import Progress, progress_line
 from pixelbrax.training.run_dir import RunDir
 from pixelbrax.training.signals import stop_requests
-from pixelbrax.training.starting_policy import takeover
-from pixelbrax.training.training_run import TRAINING_STREAM, TrainingRun
-from pixelbrax.xla import compiler_options
+from pixelbrax.training.training_run import TrainingRun
 
 MAX_AGENTS = 4096
 """Limit on the agents of one trainer: each writes its own run."""
 _TRAINING, _CHECKPOINTS = "training", "checkpoints"  # what the stopwatch counts seconds for
-
-# Agents side by side share the number of updates; otherwise PPG's `cond` on it would become a select, and every update
-# would compute the auxiliary phase.
-_AXES: Any = AgentState.prefix(0, num_updates=None)
 
 
 class Trainer:
@@ -88,25 +81,11 @@ class Trainer:
             if _common(config) != _common(configs[0]):
                 raise ConfigError(f"agents side by side may differ only in seed, {', '.join(sweepable)}")
         self._layout = Layout(self.config.num_devices, first.agent, len(configs))
-        self._program: Any = None
-        self._compiling: Future[Any] | None = None
-        values = {name: [getattr(config.agent, name) for config in configs] for name in sweepable}
-        # Arguments of the compiled programs, which other values find in the cache.
-        if len(configs) == 1:
-            self._settings = {name: np.float32(value) for name, (value,) in values.items()}
-        else:
-            varied = {name: each for name, each in values.items() if len(set(each)) > 1}
-            self._settings = {name: np.array(each, np.float32) for name, each in varied.items()}
+        self.programs = Programs(configs, first, self._layout)
 
     def init(self) -> AgentState:
         """The state of all agents before the first update, on a leading axis if there are several."""
-        keys = [jax.random.fold_in(jax.random.key(t.config.seed), TRAINING_STREAM) for t in self.training_runs]
-        alone = len(keys) == 1
-        begin = takeover(self.config, self.training_runs[0].agent)
-        init = self._of_each(lambda agent, key: begin(agent.init(key)), 0, _AXES)
-        with self.progress.busy("compiling the first reset"), self._layout.context:
-            start = jax.jit(init, out_shardings=self._layout.state, compiler_options=compiler_options(runs_once=True))
-            return jax.block_until_ready(start(self._settings, keys[0] if alone else jnp.stack(keys)))
+        return self.programs.start()
 
     def one(self, state: AgentState, index: int) -> AgentState:
         """The state of one of the agents, on one device."""
@@ -114,7 +93,7 @@ class Trainer:
 
     def all(self, states: Sequence[AgentState]) -> AgentState:
         """The state of all agents from that of each, laid out over the devices."""
-        return self._layout.place(states[0] if len(states) == 1 else _mapped(lambda *x: jnp.stack(x), *states))
+        return self._layout.place(states[0] if len(states) == 1 else mapped(lambda *x: jnp.stack(x), *states))
 
     def save(self, runs: Sequence[RunDir], state: AgentState) -> None:
         """Writes a checkpoint in each run that has not broken down."""
@@ -197,14 +176,16 @@ class Trainer:
         complete = int(state.num_updates) >= config.num_updates or self._were_stopped(runs) or self._enough(runs)
         stopping, divergence = False, Divergence()
         if not complete:
-            self._compiled_interval(state)  # before the clock starts
+            self.programs.interval(state)  # compiled before the clock starts
         clock = Clock(runs[0], int(state.num_updates), self.experiment_began)
         total_steps = config.num_updates * config.agent.steps_per_update
         with stop_requests() as stop:
             while not (complete or stopping):
                 started = time.perf_counter()
                 with self.progress.stopwatch.of(_TRAINING):
-                    state, *results = jax.block_until_ready(self._compiled_interval(state)(self._settings, state))
+                    state, *results = jax.block_until_ready(
+                        self.programs.interval(state)(self.programs.settings, state)
+                    )
                 done = int(state.num_updates)
                 speed = config.log_interval * config.agent.steps_per_update / (time.perf_counter() - started)
                 rows = self._record(runs, state, results, clock, speed, divergence)
@@ -285,56 +266,6 @@ class Trainer:
         for hook in self.hooks:
             what(hook)
 
-    def _of_each(self, function: Any, in_axes: Any, out_axes: Any) -> Any:
-        """`function(agent, x)` of every agent and its part of x, as a function of the agents' settings and x."""
-        env, teacher = self.training_runs[0].env, self.training_runs[0].agent.teacher
-
-        def of_one(settings: dict[str, Array], x: Any) -> Any:
-            return function(make_agent(self.config, env, teacher, **settings), x)
-
-        if len(self.training_runs) == 1:
-            return of_one
-        return self._layout.split(jax.vmap(of_one, (0, in_axes), out_axes), (0, in_axes), out_axes)
-
-    def compile_ahead(self, state: AgentState) -> None:
-        """Begins to compile the update in a thread, beside what this one does next.
-
-        JAX's context managers, such as `jax.default_device`, hold in one thread only: this is not for callers that may
-        use them.
-        """
-        compiler = ThreadPoolExecutor(1)
-        self._compiling = compiler.submit(self._compile_interval, state)
-        compiler.shutdown(wait=False)
-
-    def _compiled_interval(self, state: AgentState) -> Any:
-        """`_interval` of all agents; compiled on first use, unless ahead of it."""
-        if self._program is None:
-            with self.progress.busy("compiling the update"):
-                ahead = self._compiling
-                self._program = self._compile_interval(state) if ahead is None else ahead.result()
-        return self._program
-
-    def _compile_interval(self, state: AgentState) -> Any:
-        with self._layout.context:
-            each = self._of_each(self._interval, _AXES, (_AXES, 0, 0, 0))
-            where = (self._layout.state, *[self._layout.everywhere] * 3)
-            program = jax.jit(each, donate_argnums=1, out_shardings=where, compiler_options=compiler_options())
-            return program.lower(self._settings, state).compile()
-
-    def _interval(
-        self, agent: Agent, state: AgentState
-    ) -> tuple[AgentState, Metrics, EpisodeTotals, Bool[Array, " leaf"]]:
-        """`log_interval` updates: means of metrics, total episodes, and whether what is learned is finite, by array."""
-
-        def update(state: AgentState, _: None) -> tuple[AgentState, tuple[Metrics, EpisodeTotals]]:
-            state, metrics, episodes = agent.update(state)
-            return state, (metrics, episodes)
-
-        state, (metrics, episodes) = jax.lax.scan(update, state, None, length=self.config.log_interval)
-        means = {name: _mean_of_known(x) for name, x in metrics.items()}
-        finite = jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(_learned(state))])
-        return state, means, jax.tree.map(jnp.sum, episodes), finite
-
     def _record(
         self,
         runs: Sequence[RunDir],
@@ -387,11 +318,6 @@ class Trainer:
         }
 
 
-def _mean_of_known(x: Float[Array, " update"]) -> Float[Array, ""]:
-    """The mean over the updates that have the metric, bit for bit `x.mean()` if all have it; NaN if none has."""
-    return jnp.where(jnp.any(jnp.isnan(x)), jnp.nanmean(x), jnp.mean(x))
-
-
 def _mean_row(rows: Sequence[dict[str, float] | None]) -> dict[str, float]:
     """Values for the progress line of several agents: the mean return, the total speed and divergence."""
     good = [row for row in rows if row is not None]
@@ -401,14 +327,9 @@ def _mean_row(rows: Sequence[dict[str, float] | None]) -> dict[str, float]:
     return good[0] | {"return": mean, "steps_per_second": speed, "diverged": diverged}
 
 
-def _learned(state: AgentState) -> dict[str, Any]:
-    """What must stay finite; parameters come first, which statistics that are not would ruin an update later."""
-    return {"parameter": state.params, "statistic": state.statistics}
-
-
 def _problem(state: AgentState, finite: Bool[np.ndarray, " leaf"], run: RunDir, saved_updates: int) -> str:
     """Why training broke down, naming the first array that is not finite; empty if it did not."""
-    paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(_learned(state))]
+    paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(learned(state))]
     broken = [path for path, good in zip(paths, finite, strict=True) if not good]
     if not broken:
         return ""
@@ -433,12 +354,4 @@ def _common(config: TrainConfig) -> TrainConfig:
     return replace(config, seed=0, agent=replace(agent, **defaults))
 
 
-@jax.jit  # compiled once: by itself, each leaf would take a program of its own
-def _one(states: AgentState, index: int | Array) -> AgentState:
-    return _mapped(lambda x: x[index], states)
-
-
-def _mapped(function: Any, *states: AgentState) -> AgentState:
-    """`jax.tree.map` of all fields except the number of updates, which is the first state's."""
-    mapped = jax.tree.map(function, *(replace(state, num_updates=()) for state in states))
-    return replace(mapped, num_updates=states[0].num_updates)
+_one = jax.jit(one_of)  # compiled once: by itself, each leaf would take a program of its own

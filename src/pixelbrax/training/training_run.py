@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
@@ -150,13 +151,23 @@ class TrainingRun:
             return self.env
         return self.env.with_distractors(resolve(distractors, self.config.environment.task))
 
+    def compile_ahead(self, variables: tuple[PyTree, PyTree], pool: Executor) -> None:
+        """Begins to compile what `evaluate` needs for policies with such variables, or of their shapes."""
+        own = [(each, variables) for each in (self._evaluator, self._held_out) if each]
+        for evaluator, its in [*own, *([self._teacher] if self._teacher else [])]:
+            evaluator.compile_ahead(its, self._evaluation_key, pool)
+
+    @property
+    def _evaluation_key(self) -> Array:
+        return jax.random.fold_in(jax.random.key(self.config.seed), EVALUATION_STREAM)
+
     def evaluate(self, run: RunDir, name: str, state: AgentState) -> Evaluation:
         """Evaluates the deterministic policy, each time in the same episodes, and writes the run's evaluation.json.
 
         A policy whose mean return is the highest yet is kept as the best. If the settings name `eval_distractors`, the
         same episodes are run under those too.
         """
-        key = jax.random.fold_in(jax.random.key(self.config.seed), EVALUATION_STREAM)
+        key = self._evaluation_key
         result = self._evaluator(state.variables, key)
         updates = int(state.num_updates)
         steps = self.config.agent.steps_per_update
