@@ -9,18 +9,21 @@ a separate process that writes its file as it goes, and is stopped where its bud
 are in the archive, which is rewritten after every step. `--tiny` rehearses on a CPU in a few minutes.
 
 On a machine that is lent for fifteen minutes in all, its start included, two calls are enough for what is not known
-yet: what an update's time goes to and what equal bits cost, students, loops over meshes; then distractors. The second
-must follow within half a minute, or the machine and its cache of programs are gone: prepare all, change nothing in
-between, and rehearse in a bare environment (`gpu_pack.sh` names what it must hold). Of the working tree, leave behind
-docs, tests, notebooks and benchmarks/results (delete them, uncommitted: results keep the commit). Processors are what
-is short: on an H200's 16 an update compiles within 40 seconds alone, and with 23 programs at once hardly any was done
-within 215. Students learn of teachers that are carried there (`pixelbrax train --preset walker2d-state-cpu --name
-walker2d`, so of ant and humanoid: 20 minutes of two cores):
+yet: loops over meshes, of which the hand's count, Humanoid's images, agreement; then SAC on `dmc/cheetah_run` for seven
+minutes (or distractors and the other learners' updates). The second must follow within half a minute, or the machine
+and its cache of programs are gone: prepare all, change nothing in between, and rehearse in a bare environment
+(`gpu_pack.sh` names what it must hold). Of the working tree, leave behind docs, tests, notebooks and benchmarks/results
+(delete them, uncommitted: the results' "+changes" is then only that). Processors are what is short: on an H200's 16
+all programs of a run compile within 41 seconds alone; those of three runs at once in 52 to 102; 23 processes were
+hardly done within 215, and of five the two with the most programs (images of two tasks, loops over meshes) not in 100.
 
-  carry .whl/site.tar.xz .whl/teachers: unpack, then (PYTHONPATH=src:/tmp/site) gpu.py --out /tmp/r
-    --archive $OUT/results.tar.gz --budget-seconds 480 --only student-walker2d student-ant student-humanoid
-    train-split train-split-any-bits kernels mesh-loops render-its-flags render-other-flags --teachers .whl/teachers
-  the same: --budget-seconds 320 --only agreement distractors train-split-others
+  carry .whl/site.tar.xz: unpack, then (PYTHONPATH=src:/tmp/site) gpu.py --out /tmp/r --archive $OUT/results.tar.gz
+    --budget-seconds 330 --only mesh-loops render-its-flags agreement
+  the same: --out /tmp/r2 --archive $OUT/results2.tar.gz --budget-seconds 420 --only train-sac
+    (or --only distractors train-split-others update-bfloat16)
+
+Students learn of teachers that are carried there (--teachers .whl/teachers; `pixelbrax train --preset
+walker2d-state-cpu --name walker2d`, so of ant and humanoid: 20 minutes of two cores).
 
 In a longer loan of ten minutes a call, each with a budget of 570 seconds: the others. Peers need Warp, which is carried
 in two parts, a call each.
@@ -154,7 +157,7 @@ STEPS = (
     Step(
         "mesh-loops",
         "benchmarks/mesh_loops.py --json {out}/mesh-loops.json",
-        "benchmarks/mesh_loops.py --num-envs 4 2 --size 32 --seconds 0.1 --as-accelerator --json {out}/mesh-loops.json",
+        "benchmarks/mesh_loops.py --num-envs 2 4 --size 32 --seconds 0.1 --as-accelerator --json {out}/mesh-loops.json",
         0.3,
         warm=("benchmarks/mesh_loops.py --seconds 0.001",),
     ),
@@ -185,6 +188,12 @@ STEPS = (
         "{python} benchmarks/kernels.py render:halfcheetah render:humanoid --once",
         "",
         0.2,
+    ),
+    Step(
+        "update-bfloat16",
+        "benchmarks/kernels.py update:ppo-gpu update:ppo-gpu:bfloat16 --json {out}/update-bfloat16.json",
+        "",
+        0.3,
     ),
     Step(
         "environment-others",

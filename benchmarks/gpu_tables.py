@@ -6,9 +6,10 @@ CARD, LATER_CARD = "h100", "h200"
 _SHORT = 20_000  # ns; kernels that take less are counted together
 # What kernels of an update belong to, by parts of their names; the first that fits.
 _PARTS = {
-    "convolutions of cuDNN": ("convolve", "conv", "wgrad", "dgrad", "fprop", "xmma", "convertTensor"),
+    "convolutions of cuDNN": ("wgrad", "dgrad", "fprop", "convertTensor"),
+    "images stacked, cut into patches and converted": ("loop_convert", "input_concatenate", "memcpy", "pad_fusion"),
+    "the first layer's products": ("nvjet",),
     "the renderer's two kernels": ("loop_minimum", "loop_or"),
-    "copies and stacks of images": ("input_concatenate", "memcpy", "wrapped_convert", "pad_fusion"),
 }
 
 
@@ -85,8 +86,8 @@ def counters() -> str:
 
 def update_parts() -> str:
     """Where the time of an update goes: the kernels that take longest, by what they belong to."""
-    data = read(f"{CARD}-kernels.json")
-    (row,) = (row for row in data["rows"] if row["program"] == "update")
+    data = read(f"{LATER_CARD}-update.json")
+    row = data["rows"][0]
     parts: dict[str, list[float]] = {}
     for kernel in row["longest"]:
         name = next((part for part, words in _PARTS.items() if any(w in kernel["kernel"] for w in words)), "others")
@@ -100,7 +101,7 @@ def update_parts() -> str:
         for name, (count, seconds) in sorted(parts.items(), key=lambda item: -item[1][1])
     ]
     heading = ["kernels", "runs", "ms", "of the update"]
-    return table(heading, rows) + "\n\n" + source(data["provenance"], f"{CARD}-kernels.json")
+    return table(heading, rows) + "\n\n" + source(data["provenance"], f"{LATER_CARD}-update.json")
 
 
 def learning() -> str:
@@ -109,7 +110,9 @@ def learning() -> str:
     for card in (CARD, LATER_CARD):
         (run,) = read(f"{card}-video.json")["rows"]
         sources.append(source(run["provenance"], f"{card}-video.json"))
-        for evaluation in run["evaluations"].values():
+        for evaluation in (
+            each for each in run["evaluations"].values() if "held_out" in each
+        ):  # the best again has not
             both = (evaluation, evaluation["held_out"])
             returns = [f"{each['mean_return']:,.0f} ± {each['standard_error']:,.0f}" for each in both]
             rows.append([card.upper(), f"{evaluation['steps']:,}", *returns, f"{min(evaluation['returns']):,.0f}"])
@@ -123,24 +126,80 @@ def learning() -> str:
     return table(heading, rows) + "\n\n" + "\n".join(sources)
 
 
-def mesh_loops() -> str:
-    """Images of meshes per second, by the size of the loop that draws them."""
-    data = read(f"{LATER_CARD}-mesh-loops.json")
+def students() -> str:
+    """Students of carried teachers that learned on the GPU side by side, at their last evaluation."""
+    runs = read(f"{LATER_CARD}-students.json")["rows"]
+    rows = []
+    for run in runs:
+        for each in run["evaluations"].values():
+            both = [f"{x['mean_return']:,.0f} ± {x['standard_error']:,.0f}" for x in (each, each["held_out"])]
+            teacher = each["teacher"]["mean_return"]
+            share = f"{each['mean_return'] / teacher:.0%}"
+            rows.append([run["env"], f"{each['steps']:,}", f"{teacher:,.0f}", *both, share])
+    heading = ["task", "actions", "teacher", "student under `pixelbrax/video`", "under `pixelbrax/video@test`"]
+    told = source(runs[0]["provenance"], f"{LATER_CARD}-students.json")
+    return table([*heading, "of the teacher's"], rows) + "\n\n" + told
+
+
+def update_ways() -> str:
+    """An update of PPO, compiled in several ways."""
+    data = read(f"{LATER_CARD}-update.json")
+    own = next(row for row in data["rows"] if row["dtype"] == "float32")["xla_flags"]
     rows = []
     for row in data["rows"]:
-        one = f"{row['tiles']} x {row['clusters']}" if row.get("tiles") else ""  # before a scene had several loops
+        flags = row["xla_flags"].removeprefix(own).strip()
         rows.append(
             [
+                f"`{row['of']}`" + (f", {row['dtype']}" if row["dtype"] != "float32" else ""),
+                f"`{flags}`" if flags else "",
+                f"{1e3 * row['seconds']:.0f}",
+                f"{row['per_second']:,}",
+            ]
+        )
+    heading = ["an update of", "more flags of XLA", "ms", "actions/s"]
+    return table(heading, rows) + "\n\n" + source(data["provenance"], f"{LATER_CARD}-update.json")
+
+
+def flags() -> str:
+    """What the command line's flags of XLA are worth."""
+    rows, provenance, files = [], {}, []
+    for name in ("its", "other"):
+        files.append(f"{LATER_CARD}-render-{name}-flags.json")
+        data = read(files[-1])
+        provenance = dict(data["provenance"])
+        its = provenance.pop("xla_flags")
+        rows += [
+            [f"{row['num_envs']:,} {row['env']}", f"`{its}`", f"{row['frames_per_second']:,}"] for row in data["rows"]
+        ]
+    return table(["images of", "XLA_FLAGS", "frames/s"], rows) + "\n\n" + source(provenance, ", ".join(files))
+
+
+def mesh_loops() -> str:
+    """Images of meshes per second, by the size of the loop that draws them."""
+    rows, sources = [], []
+    for file in (f"{LATER_CARD}-mesh-loops.json", f"{LATER_CARD}-mesh-loops-hand.json"):
+        data = read(file)
+        sources.append(source(data["provenance"], file))
+        rows += [
+            [
                 f"{row['num_envs']:,} of {row['scene']}",
-                row.get("tile", "4x8"),
-                row.get("loops", one) or "all pairs",
+                row["tile"],
+                row["loops"] or "all pairs",
                 f"{row['frames_per_second']:,}",
                 f"{row['temporary_gb']:.1f}",
                 f"{row['other_pixels']:.6%}",
             ]
-        )
-    heading = ["images", "tile", "tiles x clusters a step", "frames/s", "GB of temporaries", "other pixels"]
-    return table(heading, rows) + "\n\n" + source(data["provenance"], f"{LATER_CARD}-mesh-loops.json")
+            for row in data["rows"]
+        ]
+    heading = [
+        "images",
+        "tile",
+        "tiles x clusters a step",
+        "frames/s",
+        "GB of temporaries",
+        "other pixels",
+    ]
+    return table(heading, rows) + "\n\n" + "\n".join(sources)
 
 
 def summary() -> str:
@@ -167,5 +226,8 @@ TABLES = {
         "update": update_parts,
         "learning": learning,
         "mesh-loops": mesh_loops,
+        "students": students,
+        "update-ways": update_ways,
+        "flags": flags,
     }.items()
 }

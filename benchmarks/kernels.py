@@ -3,8 +3,9 @@
 Usage: python benchmarks/kernels.py PROGRAM ... [--num-envs 4096] [--size 64] [--calls 5] [--json F] [--dump FOLDER]
        python benchmarks/kernels.py render:halfcheetah --once      (under NVIDIA's ncu --profile-from-start off)
 
-A PROGRAM is render:TASK, step:TASK (20 steps) or update:PRESET. Each is timed twice: without the profiler, and with
-JAX's, whose events of the GPU's streams are the kernels' own times. What a call takes beyond their sum, the GPU waited.
+A PROGRAM is render:TASK, step:TASK (20 steps), update:PRESET or update:PRESET:bfloat16. Each is timed twice: without
+the profiler, and with JAX's, whose events of the GPU's streams are the kernels' own times. What a call takes beyond
+their sum, the GPU waited.
 `--dump` keeps the profiles and the programs' HLO.
 """
 
@@ -15,6 +16,7 @@ import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,10 @@ def program(kind: str, name: str, num_envs: int, size: int) -> tuple[Any, tuple[
 
         steps = jax.jit(lambda state, key: jax.lax.scan(step, state, jax.random.split(key, _STEPS)))
         return steps.lower(state, jax.random.key(1)).compile(), (state, jax.random.key(1)), num_envs * _STEPS
-    config = load_preset(name)
+    preset, _, dtype = name.partition(":")
+    config = load_preset(preset)
+    if dtype:
+        config = replace(config, network=replace(config.network, dtype=dtype))
     _, agent = build(config)
     state = jax.jit(agent.init)(jax.random.key(0))
     update = jax.jit(agent.update, compiler_options=compiler_options())

@@ -1,9 +1,9 @@
 """Images of meshes per second on an accelerator: all pairs of rays and triangles, or loops over tiles.
 
-Usage: python benchmarks/mesh_loops.py [--num-envs 4096 1024] [--size 64] [--seconds 0.5] [--json FILE]
+Usage: python benchmarks/mesh_loops.py [--num-envs 1024 4096] [--size 64] [--seconds 0.5] [--json FILE]
            [--as-accelerator]
 
-Of HalfCheetah with meshes and of the shadow hand (see `meshes.py`), with several sizes of tiles and of loops:
+Of the shadow hand and of HalfCheetah with meshes (see `meshes.py`), with several sizes of tiles and of loops:
 "2048 x 16 above 32" takes 2,048 tiles of more than 32 pairs at once, and 16 clusters a step. The pictures are compared
 with the first row's.
 `--as-accelerator` runs the accelerators' program on a CPU, to try it out.
@@ -56,7 +56,7 @@ def cheetahs(num_envs: int) -> tuple[Any, ...]:
     return meshes.with_meshes(env.scene), *some_states(env, num_envs)
 
 
-SCENES = {"halfcheetah, meshes": cheetahs, "shadow hand": lambda num_envs: meshes.hand(num_envs, meshes.hand_model())}
+SCENES = {"shadow hand": lambda num_envs: meshes.hand(num_envs, meshes.hand_model()), "halfcheetah, meshes": cheetahs}
 
 
 def lowered(way: tuple[tuple[int, int], tuple[walk.Loop, ...]], size: int, scene: Any, *inputs: Any) -> Any:
@@ -102,7 +102,7 @@ def rows_of(name: str, num_envs: int, args: argparse.Namespace, *scene: Any) -> 
 def main() -> None:
     """Prints a line for each scene and way."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--num-envs", type=int, nargs=2, default=[4096, 1024])
+    parser.add_argument("--num-envs", type=int, nargs=2, default=[1024, 4096])
     parser.add_argument("--size", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--as-accelerator", action="store_true")

@@ -15,7 +15,8 @@ def with_gpu_flags(flags: str) -> str:
     XLA behavior: on CPUs both is so by default. On NVIDIA's GPUs a * b + c becomes two instructions, each of which
     rounds, and a division or root has three more for the sake of such small numbers. With both flags the
     renderer's kernels, whose speed their instructions bound, have 25 % fewer for HalfCheetah, 30 % for Humanoid.
-    Seen with: JAX 0.10.2 and 0.11.2, compiled for an H200 (`benchmarks/cross_compile.py`); not timed on a GPU yet.
+    Seen with: JAX 0.10.2 and 0.11.2, compiled for an H200 (`benchmarks/cross_compile.py`); on one, with JAX 0.11.2, it
+    draws 24 % more images of HalfCheetah (docs/results.md).
     Remove when: `cross_compile.py --render humanoid --instructions` gives the same with the flags' opposites.
     """
     if flags.strip() and not flags.strip().startswith("-"):

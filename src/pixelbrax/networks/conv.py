@@ -48,7 +48,7 @@ def conv(
 def bytes_product(
     x: UInt8[Array, "*batch inputs"], matrix: Float[Array, "inputs outputs"]
 ) -> Float[Array, "*batch outputs"]:
-    """The product of bytes and a matrix in single precision, by tensor cores, to some 1e-5 of its largest terms.
+    """The product of bytes and a matrix by tensor cores, to 2^-17 of each term.
 
     bfloat16 has eight significant bits, as many as a byte; the matrix goes as a sum of two of it, side by side in one
     product.
@@ -58,7 +58,7 @@ def bytes_product(
 
 def _bytes_product(x: Array, matrix: Array) -> Array:
     both = jnp.matmul(x, jnp.concatenate(_halves(matrix), axis=-1), preferred_element_type=jnp.float32)
-    return sum(jnp.split(both, 2, axis=-1))
+    return jnp.add(*jnp.split(both, 2, axis=-1))
 
 
 def _forward(x: Array, matrix: Array) -> tuple[Array, Array]:
