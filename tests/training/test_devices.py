@@ -46,7 +46,9 @@ def test_two_devices_learn_what_one_does(name, num_agents, environment, tmp_path
     """With half of the environments on each, or an agent on each; and go on from each other's checkpoints."""
     learnt = []
     for count in (1, 2):
-        given = {"environment": environment, "normalize_reward": True}
+        # Adam's epsilon: where nearly all gradients of a parameter cancel, what is left is how they were added up, and
+        # without it would move the parameter as far as any.
+        given = {"environment": environment, "normalize_reward": True, "adam_epsilon": 1e-3}
         configs = [_config(name, count, seed, **given) for seed in range(num_agents)]
         runs = [RunDir.create(tmp_path / f"{count} {config.seed}", config) for config in configs]
         trainer = Trainer(configs)
@@ -65,7 +67,7 @@ def test_two_devices_learn_what_one_does(name, num_agents, environment, tmp_path
         for a, b in zip(jax.tree.leaves(one.buffer), jax.tree.leaves(two.buffer), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-2)
         for a, b in zip(jax.tree.leaves(one.params), jax.tree.leaves(two.params), strict=True):
-            np.testing.assert_allclose(a, b, atol=1e-3)
+            np.testing.assert_allclose(a, b, atol=1e-5)
 
 
 @pytest.mark.full

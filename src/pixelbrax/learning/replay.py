@@ -10,6 +10,7 @@ from jax.sharding import PartitionSpec
 from jaxtyping import Array, Float, Int32, UInt8
 
 from pixelbrax.envs import DEVICE_AXIS, PixelEnv, State
+from pixelbrax.learning.observations import stacked_frames, steps_back
 from pixelbrax.learning.sharding import take_samples
 from pixelbrax.networks import Observation
 
@@ -51,10 +52,8 @@ class Steps:
         if self.frames is None:
             return state
         age = self.age[row % rows, env].astype(jnp.int32)
-        # An episode's first frame stands for those before it.
-        back = [jnp.minimum(steps, age) for steps in reversed(range(self.stack))]
-        frames = self.frames
-        return {"pixels": jnp.concatenate([frames[(row - steps) % rows, env] for steps in back], axis=-1), **state}
+        frames = stacked_frames(self.frames, (row[:, None] - steps_back(age, self.stack)) % rows, env)
+        return {"pixels": frames, **state}
 
 
 class Following(NamedTuple):
