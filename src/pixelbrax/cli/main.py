@@ -5,11 +5,13 @@ import importlib
 import io
 import os
 import sys
+import threading
 
 from pixelbrax.cli.xla_flags import set_gpu_flags
 from pixelbrax.errors import ConfigError, TrainingError, nearest
 from pixelbrax.plugins import load_plugins
 
+_INTERRUPTED = 130
 _COMMANDS = {
     "train": "train a policy from pixels",
     "sweep": "train policies with different settings, side by side",
@@ -43,6 +45,8 @@ def main(argv: list[str] | None = None) -> int:
         code = _run(argv)
         if sys.stdout is not None:  # None if the shell closed it, as in `pixelbrax list >&-`
             sys.stdout.flush()
+        if code == _INTERRUPTED and argv is None:
+            _wait_for_no_compiler()
         return code
     except BrokenPipeError:
         # What is still in the buffer would be flushed at exit, and fail again with a message.
@@ -88,12 +92,20 @@ def _run(argv: list[str] | None) -> int:
         return 2
     except KeyboardInterrupt:
         print(f"pixelbrax {name}: stopped", file=sys.stderr)
-        return 130
+        return _INTERRUPTED
     except (AssertionError, RuntimeError):
         if not (why := _no_device()):
             raise
         print(f"pixelbrax {name}: error: {why}", file=sys.stderr)
         return 2
+
+
+def _wait_for_no_compiler() -> None:
+    """Ends the process now if a thread compiles, which nothing can interrupt, and for which Python would wait."""
+    from pixelbrax.training import COMPILER
+
+    if any(thread.name.startswith(COMPILER) for thread in threading.enumerate()):
+        os._exit(_INTERRUPTED)
 
 
 def _no_device() -> str:

@@ -45,6 +45,7 @@ from pixelbrax.training.processes import (
     stop_others,
     to_go_on,
 )
+from pixelbrax.training.programs import COMPILER
 from pixelbrax.training.progress import Progress, amount
 from pixelbrax.training.run_dir import (
     BEST,
@@ -83,6 +84,7 @@ from pixelbrax.training.training_run import TrainingRun
 
 __all__ = [
     "BEST",
+    "COMPILER",
     "CURRICULUM",
     "EVALUATION",
     "GATE",

@@ -178,7 +178,7 @@ class Evaluator:
         """(episode, 2) keys: to reset and to act."""
         return jnp.stack([jax.random.split(part, self._num_episodes) for part in jax.random.split(key)], axis=1)
 
-    def compile_ahead(self, variables: PyTree, key: Array, pool: Executor) -> None:
+    def compile_ahead(self, variables: PyTree, key: Array, pool: Executor) -> list[Future[Any]]:
         """Begins to compile what `__call__` needs, in other threads.
 
         Args:
@@ -189,6 +189,7 @@ class Evaluator:
         keys = jnp.repeat(self._keys(key)[:1], self._batch_size, axis=0)
         lowered = self._lowered(variables, keys, self._env.default_params)
         self._ahead = [pool.submit(each.compile) for each in lowered]
+        return self._ahead
 
     def _compile(self, variables: PyTree, keys: Array, params: EnvParams) -> None:
         if not self._programs and self._ahead:

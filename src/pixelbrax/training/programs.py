@@ -1,7 +1,7 @@
 """The programs of training, of one agent or several side by side: the first reset, and an interval of updates."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,10 @@ from pixelbrax.xla import compiler_options
 # Agents side by side share the number of updates; otherwise PPG's `cond` on it would become a select, and every update
 # would compute the auxiliary phase.
 AXES: Any = AgentState.prefix(0, num_updates=None)
+
+
+COMPILER = "compiler"
+"""How the names of threads that compile begin."""
 
 
 class Programs:
@@ -73,7 +77,7 @@ class Programs:
 
     def compile_update(self, state: AgentState) -> None:
         """Begins to compile the update in a thread, beside what this one does next."""
-        compiler = ThreadPoolExecutor(1)
+        compiler = ThreadPoolExecutor(1, COMPILER)
         self._update = compiler.submit(lambda: self._lowered(state).compile())
         compiler.shutdown(wait=False)
 
@@ -82,16 +86,14 @@ class Programs:
 
         That suits GPUs: while XLA compiles for one it tries kernels out there, and keeps the fastest.
         """
-        start, keys = self._start()
-        with (
-            self._first.progress.busy("compiling reset, update and evaluation"),
-            ThreadPoolExecutor() as pool,
-        ):
+        (start, keys), pool = self._start(), ThreadPoolExecutor(thread_name_prefix=COMPILER)
+        with self._first.progress.busy("compiling reset, update and evaluation"):
             state = jax.eval_shape(start, self.settings, keys)
             self._update = pool.submit(self._lowered(state).compile)  # first what takes longest
             self._reset = pool.submit(start.lower(self.settings, keys).compile)
             one = state if len(self._seeds) == 1 else jax.eval_shape(lambda state: one_of(state, 0), state)
-            self._first.compile_ahead(one.variables, pool)
+            wait([self._update, self._reset, *self._first.compile_ahead(one.variables, pool)])
+        pool.shutdown()
 
     def of_each(self, function: Any, in_axes: Any, out_axes: Any) -> Any:
         """`function(agent, x)` of every agent and its part of x, as a function of the agents' settings and x."""

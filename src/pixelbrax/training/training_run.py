@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from typing import Any
 
@@ -151,11 +151,11 @@ class TrainingRun:
             return self.env
         return self.env.with_distractors(resolve(distractors, self.config.environment.task))
 
-    def compile_ahead(self, variables: tuple[PyTree, PyTree], pool: Executor) -> None:
+    def compile_ahead(self, variables: tuple[PyTree, PyTree], pool: Executor) -> list[Future[Any]]:
         """Begins to compile what `evaluate` needs for policies with such variables, or of their shapes."""
         own = [(each, variables) for each in (self._evaluator, self._held_out) if each]
-        for evaluator, its in [*own, *([self._teacher] if self._teacher else [])]:
-            evaluator.compile_ahead(its, self._evaluation_key, pool)
+        each = [*own, *([self._teacher] if self._teacher else [])]
+        return [one for evaluator, its in each for one in evaluator.compile_ahead(its, self._evaluation_key, pool)]
 
     @property
     def _evaluation_key(self) -> Array:
