@@ -46,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
         if sys.stdout is not None:  # None if the shell closed it, as in `pixelbrax list >&-`
             sys.stdout.flush()
         if code == _INTERRUPTED and argv is None:
-            _wait_for_no_compiler()
+            _end_if_compiling()
         return code
     except BrokenPipeError:
         # What is still in the buffer would be flushed at exit, and fail again with a message.
@@ -100,7 +100,7 @@ def _run(argv: list[str] | None) -> int:
         return 2
 
 
-def _wait_for_no_compiler() -> None:
+def _end_if_compiling() -> None:
     """Ends the process now if a thread compiles, which nothing can interrupt, and for which Python would wait."""
     from pixelbrax.training import COMPILER
 

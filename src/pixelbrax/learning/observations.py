@@ -51,9 +51,10 @@ def stacked_frames(
     """The frames in some rows of each sample's environment, as the environment stacks them.
 
     XLA behavior: rows are computed anew for every byte of an image, unless a barrier is between, and frames that are
-    gathered one by one are joined by branches. For a GPU that were 105 instructions a byte, and the longest kernel of
-    an update of PPO; so there are 42.
-    Seen with: JAX 0.11.2, compiled for an H200, of which one ran the former.
+    gathered one by one are joined by branches: on a GPU 105 instructions for each byte, in the kernel that took longest
+    of an update of PPO, instead of 42.
+    Seen with: JAX 0.11.2, compiled for an H200 (`benchmarks/cross_compile.py --update ppo-gpu`).
+    Remove when: indexing and concatenation, without the barrier, take as few.
     """
     rows, env = jax.lax.optimization_barrier((rows, env[:, None]))
     frames = images.at[rows, env].get(mode="promise_in_bounds", wrap_negative_indices=False)

@@ -22,7 +22,6 @@ from pixelbrax.xla import compiler_options
 # would compute the auxiliary phase.
 AXES: Any = AgentState.prefix(0, num_updates=None)
 
-
 COMPILER = "compiler"
 """How the names of threads that compile begin."""
 

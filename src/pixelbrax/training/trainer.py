@@ -183,9 +183,7 @@ class Trainer:
             while not (complete or stopping):
                 started = time.perf_counter()
                 with self.progress.stopwatch.of(_TRAINING):
-                    state, *results = jax.block_until_ready(
-                        self.programs.interval(state)(self.programs.settings, state)
-                    )
+                    state, *results = jax.block_until_ready(self.programs.update(state))
                 done = int(state.num_updates)
                 speed = config.log_interval * config.agent.steps_per_update / (time.perf_counter() - started)
                 rows = self._record(runs, state, results, clock, speed, divergence)
