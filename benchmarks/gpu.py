@@ -20,7 +20,7 @@ hardly done within 215, and of five the two with the most programs (images of tw
   carry .whl/site.tar.xz: unpack, then (PYTHONPATH=src:/tmp/site) gpu.py --out /tmp/r --archive $OUT/results.tar.gz
     --budget-seconds 330 --only mesh-loops render-its-flags agreement
   the same: --out /tmp/r2 --archive $OUT/results2.tar.gz --budget-seconds 420 --only train-sac
-    (or --only distractors train-split-others update-bfloat16)
+    (or --only train-bfloat16 distractors train-split-others)
 
 Students learn of teachers that are carried there (--teachers .whl/teachers; `pixelbrax train --preset
 walker2d-state-cpu --name walker2d`, so of ant and humanoid: 20 minutes of two cores).
@@ -248,7 +248,7 @@ STEPS = (
         "",
         0.2,
     ),
-    Step("train-bfloat16", f"{TRAIN} ppo-gpu --name bfloat16 --dtype bfloat16 --num-steps 2000000", "", 0.2),
+    Step("train-bfloat16", f"{TRAIN} ppo-gpu --name bfloat16 --dtype bfloat16 --eval-interval 192 {VIDEO}", "", 0.5),
     Step("train-dcpg", f"{TRAIN} dcpg-gpu --name dcpg {VIDEO}", "", 0.3),
     Step("train-ppg", f"{TRAIN} ppg-gpu --name ppg {VIDEO}", "", 0.3),
     Step("train-ant", f"{TRAIN} ppo-gpu --name ant --task ant {VIDEO}", "", 0.3),
