@@ -78,6 +78,10 @@ def test_creatures_of_our_own_are_passed_in_silence():
         ({"actuators": '<motor name="a" joint="hipp"/>'}, "there is no joint 'hipp', .* did you mean hip"),
         ({"actuators": '<motor name="a"/>'}, "'a': the actuator drives nothing"),
         ({"actuators": '<motor joint="hip" ctrllimited="true"/>'}, "ctrlrange is missing or reversed"),
+        (
+            {"joint": "", "actuators": '<muscle joint="hip" ctrlrange="0 1"/>'},
+            r'actuator 0 .* limit its joint, range="low high", or give the actuator lengthrange',
+        ),
         ({"joint": 'limited="true"'}, "'hip': the joint is limited, and its range is missing, empty or reversed"),
         ({"joint": 'limited="true" range="0 0"'}, 'give range="low high", in degrees'),
         ({"more": '<body><geom type="mesh" mesh="wing"/></body>'}, "there is no mesh 'wing'"),
@@ -207,6 +211,26 @@ def test_a_body_without_a_floor_falls():
         '<actuator><motor joint="wing" ctrlrange="-1 1"/></actuator></mujoco>'
     )
     assert [line for line in _found(mujoco.MjModel.from_xml_string(bird)) if "there is no floor" in line]
+
+
+@pytest.mark.parametrize(
+    ("equality", "falls"),
+    [
+        ('<joint joint1="y"/>', True),  # its number is no body's: there are fewer bodies than joints
+        ('<joint joint1="z"/>', False),
+        ('<connect body1="kite" anchor="0 0 1"/>', False),
+        ('<connect site1="knot" site2="nail"/>', False),
+    ],
+)
+def test_what_an_equality_constraint_holds_does_not_fall(equality, falls):
+    kite = (
+        '<mujoco><worldbody><site name="nail" pos="0 0 1"/><body name="kite">'
+        '<joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide" axis="0 0 1"/><joint name="y" axis="0 1 0"/><geom size=".1"/>'
+        f'<site name="knot"/></body></worldbody><equality>{equality}</equality>'
+        '<actuator><motor joint="y" ctrlrange="-1 1"/></actuator></mujoco>'
+    )
+    model = mujoco.MjModel.from_xml_string(kite)
+    assert any("falls forever" in line for line in suspicions(model, reference_start(model))) == falls
 
 
 _STIFF = {

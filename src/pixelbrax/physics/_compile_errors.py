@@ -57,6 +57,11 @@ _RULES: list[tuple[str, str]] = [
     ),
     ("mass, inertia or density are negative", "its mass or density is negative: give a number above 0"),
     ("missing transmission target", 'the actuator drives nothing: give it joint="..."'),
+    (
+        r"Lengthrange computation did not converge in actuator (\d+)",
+        "a muscle needs the shortest and the longest that it can be, which MuJoCo cannot find for actuator {0} (the "
+        'first is 0): limit its joint, range="low high", or give the actuator lengthrange="low high"',
+    ),
     ("invalid control range", 'ctrlrange is missing or reversed: give the lower number first, ctrlrange="-1 1"'),
     ("invalid force range", 'forcerange is missing or reversed: give the lower number first, forcerange="-1 1"'),
     (

@@ -221,10 +221,12 @@ def _floors(model: mujoco.MjModel) -> Iterator[str]:
 
 def _falling(model: mujoco.MjModel) -> list[int]:
     """Roots of trees of bodies that gravity takes away unless something holds them up."""
-    roots = []
+    roots, (held, coupled) = [], _constrained(model)
     for joint in range(model.njnt):
         body = model.jnt_bodyid[joint]
         if model.body_parentid[body] or (model.body_gravcomp[body] > 0) or model.jnt_stiffness[joint] > 0:
+            continue
+        if joint in coupled or int(body) in held:
             continue
         axis = model.jnt_axis[joint] / (np.linalg.norm(model.jnt_axis[joint]) or 1.0)
         along = abs(axis @ model.opt.gravity) > 0.5 * np.linalg.norm(model.opt.gravity)
@@ -232,8 +234,21 @@ def _falling(model: mujoco.MjModel) -> list[int]:
         driven = np.any((model.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT) & (model.actuator_trnid[:, 0] == joint))
         if (model.jnt_type[joint] == _FREE or slides) and not driven and body not in roots:
             roots.append(int(body))
-    held = set(model.body_rootid[[*model.eq_obj1id, *model.eq_obj2id]]) if model.neq else set()
-    return [root for root in roots if root not in held]
+    return roots
+
+
+def _constrained(model: mujoco.MjModel) -> tuple[set[int], set[int]]:
+    """Roots of the trees whose bodies or sites, and ids of the joints, that an equality constraint holds."""
+    roots, joints = set(), set()
+    for i in range(model.neq):
+        things = [int(number) for number in (model.eq_obj1id[i], model.eq_obj2id[i]) if number >= 0]
+        if model.eq_type[i] == mujoco.mjtEq.mjEQ_JOINT:  # a joint alone is held to a constant
+            joints |= set(things)
+        elif model.eq_objtype[i] == mujoco.mjtObj.mjOBJ_BODY:
+            roots |= set(model.body_rootid[things].tolist())
+        elif model.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE:
+            roots |= set(model.body_rootid[model.site_bodyid[things]].tolist())
+    return roots, joints
 
 
 def touches(model: mujoco.MjModel, moving: np.ndarray, static: np.ndarray) -> bool:
