@@ -331,6 +331,7 @@ def test_rows_of_a_leaderboard_stand_beside_other_results(tmp_path):
         ("fingerprint", "0", "is of another version of tiny and does not compare"),
         ("rows", [{"method": "x"}], "has a row without track, "),
         ("rows", "none", "cannot read the leaderboard"),
+        ("rows", [], "theirs.json is damaged: it has no rows"),
         ("rows", [together.rows()[0] | {"score": None}], "is damaged: the score of good is None"),
         ("rows", [together.rows()[0] | {"score": [1.0]}], r"is damaged: the score of good is \[1.0\]"),
         ("rows", [together.rows()[0] | {"score": [float("nan")] * 3}], r"is damaged: the score of good is \[nan"),
@@ -428,6 +429,11 @@ def test_a_damaged_file_is_named(tmp_path):
         (tmp_path / "tiny.json").write_text(other)
         with pytest.raises(ConfigError, match=r"tiny.json is no result of .*: it holds no table"):
             read_results([tmp_path], TINY)
+    damaged = replace(_entry(), returns={PLAIN: {"0": ["1.5"] * 1_000}})
+    damaged.write(tmp_path / "tiny.json")
+    with pytest.raises(ConfigError, match=r'tiny.json is no result of .*: wrong value type for field "returns"') as e:
+        read_results([tmp_path], TINY)
+    assert len(str(e.value)) < 300 + len(str(tmp_path)), "one line does not quote the whole file"
     (tmp_path / "tiny.json").write_text("{")
     with pytest.raises(ConfigError, match=r"cannot read .*tiny.json"):
         read_results([tmp_path], TINY)

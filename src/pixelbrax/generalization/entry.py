@@ -89,7 +89,7 @@ class Entry:
         except (OSError, UnicodeDecodeError, json.JSONDecodeError) as e:
             raise ConfigError(f"cannot read {file}: {e}") from e
         except (dacite.DaciteError, TypeError) as e:
-            raise ConfigError(f"{file} is no result of `pixelbrax eval --suite`: {e}") from e
+            raise ConfigError(f"{file} is no result of `pixelbrax eval --suite`: {e!s:.160}") from e
 
 
 def privileged(config: TrainConfig) -> str:

@@ -48,11 +48,13 @@ class Published:
         try:
             board = dacite.from_dict(cls, json.loads(file.read_text(encoding="utf-8")), dacite.Config(strict=True))
         except (OSError, UnicodeDecodeError, json.JSONDecodeError, dacite.DaciteError, TypeError) as e:
-            raise ConfigError(f"cannot read the leaderboard {file}: {e}") from e
+            raise ConfigError(f"cannot read the leaderboard {file}: {e!s:.160}") from e
         if board.benchmark != benchmark.name:
             raise ConfigError(f"the leaderboard {file} is of {board.benchmark}, not of {benchmark.name}: see --suite")
         if board.fingerprint != benchmark.fingerprint:
             raise ConfigError(f"the leaderboard {file} is of another version of {benchmark.name} and does not compare")
+        if not board.rows:
+            raise ConfigError(f"the leaderboard {file} is damaged: it has no rows")
         for row in board.rows:
             if missing := [name for name in _OF_ROWS if name not in row]:
                 raise ConfigError(f"the leaderboard {file} has a row without {', '.join(missing)}")
