@@ -421,6 +421,13 @@ def test_results_from_before_there_were_fingerprints_of_dynamics_compare():
     assert Leaderboard.of(PAPER, [*early, _entry(seed=2)]).fingerprints["dynamics of a"] == "d"
 
 
+def test_a_result_counts_once_however_often_it_is_named(tmp_path):
+    (run := tmp_path / "run").mkdir()
+    _entry().write(run / "tiny.json")
+    entries, _ = read_results([tmp_path, run, run / "tiny.json", tmp_path / ".." / tmp_path.name], PAPER)
+    assert entries == [_entry()]
+
+
 def test_a_damaged_file_is_named(tmp_path):
     (tmp_path / "tiny.json").write_text('{"benchmark": "tiny"}')
     with pytest.raises(ConfigError, match=r"tiny.json is no result of `pixelbrax eval --suite`: missing"):

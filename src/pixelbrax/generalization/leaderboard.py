@@ -109,12 +109,12 @@ def read_results(paths: Iterable[Path], benchmark: Benchmark) -> tuple[list[Entr
 
 
 def result_files(paths: Iterable[Path], benchmark: Benchmark) -> list[Path]:
-    """The files that `read_results` reads.
+    """The files that `read_results` reads, each once, however often it is named.
 
     Raises:
       ConfigError: a folder has none.
     """
-    found = []
+    found: dict[Path, Path] = {}
     for path in paths:
         if path.is_dir():
             files = [file for file in sorted(path.rglob(f"{benchmark.name}.json")) if not is_leaderboard(file)]
@@ -124,8 +124,9 @@ def result_files(paths: Iterable[Path], benchmark: Benchmark) -> list[Path]:
                 )
         else:
             files = [path]
-        found += files
-    return found
+        for file in files:
+            found.setdefault(file.resolve(), file)
+    return list(found.values())
 
 
 def _check(benchmark: Benchmark, rules: str, entry: Entry) -> None:
