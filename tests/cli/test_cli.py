@@ -144,6 +144,7 @@ def _leaves(run):
         ("render ant --out ant.jpg", "must end in .png, .mp4, .gif or .html"),
         ("render ant --out nowhere/ant.png", "there is no folder"),
         ("render ant --size 0", "size is 0"),
+        ("bench env --json .", "is a folder: name a file"),
     ],
 )
 def test_mistakes_end_with_one_line_and_code_2(argv, message, capsys, tmp_path, monkeypatch):

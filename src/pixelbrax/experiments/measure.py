@@ -64,8 +64,10 @@ def numbers(name: str, text: str) -> list[int]:
 
 
 def check_output(seconds: float, json_file: Path | None) -> None:
-    """Raises `ConfigError` if `seconds` is out of range or the folder of `json_file` does not exist."""
+    """Raises `ConfigError` if `seconds` is out of range, or `json_file` is a folder or its folder does not exist."""
     check_number("seconds", seconds, above=0, most=_MAX_SECONDS)
+    if json_file and json_file.is_dir():
+        raise ConfigError(f"{json_file} is a folder: name a file")
     if json_file and not json_file.absolute().parent.is_dir():
         raise ConfigError(f"{json_file}: there is no folder {json_file.absolute().parent}")
 
