@@ -1,17 +1,19 @@
 """What `make` and `wrap` take, and that a message is about what is really wrong."""
 
 import inspect
+import warnings
 from pathlib import Path
 
 import jax.numpy as jnp
 import mujoco
+import numpy as np
 import pytest
 
 import pixelbrax
 from pixelbrax.envs import PixelEnv, PixelSettings
 from pixelbrax.envs.settings import MjcfSettings
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics import MjcfPhysics
+from pixelbrax.physics import MjcfPhysics, RecordedPhysics
 from pixelbrax.tasks import Task, register, registry
 from tests.probe import CAMERA, ProbePhysics
 
@@ -114,3 +116,15 @@ def test_signatures_show_every_setting():
 def test_wrap_suggests_settings():
     with pytest.raises(ConfigError, match="wrap has no setting 'image_sizes': did you mean image_size"):
         pixelbrax.wrap(ProbePhysics(), CAMERA, image_sizes=8)  # pyright: ignore
+
+
+def test_a_sky_that_a_skybox_replaces_is_a_warning():
+    model = mujoco.MjModel.from_xml_path(str(CREATURE))  # it has a skybox
+    physics = RecordedPhysics(model, np.zeros((1, model.nbody, 3)), np.tile(np.eye(3), (1, model.nbody, 1, 1)), 0.02)
+    sky = ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+    with pytest.warns(UserWarning, match="sky changes nothing: the model has a skybox"):
+        pixelbrax.wrap(physics, "side", image_size=8, sky=sky)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pixelbrax.wrap(physics, "side", image_size=8)
+        pixelbrax.wrap(ProbePhysics(), CAMERA, image_size=8, sky=sky)

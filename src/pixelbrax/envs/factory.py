@@ -16,6 +16,7 @@ from pixelbrax.envs.cameras import CameraLike
 from pixelbrax.envs.checks import named_cameras
 from pixelbrax.envs.params import EnvParams
 from pixelbrax.envs.pixel_env import PixelEnv
+from pixelbrax.envs.scene import has_skybox
 from pixelbrax.envs.settings import AUTORESETS, Autoreset, MakeSettings, MjcfSettings, PixelSettings, shows_settings
 from pixelbrax.errors import ConfigError, check_choice, check_keywords, warn_caller
 from pixelbrax.physics import Physics
@@ -63,6 +64,7 @@ def make(
         env = _of_task(source, backend, camera, own, chosen)
     else:
         env = _of_model(source, backend, camera, own, chosen)
+    _warn_of_sky(env, settings)
     env.recipe = recipe
     return env
 
@@ -184,6 +186,7 @@ def wrap(
             f"cannot wrap a {type(env).__name__}: it must be a brax.envs.Env, a mujoco_playground.MjxEnv or a Physics"
         )
     made = PixelEnv(env, camera, **chosen)
+    _warn_of_sky(made, settings)
     _warn_of_cameras(made, camera, start)
     return made
 
@@ -211,6 +214,12 @@ def _warn_of_model(env: Any) -> None:
     check_model(model)
     for line in suspicions(model, np.asarray(base.sys.init_q)) + ignored_by_brax(model, base.backend):
         warn_caller(line)
+
+
+def _warn_of_sky(env: PixelEnv, settings: Mapping[str, Any]) -> None:
+    """Warns of a sky that was asked for and is not rendered."""
+    if settings.get("sky") is not None and env.images.outputs and has_skybox(env.physics.mj_model):
+        warn_caller("sky changes nothing: the model has a skybox, which is rendered instead. Leave out one of the two")
 
 
 def _warn_of_cameras(env: PixelEnv, camera: Any, start: np.ndarray | None) -> None:

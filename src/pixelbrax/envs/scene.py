@@ -24,9 +24,14 @@ def read_scene(
         scene = scene.with_infinite_planes()
     if sky is not None:
         sky = checked_sky(sky)
-        if not np.any(model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX):
+        if not has_skybox(model):
             scene = replace(scene, sky_rgb=jnp.array(sky, jnp.float32))
     return scene
+
+
+def has_skybox(model: mujoco.MjModel) -> bool:
+    """Whether a model has a sky of its own, which is rendered whatever colors are given."""
+    return bool(np.any(model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX))
 
 
 def read_randomizer(physics: Physics, function: RandomizationFn | None, rendered: bool) -> Randomizer:
