@@ -161,6 +161,10 @@ def test_what_cannot_move_or_is_no_number_is_refused():
     model.body_pos[2, 1] = np.nan
     with pytest.raises(ConfigError, match="body 'front' has a pos that is not finite"):
         check_model(model)
+    model = _model(after='<keyframe><key name="up" qpos="0 0 1 1 0 0 0 0 0"/></keyframe>')
+    model.key_qpos[0, 2] = np.nan
+    with pytest.raises(ConfigError, match="keyframe 'up' has a qpos that is not finite"):
+        check_model(model)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ _LIGHT, _HEAVY = 1e-3, 1e5  # kg, of all that moves: beyond these, float32 and M
 _MOST_RADIANS = 2 * _TURN  # a larger limit was meant in degrees
 _FEW_DEGREES = np.deg2rad(_TURN)  # if all limits are below, they were meant in radians
 _NUMBERS = ("body_pos", "body_quat", "body_mass", "body_inertia", "geom_pos", "geom_size", "geom_friction", "jnt_pos")
-_NUMBERS += ("jnt_axis", "jnt_range", "jnt_stiffness", "actuator_gear", "actuator_ctrlrange", "cam_pos")
+_NUMBERS += ("jnt_axis", "jnt_range", "jnt_stiffness", "actuator_gear", "actuator_ctrlrange", "cam_pos", "key_qpos")
 
 
 def name_of(model: mujoco.MjModel) -> str:
@@ -32,14 +32,14 @@ def name_of(model: mujoco.MjModel) -> str:
 
 
 def thing(model: mujoco.MjModel, kind: str, number: int) -> str:
-    """A joint, geom, actuator, camera or body, for messages: its name, or its number and the body that has it.
+    """A joint, geom, actuator, camera, keyframe or body, for messages: its name, or its number and the body that has it.
 
     Args:
       model: which has it.
-      kind: "joint", "geom", "actuator", "camera" or "body".
+      kind: "joint", "geom", "actuator", "camera", "keyframe" or "body".
       number: its id.
     """
-    name = getattr(model, kind)(number).name
+    name = getattr(model, "key" if kind == "keyframe" else kind)(number).name
     called = f"{kind} {name!r}" if name else f"{kind} {number} (without a name)"
     owners = {"joint": model.jnt_bodyid, "geom": model.geom_bodyid, "camera": model.cam_bodyid}
     if kind not in owners or not owners[kind][number]:
@@ -62,7 +62,7 @@ def check_model(model: mujoco.MjModel) -> None:
         strange = np.isnan(values) if field.endswith("range") else ~np.isfinite(values)  # Brax makes ranges infinite
         if (bad := np.flatnonzero(strange.any(axis=tuple(range(1, values.ndim))))).size:
             kind, _, what = field.partition("_")
-            kind = {"jnt": "joint", "cam": "camera"}.get(kind, kind)
+            kind = {"jnt": "joint", "cam": "camera", "key": "keyframe"}.get(kind, kind)
             raise ConfigError(f"{of}: {thing(model, kind, int(bad[0]))} has a {what} that is not finite: correct it")
     if model.nv == 0:
         first = next((model.body(i).name for i in range(1, model.nbody) if model.body(i).name), "")
