@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pixelbrax import CameraSpec
-from pixelbrax.envs.camera_checks import camera_suspicions
+from pixelbrax.envs.camera_checks import camera_suspicions, unseen
 from pixelbrax.envs.factory import make
 from pixelbrax.render import Camera
 
@@ -67,6 +67,25 @@ def test_fixed_cameras_and_specs_are_checked_too():
     assert "the camera looks away" in _found(CameraSpec((0.0, -3.0), 1.0, 0.5, 45.0, None, (0.0, -6.0)))[0]
     up = CameraSpec((3.0, 0.0), 1.0, 9.0, 45.0, "ball", (3.0, 0.0))
     assert "looks along (0, 0, 1)" in _found(up)[0]
+
+
+@pytest.mark.parametrize(
+    ("skin", "message"),
+    [
+        ('<geom size=".3" group="3"/>', "all its geoms are transparent, or in groups that are not drawn"),
+        ('<geom size=".3" rgba="1 0 0 0"/>', "all its geoms are transparent"),
+        ('<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>', "for it has no geoms"),
+        ('<geom size=".3" group="3"/><geom size=".3" group="2"/>', ""),
+        ('<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><site size=".1"/>', ""),
+    ],
+)
+def test_a_body_that_is_not_drawn_is_named(skin, message):
+    model = mujoco.MjModel.from_xml_string(
+        f'<mujoco><worldbody><geom type="plane" size="0 0 1"/><body><freejoint/>{skin}</body></worldbody></mujoco>'
+    )
+    lines = unseen(model)
+    assert len(lines) == bool(message)
+    assert not message or ("images show nothing that moves" in lines[0] and message in lines[0])
 
 
 def test_make_warns_of_a_camera_where_the_images_are_used():

@@ -56,6 +56,20 @@ def camera_suspicions(
     return found
 
 
+def unseen(model: mujoco.MjModel) -> list[str]:
+    """One line if no camera can see anything that moves; empty if one could."""
+    count, roles = model.ngeom, geom_roles(model)[: model.ngeom + model.nsite]
+    moves = np.isin(roles, _SHOWN)
+    drawn = np.append(_alpha(model) > 0, model.site_rgba[:, 3] > 0)
+    drawn &= np.append(model.geom_group, model.site_group) < VISIBLE_GROUPS
+    if (moves & drawn).any():
+        return []
+    what = "all its geoms are transparent, or in groups that are not drawn" if moves[:count].any() else "it has no geoms"
+    return [
+        f"images show nothing that moves, for {what}: give it some in group 0, 1 or 2, with an alpha above 0"
+    ]
+
+
 def _called(model: mujoco.MjModel, name: str, camera: CameraLike, count: int) -> str:
     if isinstance(camera, str):
         return f"camera {camera!r}"

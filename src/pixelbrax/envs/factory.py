@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 from typing_extensions import Unpack
 
-from pixelbrax.envs.camera_checks import camera_suspicions
+from pixelbrax.envs.camera_checks import camera_suspicions, unseen
 from pixelbrax.envs.cameras import CameraLike
 from pixelbrax.envs.checks import named_cameras
 from pixelbrax.envs.params import EnvParams
@@ -223,12 +223,15 @@ def _warn_of_sky(env: PixelEnv, settings: Mapping[str, Any]) -> None:
 
 
 def _warn_of_cameras(env: PixelEnv, camera: Any, start: np.ndarray | None) -> None:
-    """Warns of cameras of someone's own model that show nothing; `start` is None if the first pose is not known."""
-    if (camera is None and not env.physics.mj_model.ncam) or not env.images.outputs or start is None:
+    """Warns of someone's own model of which images show nothing; `start` is None if the first pose is not known."""
+    if not env.images.outputs:
         return
-    shapes = dict(env.images.shapes)
-    cameras = named_cameras(0 if camera is None else camera, shapes)
-    for line in dict.fromkeys(camera_suspicions(env.physics.mj_model, cameras, shapes, start)):
+    model, shapes = env.physics.mj_model, dict(env.images.shapes)
+    lines = unseen(model)
+    if not lines and start is not None and (camera is not None or model.ncam):
+        cameras = named_cameras(0 if camera is None else camera, shapes)
+        lines = camera_suspicions(model, cameras, shapes, start)
+    for line in dict.fromkeys(lines):
         warn_caller(line)
 
 
