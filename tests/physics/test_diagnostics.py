@@ -159,6 +159,35 @@ def test_space_takes_out_all_that_does_not_conserve(tmp_path, integrator):
         assert least < coarse / fine < most
 
 
+def test_what_is_not_linear_is_taken_out_of_springs_and_dampers(tmp_path):
+    model = _model(tmp_path, LIMBS.format(inner='stiffness="3 5" damping="1 2"'))
+    assert model.dof_dampingpoly.any() and model.jnt_stiffnesspoly.any()
+    space = in_space(model, model.qpos0)
+    assert not space.model.dof_dampingpoly.any() and not space.model.jnt_stiffnesspoly.any()
+    assert space.model.jnt_stiffness[1] == 3
+    assert model.dof_dampingpoly.any()
+
+
+@pytest.mark.parametrize(
+    ("equality", "tied"),
+    [
+        ('<connect body1="shin" anchor="0 0 0"/>', True),
+        ('<weld body1="shin" body2="other"/>', True),
+        ('<connect site1="tip" site2="nail"/>', True),
+        ('<connect body1="shin" anchor="0 0 0" active="false"/>', False),
+        ('<connect body1="shin" body2="arm" anchor="0 0 0"/>', False),
+        ('<joint joint1="knee" joint2="hip"/>', False),
+    ],
+)
+def test_a_body_that_a_constraint_ties_to_others_conserves_no_momentum(tmp_path, equality, tied):
+    bodies = LIMBS.format(inner="").replace('mass=".5"/>', 'mass=".5"/><site name="tip"/>')
+    others = '<site name="nail"/><body name="other"><freejoint/><geom size=".1"/></body>'
+    model = _model(tmp_path, bodies + others, more=f"<equality>{equality}</equality>")
+    space = in_space(model, model.qpos0)
+    assert bool(len(space.linear)) == (not tied)
+    assert ("'torso' is held by an equality constraint" in space.why_no_momentum) == tied
+
+
 @pytest.mark.parametrize(
     ("root", "linear", "angular"),
     [

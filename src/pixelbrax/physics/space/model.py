@@ -12,6 +12,7 @@ from pixelbrax.physics.model_checks import name_of
 
 _FREE, _BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
 _SLIDE, _HINGE = int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE)
+_OF_BODIES = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
 _WIDTH = {_FREE: 6, _BALL: 3, _SLIDE: 1, _HINGE: 1}
 
 
@@ -49,6 +50,8 @@ class Space:
         """Why the test of momentum is impossible; empty if it is possible."""
         root = self.model.body(self.root).name or f"number {self.root}"
         if not len(self.linear) and not len(self.angular):
+            if _tied(self.model, self.root):
+                return f"the root body {root!r} is held by an equality constraint, which takes momentum up: take it out"
             return f"the root body {root!r} is held by the world, which takes momentum up: it needs a free joint"
         if not len(self.limbs):
             return f"the body {root!r} has no inner hinge that a torque could drive"
@@ -90,7 +93,7 @@ def in_space(model: mujoco.MjModel, start: Float[np.ndarray, " nq"]) -> Space:
     """A copy of a model in space.
 
     Off are gravity, contacts, limits, friction, damping of joints and tendons, fluids, springs of tendons and of ball
-    joints, actuators and gravity compensation. The root's joints also lose their springs and rotors, which would hold
+    joints, what is not linear in the others, actuators and gravity compensation. The root's joints also lose their springs and rotors, which would hold
     on to the world. Springs and rotors of inner joints stay, and so do equality constraints.
 
     Args:
@@ -110,6 +113,7 @@ def in_space(model: mujoco.MjModel, start: Float[np.ndarray, " nq"]) -> Space:
     for name in (
         *("jnt_limited", "jnt_actfrclimited", "dof_damping", "dof_frictionloss", "body_gravcomp"),
         *("tendon_limited", "tendon_damping", "tendon_frictionloss", "tendon_stiffness", "tendon_armature"),
+        *("jnt_stiffnesspoly", "dof_dampingpoly", "tendon_stiffnesspoly", "tendon_dampingpoly"),
         *("geom_contype", "geom_conaffinity"),
     ):
         getattr(model, name)[:] = 0
@@ -148,6 +152,8 @@ def _conserved(model: mujoco.MjModel, root: int, start: np.ndarray) -> tuple[np.
     root's own coordinates, and no force acts on these.
     """
     none = np.zeros((0, 3))
+    if _tied(model, root):
+        return none, none
     joints = list(_joints(model, root))
     kinds = [int(model.jnt_type[joint]) for joint in joints]
     if kinds == [_FREE]:
@@ -169,6 +175,20 @@ def _conserved(model: mujoco.MjModel, root: int, start: np.ndarray) -> tuple[np.
         if np.allclose(linear.T @ (linear @ across), across, atol=1e-6):
             return linear, axis[None]
     return linear, none
+
+
+def _tied(model: mujoco.MjModel, root: int) -> bool:
+    """Whether an equality constraint ties a tree to the world or to another tree."""
+    for i in range(model.neq):
+        pair = np.array([model.eq_obj1id[i], model.eq_obj2id[i]])
+        kind = model.eq_objtype[i] if model.eq_type[i] in _OF_BODIES and model.eq_active0[i] else None
+        if kind == mujoco.mjtObj.mjOBJ_SITE:
+            pair = model.site_bodyid[pair]
+        elif kind != mujoco.mjtObj.mjOBJ_BODY:
+            continue
+        if (model.body_rootid[pair] == root).sum() == 1:
+            return True
+    return False
 
 
 def _basis(vectors: np.ndarray) -> np.ndarray:
