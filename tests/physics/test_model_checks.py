@@ -356,6 +356,10 @@ def test_what_mjx_ignores_is_named(mistake, what):
     assert ignored_by_brax(_model(), "mjx") == []
     (line,) = ignored_by_brax(_model(**mistake), "mjx")
     assert f"MJX ignores {what}" in line
+    (line,) = ignored_by_brax(_model(**mistake), "generalized")
+    assert f"Brax's own engines ignore {what}" in line
+    of_joints = [line for line in ignored_by_brax(_model(**mistake), "spring") if "several numbers" in line]
+    assert not of_joints, "spring reads no damping, and of stiffness it is told that all of it is ignored"
 
 
 def test_a_warning_points_to_the_line_of_the_caller():

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from pixelbrax.errors import ConfigError, listed
-from pixelbrax.physics.mjx_checks import ignored_by_mjx
+from pixelbrax.physics.mjx_checks import ignored_by_mjx, left_out
 from pixelbrax.physics.model_checks import check_model, name_of, thing
 from pixelbrax.physics.scales import OF_VECTORS
 
@@ -55,7 +55,10 @@ def ignored_by_brax(model: mujoco.MjModel, engine: str = "generalized") -> list[
     if (lifted := np.flatnonzero(model.body_gravcomp)).size:
         found.append(f"gravcomp (of {thing(model, 'body', int(lifted[0]))})")
     found += _ignored_of_joints(model, engine) + _ignored_of_actuators(model) + _ignored_of_contacts(model)
-    return [f'{name_of(model)}: Brax\'s own engines ignore {what}: use its backend="mjx", {_OWN}' for what in found]
+    lines = [f'{name_of(model)}: Brax\'s own engines ignore {what}: use its backend="mjx", {_OWN}' for what in found]
+    # On engines of vectors the line of stiffness is of all of it, and no damping is read.
+    nowhere = left_out(model, of_joints=engine == "generalized")
+    return lines + [f"{name_of(model)}: Brax's own engines ignore {what}, and so does MJX: take it out" for what in nowhere]
 
 
 def _ignored_of_joints(model: mujoco.MjModel, engine: str) -> list[str]:

@@ -8,9 +8,22 @@ from pixelbrax.physics.model_checks import name_of, thing
 
 def ignored_by_mjx(model: mujoco.MjModel) -> list[str]:
     """One line for each thing that MuJoCo's C engine simulates and MJX 3.17 ("jax") does not, without refusing it."""
+    found = left_out(model, of_joints=True)
+    if model.ntendon and (model.tendon_stiffnesspoly.any() or model.tendon_dampingpoly.any()):
+        found.append("a tendon's stiffness or damping of several numbers")
+    return [f"{name_of(model)}: MJX ignores {what}, which MuJoCo simulates: take it out" for what in found]
+
+
+def left_out(model: mujoco.MjModel, of_joints: bool) -> list[str]:
+    """What neither MJX nor Brax's own engines simulate, except of tendons.
+
+    Args:
+      model: MuJoCo's.
+      of_joints: also what is not linear in springs and dampers of joints.
+    """
     parts = [
-        ("joint", model.jnt_stiffnesspoly.any(axis=1), "a stiffness of several numbers"),
-        ("dof", model.dof_dampingpoly.any(axis=1), "a damping of several numbers"),
+        ("joint", of_joints & model.jnt_stiffnesspoly.any(axis=1), "a stiffness of several numbers"),
+        ("dof", of_joints & model.dof_dampingpoly.any(axis=1), "a damping of several numbers"),
         ("geom", model.geom_fluid.any(axis=1), "fluidshape"),
         ("actuator", model.actuator_delay > 0, "delay"),
         ("actuator", model.actuator_actearly.astype(bool), "actearly"),
@@ -23,11 +36,9 @@ def ignored_by_mjx(model: mujoco.MjModel) -> list[str]:
             number = int(np.flatnonzero(concerned)[0])
             owner = ("joint", int(model.dof_jntid[number])) if kind == "dof" else (kind, number)
             found.append(f"{what} (of {thing(model, *owner)})")
-    if model.ntendon and (model.tendon_stiffnesspoly.any() or model.tendon_dampingpoly.any()):
-        found.append("a tendon's stiffness or damping of several numbers")
     if model.opt.noslip_iterations:
         found.append(f"noslip_iterations ({model.opt.noslip_iterations})")
-    return [f"{name_of(model)}: MJX ignores {what}, which MuJoCo simulates: take it out" for what in found]
+    return found
 
 
 def _disabled(model: mujoco.MjModel) -> np.ndarray:
