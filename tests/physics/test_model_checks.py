@@ -350,6 +350,11 @@ def test_contacts_of_another_condim_are_named(mistake, what):
         ({"before": '<option actuatorgroupdisable="0"/>'}, "<option actuatorgroupdisable> (of actuator 'a')"),
         ({"before": '<option noslip_iterations="5"/>'}, "noslip_iterations (5)"),
         ({"actuators": '<motor name="a" joint="hip" delay=".02" nsample="6"/>'}, "delay (of actuator 'a')"),
+        ({"actuators": '<motor name="a" joint="hip" damping="1"/>'}, "damping of an actuator instead of its joint (of"),
+        ({"actuators": '<motor name="a" joint="hip" armature="1"/>'}, "armature of an actuator instead of its joint"),
+        ({"floor": 'surfacevel="1 0 0"'}, "surfacevel (of geom 'floor')"),
+        ({"floor": 'adhesion="100"'}, "adhesion (of geom 'floor')"),
+        ({"after": '<contact><pair name="p" geom1="leg" geom2="floor" adhesion="9"/></contact>'}, "adhesion (of pair"),
     ],
 )
 def test_what_mjx_ignores_is_named(mistake, what):
@@ -360,6 +365,14 @@ def test_what_mjx_ignores_is_named(mistake, what):
     assert f"Brax's own engines ignore {what}" in line
     of_joints = [line for line in ignored_by_brax(_model(**mistake), "spring") if "several numbers" in line]
     assert not of_joints, "spring reads no damping, and of stiffness it is told that all of it is ignored"
+
+
+@pytest.mark.parametrize("setting", ['delay=".02" nsample="6"', 'interval=".02" nsample="4"'])
+def test_sensors_that_are_late_are_named_on_mjx(setting):
+    model = _model(after=f'<sensor><jointpos name="angle" joint="hip" {setting}/></sensor>')
+    (line,) = ignored_by_brax(model, "mjx")
+    assert "MJX ignores delay and interval (of sensor 'angle')" in line
+    assert ignored_by_brax(model, "generalized") == [], "Brax's own engines have no sensors"
 
 
 def test_a_warning_points_to_the_line_of_the_caller():

@@ -11,6 +11,9 @@ def ignored_by_mjx(model: mujoco.MjModel) -> list[str]:
     found = left_out(model, of_joints=True)
     if model.ntendon and (model.tendon_stiffnesspoly.any() or model.tendon_dampingpoly.any()):
         found.append("a tendon's stiffness or damping of several numbers")
+    late = (model.sensor_delay > 0) | (model.sensor_interval > 0).any(axis=1)
+    if (late := np.flatnonzero(late)).size:
+        found.append(f"delay and interval (of {thing(model, 'sensor', int(late[0]))})")
     return [f"{name_of(model)}: MJX ignores {what}, which MuJoCo simulates: take it out" for what in found]
 
 
@@ -28,6 +31,11 @@ def left_out(model: mujoco.MjModel, of_joints: bool) -> list[str]:
         ("actuator", model.actuator_delay > 0, "delay"),
         ("actuator", model.actuator_actearly.astype(bool), "actearly"),
         ("actuator", _disabled(model), "<option actuatorgroupdisable>"),
+        ("actuator", model.actuator_damping != 0, "damping of an actuator instead of its joint"),
+        ("actuator", model.actuator_armature != 0, "armature of an actuator instead of its joint"),
+        ("geom", model.geom_adhesion != 0, "adhesion"),
+        ("pair", model.pair_adhesion != 0, "adhesion"),
+        ("geom", model.geom_surfacevel.any(axis=1), "surfacevel"),
         ("actuator", model.actuator_dampingpoly.any(axis=1), "a damping of several numbers"),
     ]
     found = []

@@ -32,11 +32,11 @@ def name_of(model: mujoco.MjModel) -> str:
 
 
 def thing(model: mujoco.MjModel, kind: str, number: int) -> str:
-    """A joint, geom, actuator, camera, keyframe or body, for messages: its name, or its number and the body that has it.
+    """A joint, geom, body, ... for messages: its name, or its number and the body that has it.
 
     Args:
       model: which has it.
-      kind: "joint", "geom", "actuator", "camera", "keyframe" or "body".
+      kind: "joint", "geom", "actuator", "sensor", "pair" (of geoms), "camera", "keyframe" or "body".
       number: its id.
     """
     name = getattr(model, "key" if kind == "keyframe" else kind)(number).name

@@ -114,6 +114,7 @@ def in_space(model: mujoco.MjModel, start: Float[np.ndarray, " nq"]) -> Space:
         *("jnt_limited", "jnt_actfrclimited", "dof_damping", "dof_frictionloss", "body_gravcomp"),
         *("tendon_limited", "tendon_damping", "tendon_frictionloss", "tendon_stiffness", "tendon_armature"),
         *("jnt_stiffnesspoly", "dof_dampingpoly", "tendon_stiffnesspoly", "tendon_dampingpoly"),
+        *("actuator_damping", "actuator_dampingpoly", "actuator_armature"),
         *("geom_contype", "geom_conaffinity"),
     ):
         getattr(model, name)[:] = 0
