@@ -162,11 +162,14 @@ def test_space_takes_out_all_that_does_not_conserve(tmp_path, integrator):
 def test_what_is_not_linear_is_taken_out_of_springs_and_dampers(tmp_path):
     motor = '<actuator><motor joint="knee" damping="1 2" armature="3"/></actuator>'
     model = _model(tmp_path, LIMBS.format(inner='stiffness="3 5" damping="1 2"'), more=motor)
-    assert model.dof_dampingpoly.any() and model.jnt_stiffnesspoly.any()
+    assert model.dof_dampingpoly.any()
+    assert model.jnt_stiffnesspoly.any()
     space = in_space(model, model.qpos0)
     for name in ("actuator_damping", "actuator_dampingpoly", "actuator_armature"):
-        assert getattr(model, name).any() and not getattr(space.model, name).any()
-    assert not space.model.dof_dampingpoly.any() and not space.model.jnt_stiffnesspoly.any()
+        assert getattr(model, name).any()
+        assert not getattr(space.model, name).any()
+    assert not space.model.dof_dampingpoly.any()
+    assert not space.model.jnt_stiffnesspoly.any()
     assert space.model.jnt_stiffness[1] == 3
     assert model.dof_dampingpoly.any()
 

@@ -229,7 +229,8 @@ def test_a_body_without_a_floor_falls():
 def test_what_an_equality_constraint_holds_does_not_fall(equality, falls):
     kite = (
         '<mujoco><worldbody><site name="nail" pos="0 0 1"/><body name="kite">'
-        '<joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide" axis="0 0 1"/><joint name="y" axis="0 1 0"/><geom size=".1"/>'
+        '<joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide" axis="0 0 1"/>'
+        '<joint name="y" axis="0 1 0"/><geom size=".1"/>'
         f'<site name="knot"/></body></worldbody><equality>{equality}</equality>'
         '<actuator><motor joint="y" ctrlrange="-1 1"/></actuator></mujoco>'
     )

@@ -64,10 +64,10 @@ def unseen(model: mujoco.MjModel) -> list[str]:
     drawn &= np.append(model.geom_group, model.site_group) < VISIBLE_GROUPS
     if (moves & drawn).any():
         return []
-    what = "all its geoms are transparent, or in groups that are not drawn" if moves[:count].any() else "it has no geoms"
-    return [
-        f"images show nothing that moves, for {what}: give it some in group 0, 1 or 2, with an alpha above 0"
-    ]
+    what = (
+        "all its geoms are transparent, or in groups that are not drawn" if moves[:count].any() else "it has no geoms"
+    )
+    return [f"images show nothing that moves, for {what}: give it some in group 0, 1 or 2, with an alpha above 0"]
 
 
 def _called(model: mujoco.MjModel, name: str, camera: CameraLike, count: int) -> str:

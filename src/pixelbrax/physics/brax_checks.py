@@ -58,7 +58,9 @@ def ignored_by_brax(model: mujoco.MjModel, engine: str = "generalized") -> list[
     lines = [f'{name_of(model)}: Brax\'s own engines ignore {what}: use its backend="mjx", {_OWN}' for what in found]
     # On engines of vectors the line of stiffness is of all of it, and no damping is read.
     nowhere = left_out(model, of_joints=engine == "generalized")
-    return lines + [f"{name_of(model)}: Brax's own engines ignore {what}, and so does MJX: take it out" for what in nowhere]
+    return lines + [
+        f"{name_of(model)}: Brax's own engines ignore {what}, and so does MJX: take it out" for what in nowhere
+    ]
 
 
 def _ignored_of_joints(model: mujoco.MjModel, engine: str) -> list[str]:

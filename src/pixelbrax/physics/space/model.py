@@ -93,8 +93,9 @@ def in_space(model: mujoco.MjModel, start: Float[np.ndarray, " nq"]) -> Space:
     """A copy of a model in space.
 
     Off are gravity, contacts, limits, friction, damping of joints and tendons, fluids, springs of tendons and of ball
-    joints, what is not linear in the others, actuators and gravity compensation. The root's joints also lose their springs and rotors, which would hold
-    on to the world. Springs and rotors of inner joints stay, and so do equality constraints.
+    joints, what is not linear in the others, actuators and gravity compensation. The root's joints also lose their
+    springs and rotors, which would hold on to the world. Springs and rotors of inner joints stay, and so do equality
+    constraints.
 
     Args:
       model: with at least one joint.
