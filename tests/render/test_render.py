@@ -12,7 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pixelbrax
-from pixelbrax.render import Camera, GeomPose, Scene, UnsupportedGeomError, look_at, render, render_where, renderer
+from pixelbrax.errors import ConfigError
+from pixelbrax.render import (
+    Camera,
+    GeomPose,
+    Scene,
+    UnsupportedGeomError,
+    look_at,
+    orbit,
+    render,
+    render_where,
+    renderer,
+)
 from pixelbrax.render.analysis import analyze
 from tests.compilations import compilations
 from tests.render import oracle
@@ -358,10 +369,41 @@ def test_called_by_itself_it_is_one_program():
     assert (first != second).any()
 
 
+def test_arguments_in_double_precision_or_lists_give_the_same_picture():
+    model, data = _random_model(0)
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    camera = look_at(jnp.ones(3), jnp.zeros(3), 60.0)
+    outputs = ("color", "depth")
+    expected = render(scene, pose, camera, 8, 8, outputs)
+    lists = Camera(*(np.asarray(x).tolist() for x in (camera.pos, camera.mat, camera.fovy)))  # pyright: ignore
+    with jax.enable_x64(True):
+        double = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), (scene, pose, camera))
+        assert double[1].xpos.dtype == jnp.float64
+        frames = [render(*double, 8, 8, outputs), render(scene, pose, lists, 8, 8, outputs)]
+        assert orbit(camera.pos, jnp.asarray(2.0), 0.0, 0.0).pos.dtype == jnp.float32
+
+        def depth(pose):
+            return jnp.sum(jnp.nan_to_num(render(scene, pose, camera, 8, 8, ("depth",)).depth, posinf=0.0))
+
+        assert jax.grad(depth)(double[1]).xpos.dtype == jnp.float64
+    for frame in frames:
+        for name in outputs:
+            assert getattr(frame, name).dtype == jnp.float32
+            np.testing.assert_array_equal(getattr(frame, name), getattr(expected, name))
+
+
 def test_bad_arguments_raise():
     model, data = _random_model(0)
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
     camera = look_at(jnp.ones(3), jnp.zeros(3), 60.0)
+    with pytest.raises(ConfigError, match=r"outputs is the text 'rgb': .* such as \('rgb',\)"):
+        render(scene, pose, camera, 8, 8, "rgb")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match=r"the camera is a str: it must be a Camera, as made by look_at"):
+        render(scene, pose, "side", 8, 8)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match="the scene is a GeomPose: it must be a Scene"):
+        render(pose, scene, camera, 8, 8)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match=r"the lights' pos has shape \(9, 3\)"):
+        scene.with_lights(jnp.zeros((9, 3)), jnp.zeros((9, 3)))
     with pytest.raises(ValueError, match="unknown output 'rgba'"):
         render(scene, pose, camera, 8, 8, ("rgba",))  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="samples is 3"):

@@ -38,7 +38,7 @@ class Camera:
 
 
 def check_camera(camera: Camera) -> Camera:
-    """Returns the camera after checking it; traced values are not checked.
+    """Returns the camera, of arrays, after checking it; traced values are not checked.
 
     Raises:
       ConfigError: a value is not finite, `fovy` is outside (0, 180), `mat` is not a rotation, or a shape is wrong.
@@ -50,7 +50,8 @@ def check_camera(camera: Camera) -> Camera:
         raise ConfigError(
             "the camera's mat is not a rotation: its columns must be the camera's right, up and backward unit vectors"
         )
-    return camera
+    numbers = (camera.pos, camera.mat, camera.fovy)
+    return Camera(*(np.asarray(x, np.float32) if isinstance(x, list | tuple) else x for x in numbers))
 
 
 def check_fovy(name: str, fovy: Any) -> None:
@@ -152,7 +153,8 @@ def _orbiting(lookat: Any, distance: Any, azimuth: Any, elevation: Any, fovy: An
     forward = jnp.stack([ce * ca, ce * sa, se])
     up = jnp.stack([-se * ca, -se * sa, ce])
     mat = jnp.stack([jnp.cross(forward, up), up, -forward], axis=-1)
-    return Camera(jnp.asarray(lookat, jnp.float32) - distance * forward, mat, jnp.asarray(fovy, jnp.float32))
+    pos = jnp.asarray(lookat, jnp.float32) - jnp.asarray(distance, jnp.float32) * forward
+    return Camera(pos, mat, jnp.asarray(fovy, jnp.float32))
 
 
 @jax.tree_util.register_dataclass

@@ -110,12 +110,15 @@ def paint_sky(
     """
     if len(span) != 2 or not all(0 < x < math.inf for x in span):
         raise ConfigError(f"span is {span}: it must be two positive numbers")
+    if not isinstance(mapping, SkyMapping):
+        members = ", ".join(f"SkyMapping.{member.name}" for member in SkyMapping)
+        raise ConfigError(f"mapping is {mapping!r}: it must be one of {members}")
     faces = _faces(images) if mapping == SkyMapping.CUBE else _clip(images)[..., None, :, :, :]
     scene, texture = _with_texture(scene, _texels(faces))
     return replace(
         scene,
         sky_texture=texture,
-        sky_mapping=SkyMapping(mapping),
+        sky_mapping=mapping,
         sky_span=jnp.array(span, jnp.float32),
         sky_heading=jnp.float32(heading),
     )

@@ -18,9 +18,16 @@ from pixelbrax.render.image import OUTPUTS, SHADOWS, Output, RenderSettings, Sha
 from pixelbrax.render.rays import Crop
 from pixelbrax.render.scene import GeomPose, Scene
 from pixelbrax.render.shade import unpack
-from pixelbrax.xla import call_where, chunk_size, in_float32, map_in_chunks
+from pixelbrax.xla import as_float32, call_where, chunk_size, in_float32, map_in_chunks
 
 SAMPLES = (1, 4, 9, 16)
+
+_INPUTS = {
+    Scene: "Scene.from_mujoco(model)",
+    GeomPose: "GeomPose.from_mujoco(data)",
+    Camera: "look_at(...), orbit(...) or ModelCamera.from_mujoco(model, name).of(data)",
+}
+"""What `render` is given, in order, and how it is made."""
 
 _ABSENT: Any = None  # typed as Any, so that type checkers do not ask whether an output was requested
 
@@ -48,7 +55,6 @@ class Frame:
     normals: Float[Array, "*batch height width 3"] = _ABSENT
 
 
-@in_float32
 def render(
     scene: Scene,
     pose: GeomPose,
@@ -100,7 +106,9 @@ def render(
     Raises:
       ConfigError: an argument is invalid.
     """
-    check_camera(camera)
+    for kind, given in zip(_INPUTS, (scene, pose, camera), strict=True):
+        _check_type(kind, given)
+    scene, pose, camera = as_float32((scene, pose, check_camera(camera)))
     reflections = check_flag("reflections", reflections) and scene.mirror >= 0
     fog = check_flag("fog", fog)
     height, width, samples = _checked_image(height, width, samples, outputs)
@@ -119,7 +127,7 @@ def render(
         soft,
         analyze(scene),
     )
-    flat = _flat_renderer(settings)(scene, pose, camera)
+    flat = in_float32(_flat_renderer(settings))(scene, pose, camera)
     image = {name: value.reshape(*settings.shape, *value.shape[1:]) for name, value in flat.items()}
     if "rgb" in outputs:
         image["rgb"] = unpack(image["packed"])
@@ -150,9 +158,17 @@ def render_where(
     return call_where(image, needed, (scene, pose, camera))
 
 
+def _check_type(kind: type, given: Any) -> None:
+    if not isinstance(given, kind):
+        name, what = kind.__name__.removeprefix("Geom").lower(), type(given).__name__
+        raise ConfigError(f"the {name} is a {what}: it must be a {kind.__name__}, as made by {_INPUTS[kind]}")
+
+
 def _checked_image(height: Any, width: Any, samples: Any, outputs: Sequence[str]) -> tuple[int, int, int]:
     """Height, width and samples as integers: a float equals one, and would be its place in the cache of programs."""
     height, width, samples = _whole("height", height), _whole("width", width), _whole("samples", samples)
+    if isinstance(outputs, str) and outputs in OUTPUTS:
+        raise ConfigError(f"outputs is the text {outputs!r}: it must be a tuple of names, such as ({outputs!r},)")
     if unknown := [o for o in outputs if o not in OUTPUTS]:
         raise ConfigError(f"unknown output {unknown[0]!r}: the renderer has {', '.join(OUTPUTS)}")
     if height < 1 or width < 1:

@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Float, UInt32
 
+from pixelbrax.errors import ConfigError
 from pixelbrax.render.air import Air
 from pixelbrax.render.camera import rotation_matrices
 from pixelbrax.render.mesh.triangles import Mesh
@@ -251,8 +252,18 @@ class Scene:
         Args:
           pos: (nlight, 3) meters, world frame, as in `data.light_xpos` of the model's active lights.
           direction: (nlight, 3) unit vectors, world frame, as in `data.light_xdir`.
+
+        Raises:
+          ConfigError: they are not as many as the scene's lights.
         """
-        return replace(self, light_pos=jnp.asarray(pos, jnp.float32), light_dir=jnp.asarray(direction, jnp.float32))
+        pos, direction = jnp.asarray(pos, jnp.float32), jnp.asarray(direction, jnp.float32)
+        for name, value in (("pos", pos), ("direction", direction)):
+            if value.shape[-2:] != (len(self.light_kind), 3):
+                raise ConfigError(
+                    f"the lights' {name} has shape {value.shape}: it must be {(len(self.light_kind), 3)}, a row for each "
+                    "active light of the model"
+                )
+        return replace(self, light_pos=pos, light_dir=direction)
 
     def visible_rows(self, leaf: Float[Array, "ngeom *shape"]) -> Float[Array, "visible *shape"]:
         """The leaf's rows of the visible geoms; the leaf has no batch axis."""

@@ -7,7 +7,7 @@ from pixelbrax.xla.componentwise import by_component
 from pixelbrax.xla.cost import computations, program_cost, shape_bytes
 from pixelbrax.xla.linear import lapack_may_hang, without_lapack
 from pixelbrax.xla.options import compiler_options
-from pixelbrax.xla.precision import check_float32, check_single, exact, in_float32
+from pixelbrax.xla.precision import as_float32, check_float32, check_single, exact, in_float32
 from pixelbrax.xla.rows import fold_rows, map_rows, select_row, take_rows
 
 __all__ = [

@@ -18,6 +18,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.xla.linear import without_lapack
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Tree = TypeVar("Tree")
 
 
 def in_float32(function: Function) -> Function:
@@ -31,6 +32,15 @@ def in_float32(function: Function) -> Function:
             return function(*args, **kwargs)
 
     return inside  # pyright: ignore[reportReturnType]
+
+
+def as_float32(numbers: Tree) -> Tree:
+    """The pytree with its float64 arrays in float32: what is made in double precision, for `in_float32`."""
+
+    def single(leaf: Any) -> Any:
+        return leaf.astype(jnp.float32) if isinstance(leaf, jax.Array) and leaf.dtype == jnp.float64 else leaf
+
+    return jax.tree.map(single, numbers)
 
 
 def exact(function: Function) -> Function:
