@@ -78,6 +78,12 @@ _XML = {
         <material name="m" texture="t" texrepeat="2 2" texuniform="true" specular="0"/></asset>
         <worldbody><light directional="true" pos="0 0 4" dir="-.2 .3 -1"/>
         <geom type="plane" size="0 0 .1" material="m"/>{_GRAY}</worldbody>""",
+    # A picture without the symmetry of a checker, on a ground without edges and on a strip with two.
+    "unbounded": f"""
+        <asset><texture name="t" type="2d" builtin="gradient" rgb1=".9 .8 .3" rgb2=".1 .2 .5" width="128" height="128"/>
+        <material name="m" texture="t" texrepeat=".7 1.3"/></asset>
+        <worldbody>{_LAMP}<geom type="plane" size="0 0 .1" material="m"/>
+        <geom type="plane" size="0 .3 .1" pos="0 1.2 .1" euler="0 0 20" material="m"/>{_GRAY}</worldbody>""",
     "cubes": f"""
         <asset><texture name="t" type="cube" builtin="checker" rgb1=".9 .6 .3" rgb2=".2 .3 .6" width="64" height="64"/>
         <material name="m" texture="t"/></asset>

@@ -76,6 +76,18 @@ def _spotted(spot, size=64):
     return _png(image)
 
 
+@pytest.mark.parametrize(
+    ("size", "offset"), [("1 2", (0.5, 0.25)), ("0 0", (0.5, 0.5)), ("0 2", (0.5, 0.75)), ("1 0", (1.0, 0.5))]
+)
+def test_a_picture_on_a_plane_without_an_edge_begins_where_mujoco_has_it(size, offset):
+    """As fitted to images of MuJoCo's renderer; `tests/golden/unbounded.png` is one."""
+    xml = f"""<mujoco><asset><texture name="t" type="2d" file="spot.png"/>
+      <material name="m" texture="t" texrepeat="1 .5"/></asset>
+      <worldbody><geom type="plane" size="{size} .1" material="m"/></worldbody></mujoco>"""
+    scene = Scene.from_mujoco(mujoco.MjModel.from_xml_string(xml, {"spot.png": _spotted(12)}))
+    np.testing.assert_allclose(scene.texture_offset[0], offset)
+
+
 _SIDES = ("right", "left", "up", "down", "front", "back")
 
 

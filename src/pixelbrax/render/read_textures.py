@@ -3,7 +3,8 @@
 Conventions are those of MuJoCo's OpenGL renderer (documentation of MJCF's `texture` and `material`; checked against its
 images in `tests/golden`): a 2D texture repeats texrepeat times over a plane, over each face of a box or once around
 other shapes, or over 2 meters if texuniform or if the plane is unbounded. Repeats are counted from the edge or, where
-there is none, from the center. Textures declared as sRGB are decoded.
+there is none, from the center; of a plane that is unbounded in any direction, half a repeat further in both. Textures
+declared as sRGB are decoded.
 """
 
 from typing import NamedTuple
@@ -61,7 +62,9 @@ class TextureReader:
         scale, offset = _image_placement(self._model, shape, half_sizes[:2], material)
         cells = _checker(self._faces(texture)[0])
         if cells is not None and shape is PLANE:
-            return SurfacePattern(Pattern.CHECKER, -1, cells, scale, offset)
+            return SurfacePattern(Pattern.CHECKER, -1, cells, scale, offset)  # the same half a repeat further in both
+        if shape is PLANE and not half_sizes[:2].all():
+            offset = offset + 0.5
         return SurfacePattern(Pattern.IMAGE, self._store(texture), scale=scale, offset=offset)
 
     def mesh_pattern(self, size: np.ndarray, material: int, own_coordinates: bool) -> SurfacePattern:
