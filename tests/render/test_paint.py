@@ -1,6 +1,7 @@
 """Images and clips in a scene, and more geoms: where a ray meets them, by hand, in float64."""
 
 from dataclasses import replace
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -250,7 +251,7 @@ def test_copied_geoms_look_as_those_of_a_model():
         (lambda s: paint(s, [0], _ramp(), (1.0, 0.0)), "size is"),
         (lambda s: paint_sky(s, _ramp()[:32], SkyMapping.CUBE), "images of a cube"),
         (lambda s: paint_sky(s, _ramp(), span=(0.0, 1.0)), "span is"),
-        (lambda s: paint_sky(s, _ramp(), "sphere"), "mapping is 'sphere': .*SkyMapping.SPHERE"),
+        (lambda s: paint_sky(s, _ramp(), cast(Any, "sphere")), "mapping is 'sphere': .*SkyMapping.SPHERE"),
         (lambda s: repaint(paint(s, [0], _ramp()), 0, _ramp(32)), "32x32 do not fit texture 0 of 64x64"),
         (lambda s: repaint(paint(s, [0], _ramp()), 0, np.zeros((64, 64, 3), np.uint8)), "pass the same kind"),
         (lambda s: add_geoms(s, ["plane"], jnp.ones((1, 3)), jnp.ones((1, 3))), "no geom of type 'plane'"),

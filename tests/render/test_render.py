@@ -377,9 +377,8 @@ def test_arguments_in_double_precision_or_lists_give_the_same_picture():
     expected = render(scene, pose, camera, 8, 8, outputs)
     lists = Camera(*(np.asarray(x).tolist() for x in (camera.pos, camera.mat, camera.fovy)))  # pyright: ignore
     with jax.enable_x64(True):
-        double = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), (scene, pose, camera))
-        assert double[1].xpos.dtype == jnp.float64
-        frames = [render(*double, 8, 8, outputs), render(scene, pose, lists, 8, 8, outputs)]
+        double = [jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), part) for part in (scene, pose, camera)]
+        frames = [functools.partial(render, *double)(8, 8, outputs), render(scene, pose, lists, 8, 8, outputs)]
         assert orbit(camera.pos, jnp.asarray(2.0), 0.0, 0.0).pos.dtype == jnp.float32
 
         def depth(pose):

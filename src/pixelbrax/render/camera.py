@@ -50,8 +50,11 @@ def check_camera(camera: Camera) -> Camera:
         raise ConfigError(
             "the camera's mat is not a rotation: its columns must be the camera's right, up and backward unit vectors"
         )
-    numbers = (camera.pos, camera.mat, camera.fovy)
-    return Camera(*(np.asarray(x, np.float32) if isinstance(x, list | tuple) else x for x in numbers))
+
+    def array(x: Any) -> Any:
+        return np.asarray(x, np.float32) if isinstance(x, list | tuple) else x
+
+    return Camera(array(camera.pos), array(camera.mat), array(camera.fovy))
 
 
 def check_fovy(name: str, fovy: Any) -> None:

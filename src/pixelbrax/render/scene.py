@@ -260,8 +260,8 @@ class Scene:
         for name, value in (("pos", pos), ("direction", direction)):
             if value.shape[-2:] != (len(self.light_kind), 3):
                 raise ConfigError(
-                    f"the lights' {name} has shape {value.shape}: it must be {(len(self.light_kind), 3)}, a row for each "
-                    "active light of the model"
+                    f"the lights' {name} has shape {value.shape}: it must be {(len(self.light_kind), 3)}, a row for "
+                    "each active light of the model"
                 )
         return replace(self, light_pos=pos, light_dir=direction)
 

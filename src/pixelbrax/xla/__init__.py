@@ -11,6 +11,7 @@ from pixelbrax.xla.precision import as_float32, check_float32, check_single, exa
 from pixelbrax.xla.rows import fold_rows, map_rows, select_row, take_rows
 
 __all__ = [
+    "as_float32",
     "by_component",
     "call_where",
     "check_float32",
