@@ -309,7 +309,7 @@ def test_a_name_that_was_taken_meanwhile_is_left_alone(env, tmp_path, monkeypatc
     class Reached(Exception):
         pass
 
-    def begin(trainer, path, runs):
+    def begin(trainer, path, *_):
         raise Reached(path.name)
 
     monkeypatch.setattr(launch, "_trainer", slow)
