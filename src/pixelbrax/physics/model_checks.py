@@ -241,14 +241,20 @@ def _constrained(model: mujoco.MjModel) -> tuple[set[int], set[int]]:
     """Roots of the trees whose bodies or sites, and ids of the joints, that an equality constraint holds."""
     roots, joints = set(), set()
     for i in range(model.neq):
-        things = [int(number) for number in (model.eq_obj1id[i], model.eq_obj2id[i]) if number >= 0]
         if model.eq_type[i] == mujoco.mjtEq.mjEQ_JOINT:  # a joint alone is held to a constant
-            joints |= set(things)
-        elif model.eq_objtype[i] == mujoco.mjtObj.mjOBJ_BODY:
-            roots |= set(model.body_rootid[things].tolist())
-        elif model.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE:
-            roots |= set(model.body_rootid[model.site_bodyid[things]].tolist())
+            joints |= {int(number) for number in (model.eq_obj1id[i], model.eq_obj2id[i]) if number >= 0}
+        roots |= set(model.body_rootid[bodies_of_equality(model, i)].tolist())
     return roots, joints
+
+
+def bodies_of_equality(model: mujoco.MjModel, number: int) -> list[int]:
+    """The two bodies, or those of the two sites, that an equality constraint holds together; of other kinds none."""
+    pair = [model.eq_obj1id[number], model.eq_obj2id[number]]
+    if model.eq_objtype[number] == mujoco.mjtObj.mjOBJ_SITE:
+        pair = model.site_bodyid[pair]
+    elif model.eq_objtype[number] != mujoco.mjtObj.mjOBJ_BODY:
+        return []
+    return [int(body) for body in pair]
 
 
 def touches(model: mujoco.MjModel, moving: np.ndarray, static: np.ndarray) -> bool:

@@ -62,9 +62,9 @@ class TextureReader:
         scale, offset = _image_placement(self._model, shape, half_sizes[:2], material)
         cells = _checker(self._faces(texture)[0])
         if cells is not None and shape is PLANE:
-            return SurfacePattern(Pattern.CHECKER, -1, cells, scale, offset)  # the same half a repeat further in both
+            return SurfacePattern(Pattern.CHECKER, -1, cells, scale, offset)
         if shape is PLANE and not half_sizes[:2].all():
-            offset = offset + 0.5
+            offset = offset + 0.5  # a checker is the same with it and without
         return SurfacePattern(Pattern.IMAGE, self._store(texture), scale=scale, offset=offset)
 
     def mesh_pattern(self, size: np.ndarray, material: int, own_coordinates: bool) -> SurfacePattern:

@@ -8,11 +8,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics.model_checks import name_of
+from pixelbrax.physics.model_checks import bodies_of_equality, name_of
 
 _FREE, _BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
 _SLIDE, _HINGE = int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE)
-_OF_BODIES = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
 _WIDTH = {_FREE: 6, _BALL: 3, _SLIDE: 1, _HINGE: 1}
 
 
@@ -181,16 +180,8 @@ def _conserved(model: mujoco.MjModel, root: int, start: np.ndarray) -> tuple[np.
 
 def _tied(model: mujoco.MjModel, root: int) -> bool:
     """Whether an equality constraint ties a tree to the world or to another tree."""
-    for i in range(model.neq):
-        pair = np.array([model.eq_obj1id[i], model.eq_obj2id[i]])
-        kind = model.eq_objtype[i] if model.eq_type[i] in _OF_BODIES and model.eq_active0[i] else None
-        if kind == mujoco.mjtObj.mjOBJ_SITE:
-            pair = model.site_bodyid[pair]
-        elif kind != mujoco.mjtObj.mjOBJ_BODY:
-            continue
-        if (model.body_rootid[pair] == root).sum() == 1:
-            return True
-    return False
+    held = [bodies_of_equality(model, i) for i in range(model.neq) if model.eq_active0[i]]
+    return any((model.body_rootid[bodies] == root).sum() == 1 for bodies in held)
 
 
 def _basis(vectors: np.ndarray) -> np.ndarray:

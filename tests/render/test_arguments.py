@@ -1,0 +1,89 @@
+"""What `render` takes, and what it refuses."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+
+from pixelbrax.errors import ConfigError
+from pixelbrax.render import Camera, GeomPose, Scene, look_at, orbit, render
+
+_KINDS = ("plane", "sphere", "capsule", "ellipsoid", "cylinder", "box", "box", "sphere")
+
+
+def _model() -> tuple[mujoco.MjModel, mujoco.MjData]:
+    """Eight geoms, one above the other."""
+    geoms = [f'<geom type="{kind}" size="0.2 0.2 0.2" pos="0 0 {k / 4}"/>' for k, kind in enumerate(_KINDS)]
+    model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{''.join(geoms)}</worldbody></mujoco>")
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    return model, data
+
+
+def test_arguments_in_double_precision_or_lists_give_the_same_picture():
+    model, data = _model()
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    camera = look_at(jnp.ones(3), jnp.zeros(3), 60.0)
+    outputs = ("color", "depth")
+    expected = render(scene, pose, camera, 8, 8, outputs)
+    lists = Camera(*(np.asarray(x).tolist() for x in (camera.pos, camera.mat, camera.fovy)))  # pyright: ignore
+    with jax.enable_x64(True):
+        double = [jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), part) for part in (scene, pose, camera)]
+        frames = [functools.partial(render, *double)(8, 8, outputs), render(scene, pose, lists, 8, 8, outputs)]
+        assert orbit(camera.pos, jnp.asarray(2.0), 0.0, 0.0).pos.dtype == jnp.float32
+
+        def depth(pose):
+            return jnp.sum(jnp.nan_to_num(render(scene, pose, camera, 8, 8, ("depth",)).depth, posinf=0.0))
+
+        assert jax.grad(depth)(double[1]).xpos.dtype == jnp.float64
+    for frame in frames:
+        for name in outputs:
+            assert getattr(frame, name).dtype == jnp.float32
+            np.testing.assert_array_equal(getattr(frame, name), getattr(expected, name))
+
+
+def test_bad_arguments_raise():
+    model, data = _model()
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    camera = look_at(jnp.ones(3), jnp.zeros(3), 60.0)
+    with pytest.raises(ConfigError, match=r"outputs is the text 'rgb': .* such as \('rgb',\)"):
+        render(scene, pose, camera, 8, 8, "rgb")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match=r"the camera is a str: it must be a Camera, as made by look_at"):
+        render(scene, pose, "side", 8, 8)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match="the scene is a GeomPose: it must be a Scene"):
+        render(pose, scene, camera, 8, 8)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match=r"the lights' pos has shape \(9, 3\)"):
+        scene.with_lights(jnp.zeros((9, 3)), jnp.zeros((9, 3)))
+    with pytest.raises(ValueError, match="unknown output 'rgba'"):
+        render(scene, pose, camera, 8, 8, ("rgba",))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="samples is 3"):
+        render(scene, pose, camera, 8, 8, samples=3)
+    with pytest.raises(ValueError, match="soft is 0"):
+        render(scene, pose, camera, 8, 8, soft=0)
+    with pytest.raises(ValueError, match="the pose has 2 geoms, but the scene has 8"):
+        render(scene, GeomPose(pose.xpos[:2], pose.xmat[:2]), camera, 8, 8)
+    with pytest.raises(ValueError, match="0x8"):
+        render(scene, pose, camera, 0, 8)
+    with pytest.raises(ValueError, match="fog is 'yes': it must be True or False"):
+        render(scene, pose, camera, 8, 8, fog="yes")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="shadows is 'soft': it must be one of False, True, 'same_exposure'"):
+        render(scene, pose, camera, 8, 8, shadows="soft")  # pyright: ignore[reportArgumentType]
+    for height, width in ((8.0, 8), (8, "8"), (8, None)):
+        with pytest.raises(ValueError, match="it must be a whole number"):
+            render(scene, pose, camera, height, width)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"samples is 4\.0: it must be a whole number"):
+        render(scene, pose, camera, 8, 8, samples=4.0)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="soft is wide: it must be a positive number"):
+        render(scene, pose, camera, 8, 8, soft="wide")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"the pose's xmat has shape \(8, 9\): it must be \(8, 3, 3\)"):
+        render(scene, GeomPose(pose.xpos, pose.xmat.reshape(-1, 9)), camera, 8, 8)
+    with pytest.raises(ValueError, match=r"xpos has shape \(2, 8, 3\).*; images of a batch are rendered by jax.vmap"):
+        render(scene, jax.tree.map(lambda x: jnp.stack([x, x]), pose), camera, 8, 8)
+    with pytest.raises(ValueError, match=r"geom_size has shape \(2, 8, 3\).*; images of a batch are rendered by"):
+        render(jax.tree.map(lambda x: jnp.stack([x, x]), scene), pose, camera, 8, 8)
+    for crop in ((0, 0, 9, 8), (-1, 0, 4, 4), (0, 0, 0, 8), (0, 0, 8), (0, 0.5, 4, 4)):
+        with pytest.raises(ValueError, match="crop is"):
+            render(scene, pose, camera, 8, 8, crop=crop)  # pyright: ignore[reportArgumentType]
