@@ -71,7 +71,11 @@ def test_bad_arguments_raise():
         render(scene, pose, camera, 8, 8, fog="yes")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="shadows is 'soft': it must be one of False, True, 'same_exposure'"):
         render(scene, pose, camera, 8, 8, shadows="soft")  # pyright: ignore[reportArgumentType]
-    for height, width in ((8.0, 8), (8, "8"), (8, None)):
+    with pytest.raises(ConfigError, match=r"outputs is None: it must be a tuple of names, such as \('rgb',\)"):
+        render(scene, pose, camera, 8, 8, None)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match="50000x50000 pixels with 1 rays each is too large"):
+        render(scene, pose, camera, 50_000, 50_000)
+    for height, width in ((8.0, 8), (8, "8"), (8, None), (True, 8)):
         with pytest.raises(ValueError, match="it must be a whole number"):
             render(scene, pose, camera, height, width)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"samples is 4\.0: it must be a whole number"):

@@ -1,14 +1,16 @@
 """Images and clips on geoms and on the sky of a scene, one for all environments or one for each."""
 
-import math
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_number, check_pair
 from pixelbrax.render.mip import TextureShape, mip_chain
 from pixelbrax.render.scene import Pattern, Scene, SkyMapping
 from pixelbrax.render.shade import pack
@@ -53,13 +55,11 @@ def paint(scene: Scene, geoms: Sequence[int], images: Any, size: Sequence[float]
     Raises:
       ConfigError: an argument is invalid.
     """
-    if unknown := [i for i in geoms if not 0 <= i < len(scene.geom_type)]:
-        raise ConfigError(f"the scene has no geom {unknown[0]}: it has {len(scene.geom_type)}")
-    if len(size) != 2 or not all(0 < x < math.inf for x in size):
-        raise ConfigError(f"size is {size}: it must be a width and a height, each a positive number")
+    geoms = _checked_geoms(scene, geoms)
+    width, height = _positive_pair("size", size, "a width and a height")
     scene, texture = _with_texture(scene, images if isinstance(images, Texture) else texture_of(images))
     is_chosen = jnp.array([i in geoms for i in range(len(scene.geom_type))])
-    scale = jnp.array([1 / size[0], 1 / size[1], 0.0], jnp.float32)
+    scale = jnp.array([1 / width, 1 / height, 0.0], jnp.float32)
     is_plane = jnp.array([kind == PLANE.geom_type for kind in scene.geom_type])
 
     def chosen(values: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
@@ -108,8 +108,9 @@ def paint_sky(
     Raises:
       ConfigError: an argument is invalid.
     """
-    if len(span) != 2 or not all(0 < x < math.inf for x in span):
-        raise ConfigError(f"span is {span}: it must be two positive numbers")
+    span = _positive_pair("span", span, "degrees, or meters of a plane, across and upwards")
+    if not isinstance(heading, jax.Array):
+        heading = check_number("heading", heading)
     if not isinstance(mapping, SkyMapping):
         members = ", ".join(f"SkyMapping.{member.name}" for member in SkyMapping)
         raise ConfigError(f"mapping is {mapping!r}: it must be one of {members}")
@@ -136,9 +137,10 @@ def repaint(scene: Scene, texture: int, images: Any) -> Scene:
     Raises:
       ConfigError: they do not fit.
     """
-    if not -len(scene.textures) <= texture < len(scene.textures):
-        raise ConfigError(f"there is no texture {texture}: the scene has {len(scene.textures)}")
-    texture = range(len(scene.textures))[texture]
+    try:
+        texture = range(len(scene.textures))[operator.index(texture)]
+    except (TypeError, IndexError):
+        raise ConfigError(f"there is no texture {texture!r}: the scene has {len(scene.textures)}") from None
     faces, ((height, width), *_) = scene.texture_shape[texture]
     images = _faces(images) if faces == 6 else _clip(images)[..., None, :, :, :]
     if images.shape[-3:-1] != (height, width) or images.shape[-4] != faces:
@@ -152,8 +154,31 @@ def repaint(scene: Scene, texture: int, images: Any) -> Scene:
     return replace(scene, textures=tuple(textures))
 
 
+def _checked_geoms(scene: Scene, geoms: Any) -> tuple[int, ...]:
+    count = len(scene.geom_type)
+    try:
+        ids = tuple(map(operator.index, geoms))
+    except TypeError:
+        raise ConfigError(f"geoms is {geoms!r}: it must be a sequence of ids, whole numbers below {count}") from None
+    if unknown := [i for i in ids if not 0 <= i < count]:
+        raise ConfigError(f"the scene has no geom {unknown[0]}: it has {count}")
+    return ids
+
+
+def _positive_pair(name: str, value: Any, what: str) -> tuple[float, float]:
+    first, second = check_pair(name, np.asarray(value).tolist(), f"two positive numbers: {what}")
+    return check_number(name, first, above=0), check_number(name, second, above=0)
+
+
+def _array(images: Any) -> Array:
+    try:
+        return jnp.asarray(images)
+    except (TypeError, ValueError):
+        raise ConfigError(f"images are a {type(images).__name__}: they must be an array, {_CLIP}") from None
+
+
 def _clip(images: Any) -> Array:
-    images = jnp.asarray(images)
+    images = _array(images)
     if images.ndim not in (3, 4) or images.shape[-1] != 3 or 0 in images.shape:
         raise ConfigError(f"images have shape {images.shape}: it must be {_CLIP}")
     return images
@@ -161,7 +186,7 @@ def _clip(images: Any) -> Array:
 
 def _faces(images: Any) -> Array:
     """The six faces of a cube, of each frame; a single image is on all of them."""
-    images = jnp.asarray(images)
+    images = _array(images)
     if images.ndim >= 4 and images.shape[-4] == 6:
         if images.ndim <= 5 and images.shape[-1] == 3 and images.shape[-3] == images.shape[-2] > 0:
             return images

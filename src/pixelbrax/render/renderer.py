@@ -3,7 +3,7 @@
 import functools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from pixelbrax.render.shade import unpack
 from pixelbrax.xla import as_float32, call_where, chunk_size, in_float32, map_in_chunks
 
 SAMPLES = (1, 4, 9, 16)
+_MOST_RAYS = 2**31 - 1  # they are counted in int32
 
 _INPUTS = {
     Scene: "Scene.from_mujoco(model)",
@@ -169,20 +170,28 @@ def _checked_image(height: Any, width: Any, samples: Any, outputs: Sequence[str]
     height, width, samples = _whole("height", height), _whole("width", width), _whole("samples", samples)
     if isinstance(outputs, str) and outputs in OUTPUTS:
         raise ConfigError(f"outputs is the text {outputs!r}: it must be a tuple of names, such as ({outputs!r},)")
+    if not isinstance(outputs, Iterable):
+        raise ConfigError(f"outputs is {outputs!r}: it must be a tuple of names, such as ('rgb',)")
     if unknown := [o for o in outputs if o not in OUTPUTS]:
         raise ConfigError(f"unknown output {unknown[0]!r}: the renderer has {', '.join(OUTPUTS)}")
     if height < 1 or width < 1:
         raise ConfigError(f"an image of {height}x{width} pixels is empty: height and width must be at least 1")
     if samples not in SAMPLES:
         raise ConfigError(f"samples is {samples}: it must be one of {', '.join(map(str, SAMPLES))}")
+    if height * width * samples > _MOST_RAYS:
+        raise ConfigError(
+            f"an image of {height}x{width} pixels with {samples} rays each is too large: at most {_MOST_RAYS:,} rays"
+        )
     return height, width, samples
 
 
 def _whole(name: str, value: Any) -> int:
     try:
-        return int(operator.index(value))
+        if not isinstance(value, bool):
+            return int(operator.index(value))
     except TypeError:  # of traced values, too
-        raise ConfigError(f"{name} is {value!r}: it must be a whole number that is known when compiling") from None
+        pass
+    raise ConfigError(f"{name} is {value!r}: it must be a whole number that is known when compiling")
 
 
 def _checked_shadows(shadows: Any) -> Shadows:
