@@ -67,6 +67,7 @@ _APG_TINY = f"{_APG_SHORT} --image-size 24 --grayscale --frame-stack 3 {_CHEETAH
 _SHORT = "--num-steps 204800 --eval-interval 50"
 _EVAL = "--eval-episodes 128"
 _VIDEO = "--distractors pixelbrax/video --eval-distractors pixelbrax/video@test"
+_MORE = "--gradient-steps 48 --replay-size 262144"  # what videos hide takes a student longer to learn
 _WIDE = "--patch-features 32 --conv-features 64 64 --features 256"  # the network of walker2d-cpu and ant-cpu
 # 500,000 frames of the suite, its teacher's among them, each action held for two, as in DrQ-v2.
 _SUITE = f"--preset suite-cpu {_EVAL}"
@@ -143,7 +144,11 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
     # The paper's other tasks, each with a teacher of its own, without and with videos.
     "tasks": tuple(
         run
-        for task, beside in (("walker2d", "--no-grayscale "), ("ant", ""), ("humanoid", "--num-steps 2457600 "))
+        for task, beside in (
+            ("walker2d", f"--no-grayscale {_MORE} "),
+            ("ant", f"{_MORE} "),
+            ("humanoid", "--num-steps 2457600 "),
+        )
         for run in (
             Run(task, f"--preset {task}-cpu {_EVAL}"),
             Run(
