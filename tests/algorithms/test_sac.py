@@ -27,6 +27,7 @@ def _program(agent):
     ("outputs", "settings"),
     [
         ((), {}),
+        pytest.param((), {"pink_noise": True}, marks=full),
         pytest.param((), {"num_atoms": 1, "layer_norm": False}, marks=full),
         pytest.param(("pixels",), {"random_shift": 2}, marks=full),
         pytest.param(("pixels",), {"critic": "state"}, marks=full),
@@ -70,6 +71,26 @@ def test_truncation_bootstraps_and_termination_does_not(settings):
     assert (left & running).any()
     assert abs(value[left & running].mean() - 1.0) < 0.4
     assert abs(value[~left].mean() - 1 / (1 - 0.8)) < 0.8
+
+
+@pytest.mark.parametrize("pink", [False, True])
+def test_random_actions_are_uniform_and_correlated_if_asked(pink):
+    env = probe_env(frame_stack=1, episode_length=20, outputs=())
+    agent = make_agent("sac", env, 40, pink_noise=pink, num_envs=64, random_steps=1024, replay_size=2048)
+    state = jax.eval_shape(agent.init, jax.random.key(0))
+    assert ("noise" in state.buffer) == pink
+    buffer = agent.empty_buffer()
+    params, statistics = agent.init_learner(jax.random.key(0))[0], agent.init_statistics()
+    envs = jax.vmap(env.reset)(jax.random.split(jax.random.key(1), 64))
+
+    def act(buffer, key):
+        action, noise = agent._act(params, statistics, envs, buffer, key, jnp.asarray(0))
+        return buffer | noise, action[:, 0]
+
+    _, actions = jax.lax.scan(act, buffer, jax.random.split(jax.random.key(2), 64))
+    assert np.abs(np.quantile(actions, [0.1, 0.5, 0.9]) - [-0.8, 0.0, 0.8]).max() < 0.1
+    correlation = np.corrcoef(actions[:-1].ravel(), actions[1:].ravel())[0, 1]
+    assert correlation > 0.6 if pink else abs(correlation) < 0.1
 
 
 @full

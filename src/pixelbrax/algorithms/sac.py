@@ -27,6 +27,7 @@ from pixelbrax.learning import (
     AgentState,
     EpisodeTotals,
     Metrics,
+    PinkNoise,
     Replay,
     ReplayAgent,
     ReplayConfig,
@@ -49,6 +50,7 @@ from pixelbrax.learning import (
 )
 from pixelbrax.networks import ActionDistribution, NetworkConfig, Observation, SoftActorCritic
 
+_NOISE = "noise"  # its key in the buffer
 _LOG_SQRT_2PI_E = 1.4189385332046727  # entropy of a standard normal
 _UNIFORM_STD = 2 * math.exp(-_LOG_SQRT_2PI_E)  # a normal with it has the entropy of uniform actions, the most there is
 _METRICS = ("critic_loss", "value", "gradient_norm", "actor_loss", "entropy", "temperature")
@@ -75,6 +77,9 @@ class SACConfig(ReplayConfig, RewardConfig):
     replay_size: int = 262_144
     random_steps: int = 4_096
     """Steps of all environments with uniformly random actions, before learning starts."""
+    pink_noise: bool = False
+    """Actions of training vary slowly as well as quickly, by noise of power 1/f (Eberhard et al. 2023), the random ones
+    too; else each is sampled by itself. It finds what takes several actions in a row."""
     gradient_steps: int = 16
     """Gradient steps of the critics after each step of all environments."""
     minibatch_size: int = 256
@@ -215,7 +220,7 @@ class SAC(ReplayAgent):
             envs, statistics, buffer, learner = carry
             number, key = inputs
             act_key, learn_key = jax.random.split(key)
-            action = self._act(learner[0], statistics, envs, act_key, number < config.random_rows)
+            action, noise = self._act(learner[0], statistics, envs, buffer, act_key, number)
             following = each_env(self.env.step)(envs, action)
             replay = buffer[RING].add(self._row(envs, following, action))
             # A return goes on over a truncation, as its bootstrapped value does.
@@ -223,10 +228,8 @@ class SAC(ReplayAgent):
             returns = jnp.where(envs.done, before, config.discount * before + following.reward)
             statistics = self._add(statistics, envs, returns)
             learner, metrics = self._learn(learner, statistics, replay, learn_key)
-            return (following, statistics, {RING: replay, "returns": returns}, learner), (
-                metrics,
-                episode_totals(following),
-            )
+            buffer = noise | {RING: replay, "returns": returns}
+            return (following, statistics, buffer, learner), (metrics, episode_totals(following))
 
         numbers = state.num_updates * config.unroll_length + jnp.arange(config.unroll_length)
         start = (state.envs, state.statistics, state.buffer, (state.params, state.opt_state))
@@ -236,11 +239,21 @@ class SAC(ReplayAgent):
         known = {name: jnp.mean(x) for name, x in metrics.items()}  # NaN until learning has started
         return after, known, jax.tree.map(lambda x: x.sum(0), totals)
 
-    def _act(self, params: PyTree, statistics: PyTree, envs: State, key: Array, randomly: Array) -> Array:
+    def _act(
+        self, params: PyTree, statistics: PyTree, envs: State, buffer: dict[str, Any], key: Array, number: Array
+    ) -> tuple[Float[Array, "env action_size"], dict[str, Any]]:
+        """The actions of a step of this number, and what the buffer keeps of their noise."""
         policy_key, random_key = jax.random.split(key)
         policy = self.policy(params, statistics, envs.obs)
-        action = policy.action(policy.sample(policy_key))
-        return jnp.where(randomly, jax.random.uniform(random_key, action.shape, minval=-1.0), action)
+        if self.config.pink_noise:
+            noise = buffer[_NOISE].following(policy_key)
+            raw = policy.mean + jnp.exp(policy.log_std) * noise.value
+            uniform = 2 * jax.scipy.stats.norm.cdf(noise.value) - 1
+            kept = {_NOISE: noise}
+        else:
+            raw, kept = policy.sample(policy_key), {}
+            uniform = jax.random.uniform(random_key, raw.shape, minval=-1.0)
+        return jnp.where(number < self.config.random_rows, uniform, policy.action(raw)), kept
 
     def _add(self, statistics: PyTree, envs: State, returns: Float[Array, " env"]) -> PyTree:
         """Statistics with the states before a step, and the returns after it."""
@@ -383,7 +396,7 @@ class SAC(ReplayAgent):
         return Steps.of(self.env, envs, self.network.obs_keys, kept)
 
     def empty_buffer(self) -> dict[str, Any]:
-        """The ring, and each environment's discounted return so far."""
+        """The ring, each environment's discounted return so far, and pink noise."""
 
         def row(keys: Array) -> Steps:
             envs = jax.vmap(self.env.reset)(keys)
@@ -391,11 +404,13 @@ class SAC(ReplayAgent):
 
         keys = jax.random.split(jax.random.key(0), self.config.num_envs)
         replay = Replay.empty(jax.eval_shape(row, keys), self.config.num_rows)
-        return {RING: replay, "returns": jnp.zeros(self.config.num_envs)}
+        noise = {_NOISE: PinkNoise.empty(self.config.num_envs, self.env.action_size)} if self.config.pink_noise else {}
+        return noise | {RING: replay, "returns": jnp.zeros(self.config.num_envs)}
 
     def buffer_sharding(self) -> PyTree:
         """Each device has the steps of its own environments."""
-        return {RING: Replay.sharding(), "returns": PartitionSpec(DEVICE_AXIS)}
+        noise = {_NOISE: PinkNoise.sharding()} if self.config.pink_noise else {}
+        return noise | {RING: Replay.sharding(), "returns": PartitionSpec(DEVICE_AXIS)}
 
 
 class _Minibatch(NamedTuple):

@@ -16,6 +16,7 @@ from pixelbrax.learning.losses import (
     valid_mean,
     value_error,
 )
+from pixelbrax.learning.noise import PinkNoise
 from pixelbrax.learning.observations import Frames, ObservationStore, observation_bytes
 from pixelbrax.learning.off_policy import RING, ReplayAgent, ReplayConfig
 from pixelbrax.learning.optimizer import (
@@ -66,6 +67,7 @@ __all__ = [
     "PhaseBuffer",
     "PhasicAgent",
     "PhasicConfig",
+    "PinkNoise",
     "Replay",
     "ReplayAgent",
     "ReplayConfig",
