@@ -11,6 +11,7 @@ from brax import envs as brax_envs
 from brax.envs.base import PipelineEnv, State, Wrapper
 from brax.envs.wrappers import training
 from brax.io import mjcf
+from ml_collections import config_dict
 
 import pixelbrax
 from pixelbrax.errors import ConfigError
@@ -110,23 +111,42 @@ def test_what_brax_creates_is_refused_with_its_own_remedy():
         pixelbrax.wrap(env)
 
 
-def test_what_playground_wraps_for_training_is_refused():
+def _balance(options):
+    """An environment of Playground; its model has these options."""
     playground = pytest.importorskip("mujoco_playground")
-    wrapper = pytest.importorskip("mujoco_playground._src.wrapper")
 
     class Balance(playground.MjxEnv):
-        """Never stepped."""
-
         def __init__(self):
-            self._mj_model = mujoco.MjModel.from_xml_string(_XML.format(custom=""))
+            super().__init__(config_dict.create(ctrl_dt=0.02, sim_dt=0.01))
+            self._mj_model = mujoco.MjModel.from_xml_string(_XML.format(custom=options))
             self._mjx_model = mjx.put_model(self._mj_model)
 
         mj_model = property(lambda self: self._mj_model)
         mjx_model = property(lambda self: self._mjx_model)
         xml_path = property(lambda self: "")
         action_size = property(lambda self: 1)
-        reset = step = None
 
+        def reset(self, rng):
+            data = mjx.forward(self._mjx_model, mjx.make_data(self._mj_model))
+            return playground.State(data, data.qpos, jnp.zeros(()), jnp.zeros(()), {}, {})
+
+        def step(self, state, action):
+            data = mjx.step(self._mjx_model, state.data.replace(ctrl=action))
+            return state.replace(data=data, obs=data.qpos)
+
+    return Balance()
+
+
+def test_what_mjx_ignores_in_an_environment_of_playground_is_warned_of():
+    with pytest.warns(UserWarning, match=r"MJX ignores noslip_iterations \(3\), which MuJoCo simulates: take it out"):
+        pixelbrax.wrap(_balance('<option noslip_iterations="3"/>'), image_size=16)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pixelbrax.wrap(_balance(""), image_size=16)
+
+
+def test_what_playground_wraps_for_training_is_refused():
+    wrapper = pytest.importorskip("mujoco_playground._src.wrapper")
     for wrap, message in (
         (lambda env: wrapper.wrap_for_brax_training(env, 40), "BraxAutoResetWrapper resets itself.*episode_length=40"),
         (lambda env: training.VmapWrapper(env), "VmapWrapper is vectorized"),
@@ -134,7 +154,7 @@ def test_what_playground_wraps_for_training_is_refused():
         (lambda env: wrapper.Wrapper(wrapper.BraxAutoResetWrapper(env)), "BraxAutoResetWrapper resets itself"),
     ):
         with pytest.raises(ConfigError, match=f"^{message}"):
-            pixelbrax.wrap(wrap(Balance()))
+            pixelbrax.wrap(wrap(_balance("")))
 
 
 class _Clocked(Wrapper):

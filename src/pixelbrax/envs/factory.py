@@ -176,9 +176,11 @@ def wrap(
         start = np.asarray(own.unwrapped.sys.init_q)
         chosen = {"infinite_planes": True} | chosen
     elif "mujoco_playground" in packages:
-        from pixelbrax.physics import PlaygroundPhysics
+        from pixelbrax.physics import PlaygroundPhysics, ignored_by_mjx
 
-        env = PlaygroundPhysics(env)
+        own, env = env, PlaygroundPhysics(env)
+        for line in ignored_by_mjx(own.mj_model) if own.mjx_model.impl.value == "jax" else ():
+            warn_caller(line)
     elif isinstance(env, type):
         raise ConfigError(f"cannot wrap the class {env.__name__}: make an environment of it, {env.__name__}(...)")
     elif not isinstance(env, Physics):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pixelbrax.physics.controls import control_scale
     from pixelbrax.physics.first_steps import simulated_suspicions
     from pixelbrax.physics.mjcf import MjcfPhysics, load_model
+    from pixelbrax.physics.mjx_checks import ignored_by_mjx
     from pixelbrax.physics.model_checks import check_model, reference_start, suspicions
     from pixelbrax.physics.playground import PlaygroundPhysics, make_playground_physics
     from pixelbrax.physics.recorded import RecordedPhysics
@@ -57,6 +58,7 @@ _LAZY = {
     "RecordedPhysics": "recorded",
     "check_for_brax": "brax_checks",
     "ignored_by_brax": "brax_checks",
+    "ignored_by_mjx": "mjx_checks",
     "load_system": "brax_loading",
     "control_scale": "controls",
     "check_model": "model_checks",
@@ -102,6 +104,7 @@ __all__ = [
     "control_scale",
     "file_engines",
     "ignored_by_brax",
+    "ignored_by_mjx",
     "is_sound",
     "link_velocities",
     "load_model",
