@@ -330,6 +330,9 @@ def test_missing_and_damaged_checkpoints_are_told(tmp_path):
     message = r"of another kind of run: it lacks .params\['other'\] and has .params\['layers'\]\[0\]; use the version"
     with pytest.raises(ConfigError, match=message):
         load_checkpoint(folder, replace(_state(0), params={"other": jnp.zeros(3)}), 5)
+    more = replace(_state(0), params={"layers": _state(0).params["layers"] | {0: jnp.zeros(4)}})
+    with pytest.raises(ConfigError, match=r"params\['layers'\]\[0\] has the shape \(3,\) and not \(4,\); use the ver"):
+        load_checkpoint(folder, more, 5)
     for file in (folder / "5").rglob("*"):
         if file.is_file():
             file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])

@@ -120,10 +120,14 @@ def load_checkpoint(folder: Path, like: T, updates: int) -> T:
     with _without_orbax_log(), _manager(folder) as manager:
         metadata, target = _metadata(manager, where), _target(like)
         if other := _other_arrays(target, metadata.get(_CHECKSUMS)):
-            raise DamagedCheckpointError(f"the checkpoint {where} is of another kind of run: {other}")
+            raise _of_another_kind(where, other)
         leaves = _restored(manager, where, target)
     if wrong := _changed(leaves, metadata.get(_CHECKSUMS)):
         raise _damaged(where, f"the checksum of {wrong} does not match", all_checkpoints(folder))
+    # Orbax gives arrays as they were written: with num_envs changed in config.toml, other environments would go on.
+    for name, wanted in target.items():
+        if (found := leaves[name].shape) != wanted.shape:
+            raise _of_another_kind(where, f"its {name} has the shape {found} and not {wanted.shape}")
     return _unflat(leaves, like)
 
 
@@ -279,8 +283,14 @@ def _other_arrays(target: Mapping[str, Any], kept: object) -> str | None:
     lacks, unknown = sorted(target.keys() - known.keys()), sorted(known.keys() - target.keys())
     if not lacks and not unknown:
         return None
-    parts = [f"{word} {names[0]}" for word, names in (("lacks", lacks), ("has", unknown)) if names]
-    return f"it {' and '.join(parts)}; use the version and settings that wrote it, or train the run again"
+    return "it " + " and ".join(f"{word} {names[0]}" for word, names in (("lacks", lacks), ("has", unknown)) if names)
+
+
+def _of_another_kind(where: Path, why: str) -> DamagedCheckpointError:
+    return DamagedCheckpointError(
+        f"the checkpoint {where} is of another kind of run: {why}; use the version and settings that wrote it, or train "
+        "the run again"
+    )
 
 
 def _checksum(array: Any) -> str:
