@@ -258,6 +258,7 @@ def test_gradients_flow_through_physics(strict):
         ({"camera": {}}, "camera is empty"),
         ({"camera": CameraSpec((0, -1), 1, 0, 45)}, "no body 'torso' for the camera to follow: it has 'ball'"),
         ({"action_repeat": 0}, "action_repeat is 0"),
+        ({"action_repeat": 10**9}, "action_repeat is 1000000000: it must be at least 1 and at most 10$"),
         ({"episode_length": 0}, "episode_length is 0"),
     ],
 )

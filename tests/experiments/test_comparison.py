@@ -10,7 +10,7 @@ import pytest
 from pixelbrax.algorithms import DistillConfig, PPOConfig
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
-from pixelbrax.experiments import Comparison, RunGroup, plotting
+from pixelbrax.experiments import Comparison, RunGroup, plotting, write_comparison
 from pixelbrax.report import RunFacts
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig, runs_below
 
@@ -77,6 +77,21 @@ def test_returns_that_are_not_finite_are_refused(tmp_path):
     run = _run(tmp_path, _SLOW, [1.0, float("nan")])
     with pytest.raises(ConfigError, match="0 has a return that is not finite: leave it out"):
         Comparison.of([run])
+
+
+def test_a_run_of_a_folder_that_cannot_be_compared_does_not_keep_the_others_from_it(tmp_path, capsys):
+    """Neither in the command, nor in the report of several runs."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for seed, value in enumerate((1.0, float("nan"), 3.0)):
+        _run(folder, _SLOW, [value], seed=seed)
+    assert main(["compare", str(folder), "--out", str(tmp_path / "out.png")]) == 0
+    said = capsys.readouterr().out
+    assert f"{folder / '1'} has a return that is not finite, and is left out\n" in said
+    assert "PPO: 2 (95 % " in said
+    page = write_comparison(runs_below([folder]), tmp_path / "report.html").read_text()
+    assert f"{folder / '1'} has a return that is not finite, and is left out of what they reach." in page
+    assert "cannot be compared" not in page
 
 
 def test_the_curve_of_a_group_whose_runs_all_broke_down_is_refused(tmp_path):
@@ -242,6 +257,9 @@ def test_runs_that_follow_runs_that_differ_in_seed_are_one_setting(tmp_path, rol
     slow, fast = by_rate.values()
     (result,) = Comparison.of(slow).results.values()
     assert len(result["halfcheetah"].scores) == 2
-    assert len(Comparison.of([*slow, *fast]).results) == 2
+    apart = [name.partition(", ")[2] for name in Comparison.of([*slow, *fast]).results]
+    # Not by a folder: each seed has its own.
+    assert apart == [f"{role} (PPO, learning_rate {rate:g})" for rate in by_rate]
     early = follow(first, 2, 0)
-    assert len(Comparison.of([*fast, early]).results) == 2
+    after = [name.partition(", ")[2] for name in Comparison.of([*fast, early]).results]
+    assert after == [f"{role} (PPO)", f"{role} (PPO after 2 updates)"]

@@ -15,6 +15,7 @@ from pixelbrax.distractors import ClipBank, save_banks, videos_of_files
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import Run, datasets
 from pixelbrax.experiments.acting import actor
+from pixelbrax.training import Progress
 from tests.probe import probe_env
 
 
@@ -106,6 +107,17 @@ def test_what_follows_an_episode_is_zero():
     short = pixelbrax.rollout("random", env, 3, steps=1)
     assert short.rewards.shape == (3, 1)
     assert not (short.terminated | short.truncated).any()
+
+
+def test_actions_that_are_none_are_told(tmp_path, capsys):
+    env = probe_env(outputs=(), episode_length=3)
+    data = pixelbrax.rollout(lambda obs: jnp.nan * obs["state"][:1], env, 1, path=tmp_path / "data", progress=Progress())
+    found = data.load()
+    assert found.lengths.tolist() == [1]
+    assert np.isnan(found.actions).all()
+    assert "1 of 1 episodes, mean return 0.0, WARNING: 1 episode diverged\n" in capsys.readouterr().out
+    assert "(1 episode, 1 steps, mean return 0, WARNING: 1 episode diverged; state" in repr(found)
+    assert "1 episode in 1 shard" in repr(data)
 
 
 def test_a_function_may_read_what_changes():
@@ -355,6 +367,7 @@ def test_collect_says_what_is_wrong(finished, tmp_path, capsys, monkeypatch):
     for argv, message in (
         (["nowhere", "--out", out], "nowhere is not a run"),
         ([str(finished.path)], "out"),
+        ([str(finished.path), "--out", out, "--steps", "0"], "steps is 0: it must be at least 1"),
         ([str(finished.path), "--out", out, "--random", "--best"], "--random acts without a policy"),
         ([str(finished.path), "--out", out], "was made in Python"),
     ):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import pixelbrax
-from pixelbrax.algorithms import PPOConfig
+from pixelbrax.algorithms import PPGConfig, PPOConfig
 from pixelbrax.cli.main import main
 from pixelbrax.envs import with_default_params
 from pixelbrax.errors import ConfigError
@@ -354,3 +354,19 @@ def test_a_run_stays_what_it_is_in_another_working_directory(finished, tmp_path,
     for read in ("metrics", "evaluations", "updates", "finished", "failure"):
         with pytest.raises(ConfigError, match="moving is not here: the run was moved or removed"):
             getattr(moving, read)
+
+
+def test_a_run_too_short_for_an_auxiliary_phase_says_so():
+    agent = PPGConfig(num_envs=4, unroll_length=8, policy_iterations=10)
+    config = TrainConfig(agent=agent, num_steps=4 * 8 * 9, log_interval=1)
+    message = launch._without_phase(config)
+    assert "the first follows 10 updates (policy_iterations), and the run has 9: use at least 320 num_steps" in message
+    assert launch._without_phase(dataclasses.replace(config, num_steps=320)) == ""
+    assert launch._without_phase(TrainConfig(num_steps=1)) == ""
+
+
+def test_runs_that_were_not_trained_side_by_side_do_not_resume_so(tmp_path):
+    for name, config in (("a", TrainConfig()), ("b", TrainConfig(environment=EnvConfig(obs="state")))):
+        RunDir.create(tmp_path / name, config)
+    with pytest.raises(ConfigError, match=r"holds 2 runs, which would resume side by side: agents side by side may dif"):
+        pixelbrax.train(resume=tmp_path)

@@ -278,6 +278,9 @@ def test_a_folder_of_runs_names_those_in_it(tmp_path):
         RunDir.open(tmp_path / "sweep")
     with pytest.raises(ConfigError, match=r"holds 30: sweep/seed=0"):
         RunDir.open(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"file is not a run: it is a file: name the run's folder"):
+        RunDir.open(tmp_path / "file")
     with pytest.raises(ConfigError, match=r"nothing is not a run: there is no such"):
         RunDir.open(tmp_path / "nothing")
 

@@ -10,7 +10,7 @@ from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import parse
 from pixelbrax.errors import ConfigError, check_count, check_seed
 from pixelbrax.experiments import RANDOM, Run, check_dataset_folder, rollout
-from pixelbrax.training import MAX_EPISODES, Progress, interruptible
+from pixelbrax.training import MAX_EPISODES, Progress, episodes_of, interruptible
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ def main(argv: list[str]) -> int:
     )
     check_count("episodes", args.episodes, most=MAX_EPISODES)
     check_count("num_envs", args.num_envs, most=MAX_EPISODES)
+    if args.steps is not None:
+        check_count("steps", args.steps)
     check_seed(args.seed)
     if args.random and (args.best or args.stochastic):
         raise ConfigError("--random acts without a policy: leave out --best and --stochastic")
@@ -53,7 +55,7 @@ def main(argv: list[str]) -> int:
     enable_compilation_cache()
     run, progress = Run(args.run), Progress()
     policy = RANDOM if args.random else run.policy(args.best)
-    with interruptible(), progress.busy(f"{args.episodes:,} episodes"):
+    with interruptible(), progress.busy(episodes_of(args.episodes)):
         dataset = rollout(
             policy,
             run.training_run.env_under(args.distractors),

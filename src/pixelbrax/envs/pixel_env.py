@@ -68,7 +68,7 @@ class PixelEnv(CompilesOnce):
       image_size: height and width of the observation in pixels, 8 to 1,024; one number for both; or a dict of these by
         camera: {"actor": 48, "critic": 96} observes two sizes, of one camera too.
       frame_stack: number of successive frames in one observation of pixels.
-      action_repeat: physics steps ("frames") an action lasts. Only the last is rendered; rewards are summed.
+      action_repeat: physics steps ("frames") an action lasts, at most an episode's; only the last is rendered, rewards add up.
       episode_length: frames after which an episode is truncated.
       grayscale: one luminance channel a frame instead of three colors.
       channels_first: channels before height and width, as in PyTorch.
@@ -126,8 +126,8 @@ class PixelEnv(CompilesOnce):
                 f"physics is {physics!r:.80}: it must be a Physics; pixelbrax.make takes names of tasks and MJCF "
                 "models, pixelbrax.wrap environments of Brax and MuJoCo Playground"
             )
-        self.action_repeat = check_count("action_repeat", action_repeat)
         self._episode_length = check_count("episode_length", episode_length, most=MAX_EPISODE_LENGTH)
+        self.action_repeat = check_count("action_repeat", action_repeat, most=self._episode_length)
         self.autoreset: Autoreset = check_choice("autoreset", autoreset, AUTORESETS)  # pyright: ignore
         cameras = named_cameras(default_camera(physics.mj_model) if camera is None else camera, image_size)
         self.views, self.cameras = cameras, tuple(cameras)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.experiments.plotting import check_seeds, grouped
+from pixelbrax.experiments.plotting import check_seeds, grouped, incomparable
 from pixelbrax.report import write_profiles
 from pixelbrax.training import Center, RunDir, over_runs, probability_of_improvement
 
@@ -123,14 +123,10 @@ def _result(runs: Sequence[RunDir]) -> Result:
     returns, early, episodes = [], 0, 0
     check_seeds(runs)
     for run in runs:
-        trained = run.read_evaluations().get("trained")
-        if trained is None:
-            raise ConfigError(f"{run.path} was not evaluated at the end of its training: resume it, or leave it out")
-        if "returns" not in trained:
-            raise ConfigError(f"{run.path} is from a version that did not keep every episode's return: leave it out")
+        trained = run.read_evaluations().get("trained", {})
+        if why := incomparable(run):
+            raise ConfigError(f"{run.path} {why}: {'' if trained else 'resume it, or '}leave it out")
         returns.append(np.array(trained["returns"], float))
-        if not np.isfinite(returns[-1]).all():
-            raise ConfigError(f"{run.path} has a return that is not finite: leave it out")
         lengths = np.array(trained["lengths"])
         early += int((lengths < run.load_config().environment.episode_length).sum())
         episodes += len(lengths)

@@ -22,7 +22,7 @@ from pixelbrax.experiments.environments import config_of, differences
 from pixelbrax.experiments.policies import Policy
 from pixelbrax.experiments.trajectories import Trajectories, check_rollout, joined_trajectories, shards
 from pixelbrax.physics import qualified_name
-from pixelbrax.training import EnvConfig, Progress, clips_of, locked, provenance, replace_text, writing
+from pixelbrax.training import EnvConfig, Progress, clips_of, episodes_of, locked, provenance, replace_text, writing
 from pixelbrax.xla import in_float32
 
 _FORMAT = 1
@@ -123,7 +123,7 @@ def rollout(
                 trajectories = part.collect()
                 _write(file, trajectories)
                 done = min((index + 1) * side_by_side, episodes)
-                say(f"{done:,} of {episodes:,} episodes, mean return {trajectories.returns.mean():,.1f}")
+                say(f"{done:,} of {episodes:,} episodes, mean return {trajectories.returns.mean():,.1f}{trajectories.warning}")
             if not (dataset.path / _README).exists():
                 replace_text(dataset.path / _README, _readme(facts, _read(file)))
     return dataset
@@ -181,7 +181,7 @@ class Dataset:
 
     def __repr__(self) -> str:
         state = "" if self.complete else ", incomplete"
-        return f"Dataset({str(self.path)!r}: {self.facts['episodes']:,} episodes in {len(self.shards)} shards{state})"
+        return f"Dataset({str(self.path)!r}: {episodes_of(self.facts['episodes'])} in {len(self.shards)} shards{state})"
 
 
 def load_dataset(path: str | os.PathLike[str]) -> Dataset:
@@ -317,11 +317,11 @@ def _described(policy: PolicyLike, acts: Any, variables: PyTree) -> str:
 def _readme(facts: Mapping[str, Any], shard: Trajectories) -> str:
     meanings = {
         "coordinates": "generalized positions and velocities of the physics engine",
-        "actions": "action t leads from observation t to observation t + 1; in [-1, 1]",
+        "actions": "action t leads from observation t to observation t + 1; in [-1, 1], NaN if the policy gave none",
         "rewards": "reward of action t",
         "terminated": "the task ended with action t, or the simulation diverged: no reward would have followed",
         "truncated": "the time limit was reached with action t: reward would have followed",
-        "diverged": "the episode ended because the simulation was no longer finite",
+        "diverged": "the episode ended because action, simulation or reward was not finite",
         "lengths": "number of actions in the episode; later entries of the other arrays are zero",
         "numbers": "number of the episode; with the seed it determines the episode",
         "levels": "level that each distractor sampled for the episode",
@@ -339,7 +339,7 @@ def _readme(facts: Mapping[str, Any], shard: Trajectories) -> str:
     env = facts["environment"]
     return "\n".join(
         [
-            f"# {env['task']}: {facts['episodes']:,} episodes",
+            f"# {env['task']}: {episodes_of(facts['episodes'])}",
             "",
             f"Policy: {facts['policy']}, {'deterministic' if facts['deterministic'] else 'sampled'} actions. "
             f"Distractors: {facts['distractors']}. Seed {facts['seed']}. An action lasts "

@@ -17,7 +17,7 @@ from pixelbrax.errors import ConfigError, check_count, check_flag, check_seed
 from pixelbrax.experiments.finish import finish, write_reports
 from pixelbrax.experiments.plotting import plot_run
 from pixelbrax.experiments.teachers import taught_by, teacher_to_train
-from pixelbrax.learning import AgentState
+from pixelbrax.learning import AgentState, PhasicConfig
 from pixelbrax.training import (
     CURRICULUM,
     MAX_AGENTS,
@@ -238,6 +238,8 @@ def _begin(trainer: Trainer, path: Path, runs: list[RunDir], launch: Launch) -> 
         size = trainer.training_runs[0].env.video_bytes
         videos = f", {size / 1e6:,.1f} MB of videos" if size else ""
         say(f"distractors: {' + '.join(config.environment.distractors)}{videos}")
+    if note := _without_phase(config):
+        say(note, always=True)
     if launch.ahead and jax.process_count() == config.num_devices == 1 and jax.default_backend() == "gpu":
         trainer.programs.compile_all()
     state = trainer.init()
@@ -245,6 +247,17 @@ def _begin(trainer: Trainer, path: Path, runs: list[RunDir], launch: Launch) -> 
         trainer.training_runs[0].keep_teacher(run)
     trainer.save(runs, state)
     return state
+
+
+def _without_phase(config: TrainConfig) -> str:
+    """That the run is too short for an auxiliary phase; empty if it is not, or if its algorithm has none."""
+    agent = config.agent
+    if not isinstance(agent, PhasicConfig) or config.num_updates >= agent.policy_iterations:
+        return ""
+    return (
+        f"no auxiliary phase will run: the first follows {agent.policy_iterations} updates (policy_iterations), and the "
+        f"run has {config.num_updates}: use at least {agent.phase_size:,} num_steps, or fewer policy_iterations"
+    )
 
 
 @contextlib.contextmanager
@@ -277,7 +290,12 @@ def _resume(path: Path, several: list[RunDir], runs: list[RunDir], launch: Launc
     if len(runs) < len(several):  # the devices of all may not divide fewer agents
         devices = max(n for n in range(1, devices + 1) if len(runs) % n == 0)
     taught = [with_kept_teacher(config, runs[0]) for config in configs]  # side by side all have the same teacher
-    trainer = _trainer([replace(config, num_devices=devices) for config in taught], launch)
+    try:
+        trainer = _trainer([replace(config, num_devices=devices) for config in taught], launch)
+    except ConfigError as e:
+        if len(runs) == 1:
+            raise
+        raise ConfigError(f"{path} holds {len(runs)} runs, which would resume side by side: {e}") from e
     agents = f", {len(runs)} of {len(several)} agents" if len(several) > 1 else ""
     exact = trainer.training_runs[0].agent.resumes_exactly
     note = "" if exact else ", with an empty replay buffer, so not to the bit (keep_buffer keeps it)"

@@ -1,5 +1,6 @@
 """Learning curves of runs."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -9,6 +10,8 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.report import write_curve, write_curves
 from pixelbrax.tasks import get_task, task_names
 from pixelbrax.training import RunDir, TrainConfig, runs_below
+
+_OTHERS = (("start_from", "start_updates"), ("teacher", "teacher_updates"))  # settings that name another run
 
 
 def plot_run(run: RunDir) -> None:
@@ -28,13 +31,13 @@ def sound_runs(
       paths: the folders, as for `runs_below`.
       say: is told which are left out.
       with_returns: leave out likewise those of which no episode has ended yet.
-      finished: leave out likewise those that were not evaluated at their end.
+      finished: leave out likewise those that are `incomparable`.
 
     Raises:
       ConfigError: there are none, or one that is named itself is damaged.
     """
     reads = [RunDir.read_metrics] * with_returns + [RunDir.read_evaluations] * finished
-    whys = ["broke down", *["have no return yet"] * with_returns, *["are not finished"] * finished]
+    whys = ["broke down", *["have no return yet"] * with_returns, *["cannot be compared"] * finished]
     runs = []
     for run in readable_runs(paths, say, *reads):
         if is_named(run, paths):
@@ -45,11 +48,26 @@ def sound_runs(
             say(f"{run.path} has no return yet, and is left out")
         elif finished and "trained" not in run.read_evaluations():
             say(f"{run.path} is not finished, and is left out")
+        elif finished and (why := incomparable(run)):
+            say(f"{run.path} {why}, and is left out")
         else:
             runs.append(run)
     if not runs:
         raise ConfigError(f"all of these runs {', or '.join(whys)}: there is nothing to show")
     return runs
+
+
+def incomparable(run: RunDir) -> str:
+    """Why the evaluation at a run's end cannot be compared with others; empty if it can.
+
+    Raises:
+      ConfigError: evaluation.json is damaged.
+    """
+    if (trained := run.read_evaluations().get("trained")) is None:
+        return "was not evaluated at the end of its training"
+    if "returns" not in trained:
+        return "is from a version that did not keep every episode's return"
+    return "" if all(map(math.isfinite, trained["returns"])) else "has a return that is not finite"
 
 
 def readable_runs(
@@ -139,9 +157,9 @@ def grouped(runs: Sequence[RunDir], over_tasks: bool = False) -> dict[str, list[
     for run in runs:
         config = run.load_config()
         kind = _kind(config, over_tasks)
-        named.setdefault(kind, _without_neutral(config, over_tasks))
+        named.setdefault(kind, config)
         groups.setdefault(kind, []).append(run)
-    return dict(zip(_names(list(named.values())), groups.values(), strict=True))
+    return dict(zip(_names(list(named.values()), over_tasks), groups.values(), strict=True))
 
 
 def _without_neutral(config: TrainConfig, over_tasks: bool) -> TrainConfig:
@@ -172,26 +190,47 @@ def _kind_of_run(folder: str, updates: int, over_tasks: bool) -> Any:
     """The kind of a run after some updates, which are left out at its end; its folder's name where it is gone."""
     if not folder:
         return None
+    if (known := _opened(folder, updates)) is None:
+        return folder, updates
+    config, updates = known
+    return _kind(config, over_tasks), updates
+
+
+def _opened(folder: str, updates: int) -> tuple[TrainConfig, int] | None:
+    """A run's settings, and after how many updates it is meant, 0 at its end; None where it is gone."""
     try:
         run = RunDir.open(Path(folder))
         rows = run.read_metrics()
         at_end = not updates or not rows or updates == rows[-1]["updates"]
-        return _kind(run.load_config(), over_tasks), 0 if at_end else updates
+        return run.load_config(), 0 if at_end else updates
     except ConfigError:
-        return folder, updates
+        return None
 
 
-def _names(configs: Sequence[TrainConfig]) -> list[str]:
+def _names(configs: Sequence[TrainConfig], over_tasks: bool) -> list[str]:
     """A name for each group: its algorithm, task and distractors, then the settings in which namesakes differ."""
+    configs = [_without_neutral(config, over_tasks) for config in configs]
     facts = [(c.algorithm.upper(), c.environment.task, *c.environment.distractors) for c in configs]
     plain = [" ".join(fact for fact in each if fact) for each in facts]
     settings = [_flat(asdict(config)) for config in configs]
+    for role, count in _OTHERS:
+        folders = [(each.get(role, ""), each.get(count, 0)) for each in settings]
+        for each, name in zip(settings, _names_of_runs(folders, over_tasks) if any(folders) else (), strict=False):
+            each |= {role: name, count: 0} if role in each else {}
     names = []
     for name, mine in zip(plain, settings, strict=True):
         others = [theirs for other, theirs in zip(plain, settings, strict=True) if other == name]
         apart = [f"{key} {value}" for key, value in mine.items() if any(other[key] != value for other in others)]
         names.append(", ".join([name, *apart]))
     return names
+
+
+def _names_of_runs(folders: Sequence[tuple[str, int]], over_tasks: bool) -> list[str]:
+    """Names by settings for runs after some updates, which are told except at the end; the folder where it is gone."""
+    known = {each: found for each in folders if each[0] and (found := _opened(*each)) is not None}
+    names = dict(zip(known, _names([config for config, _ in known.values()], over_tasks), strict=True))
+    after = {each: f" after {updates:,} updates" if updates else "" for each, (_, updates) in known.items()}
+    return [f"({names[each]}{after[each]})" if each in known else each[0] for each in folders]
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:

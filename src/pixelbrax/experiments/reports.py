@@ -8,7 +8,7 @@ import jax
 from pixelbrax.errors import ConfigError, listed
 from pixelbrax.experiments.actors import policy_actor
 from pixelbrax.experiments.comparison import Comparison
-from pixelbrax.experiments.plotting import grouped
+from pixelbrax.experiments.plotting import grouped, incomparable
 from pixelbrax.experiments.saliency import save_saliency
 from pixelbrax.report import FINISHED, RunFacts, page_of_run, page_of_runs, record_observations
 from pixelbrax.training import Progress, RunDir, TrainingRun, all_checkpoints, replace_text
@@ -72,6 +72,10 @@ def write_comparison(runs: Sequence[RunDir], out: Path) -> Path:
     if len(finished) < len(facts):
         names = listed([run.name for run in facts if run.state != FINISHED])
         notes.append(f"Not finished, and left out of what they reach: {names}.")
+    for run in finished:
+        if why := incomparable(run):
+            notes.append(f"{run.path} {why}, and is left out of what they reach.")
+    finished = [run for run in finished if not incomparable(run)]
     rows, improvements = [], {}
     if finished:
         try:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from pixelbrax.envs import PixelEnv, State, with_autoreset
 from pixelbrax.errors import ConfigError, check_choice, check_count
 from pixelbrax.experiments.acting import RANDOM, distribution
-from pixelbrax.training import MAX_EPISODES, amount
+from pixelbrax.training import MAX_EPISODES, amount, episodes_of
 
 _SEGMENT_BYTES = 2**28  # of observations that a program returns at once
 _MAX_SEGMENT = 128  # steps
@@ -28,7 +28,7 @@ class Trajectories:
     Attributes:
       observations: (episode, time + 1, ...) by key, as in `State.obs`; "pixels" has only the newest frame.
       coordinates: (episode, time + 1, n) float32, generalized positions and velocities of the engine.
-      actions: (episode, time, action_size) float32, in [-1, 1].
+      actions: (episode, time, action_size) float32, in [-1, 1]; the last of an episode that diverged may be NaN.
       rewards: (episode, time) float32.
       terminated: (episode, time) bool, the task ended with this step, or the simulation diverged.
       truncated: (episode, time) bool, the time limit was reached with this step.
@@ -56,7 +56,13 @@ class Trajectories:
         shapes = ", ".join(f"{name} {x.dtype}{list(x.shape)}" for name, x in self.observations.items())
         mean = float(self.returns.mean()) if len(self) else 0.0
         steps = int(self.lengths.sum())
-        return f"Trajectories({len(self)} episodes, {steps:,} steps, mean return {amount(mean)}; {shapes})"
+        count = f"{episodes_of(len(self))}, {steps:,} steps, mean return {amount(mean)}{self.warning}"
+        return f"Trajectories({count}; {shapes})"
+
+    @property
+    def warning(self) -> str:
+        """That episodes diverged, to be added to what is told of them; empty if none did."""
+        return f", WARNING: {episodes_of(int(self.diverged.sum()))} diverged" if self.diverged.any() else ""
 
     @property
     def returns(self) -> Float[np.ndarray, " episode"]:

@@ -46,7 +46,7 @@ from pixelbrax.training.processes import (
     to_go_on,
 )
 from pixelbrax.training.programs import COMPILER
-from pixelbrax.training.progress import Progress, amount
+from pixelbrax.training.progress import Progress, amount, episodes_of
 from pixelbrax.training.run_dir import (
     BEST,
     CURRICULUM,
@@ -125,6 +125,7 @@ __all__ = [
     "checkpoints_of",
     "clips_of",
     "config_from",
+    "episodes_of",
     "interruptible",
     "interval",
     "iqm",

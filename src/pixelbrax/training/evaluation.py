@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, PyTree
 from pixelbrax.envs import EnvParams, PixelEnv, State, with_autoreset
 from pixelbrax.errors import ConfigError, check_count, nearest
 from pixelbrax.networks import ActionDistribution, Observation
-from pixelbrax.training.progress import Progress, amount
+from pixelbrax.training.progress import Progress, amount, episodes_of
 from pixelbrax.training.statistics import interval, iqm
 from pixelbrax.xla import compiler_options
 
@@ -63,10 +63,10 @@ class Evaluation:
 
     def __str__(self) -> str:
         low, high = self._interval
-        diverged = f"; WARNING: {self.diverged.sum()} episodes diverged" if self.diverged.any() else ""
+        diverged = f"; WARNING: {episodes_of(self.diverged.sum())} diverged" if self.diverged.any() else ""
         return (
-            f"{amount(self.mean)} ± {amount(self.standard_error)} (mean return ± standard error, {len(self.returns)} "
-            f"episodes of {self.lengths.mean():,.0f} frames on average; interquartile mean {amount(self.iqm)}, "
+            f"{amount(self.mean)} ± {amount(self.standard_error)} (mean return ± standard error, "
+            f"{episodes_of(len(self.returns))} of {self.lengths.mean():,.0f} frames on average; interquartile mean {amount(self.iqm)}, "
             f"95 % interval {amount(low)} to {amount(high)}{diverged})"
         )
 
@@ -153,7 +153,7 @@ class Evaluator:
         batches = [keys[chosen] for chosen in np.split(numbers, count)]
         params = self._env.default_params
         self._compile(variables, batches[0], params)
-        with self._progress.busy(f"{self._num_episodes:,} episodes", EVALUATION) if count > 1 else nullcontext():
+        with self._progress.busy(episodes_of(self._num_episodes), EVALUATION) if count > 1 else nullcontext():
             results = [self._run(variables, batch, params) for batch in batches]
         joined = jax.tree.map(lambda *parts: np.concatenate(parts)[: self._num_episodes], *results)
         return _evaluation(joined)

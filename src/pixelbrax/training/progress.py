@@ -133,6 +133,11 @@ def _notebook_bar() -> NotebookBar | None:
         return None
 
 
+def episodes_of(count: int) -> str:
+    """A number of episodes as text: "1 episode", "1,000 episodes"."""
+    return f"{count:,} episode{'s' * (count != 1)}"
+
+
 def amount(value: float) -> str:
     """A return for people: whole from 100 on, and to three digits below, where some tasks have all of theirs."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
@@ -143,7 +148,7 @@ def progress_line(row: dict[str, float], total_steps: int, seconds_left: float) 
     done = row["steps"] / total_steps
     mean_return = row["return"]
     shown = "  (no whole episode yet)" if mean_return != mean_return else f"{mean_return:9,.1f}"
-    diverged = f"  {row['diverged']:,.0f} episodes diverged" if row.get("diverged") else ""
+    diverged = f"  {episodes_of(int(row['diverged']))} diverged" if row.get("diverged") else ""
     minutes, seconds = divmod(int(seconds_left), 60)
     return (
         f"{done:4.0%}  {int(row['steps']):,} of {total_steps:,} steps  {row['steps_per_second']:,.0f} steps/s  "

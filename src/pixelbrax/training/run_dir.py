@@ -153,8 +153,9 @@ class RunDir:
         run = cls(path)
         if run.config_file.is_file():
             return run
-        if not path.exists():
-            raise ConfigError(f"{path} is not a run: there is no such folder")
+        if not path.is_dir():
+            what = "it is a file: name the run's folder" if path.exists() else "there is no such folder"
+            raise ConfigError(f"{path} is not a run: {what}")
         inside = sorted((p.parent for depth in _BELOW for p in path.glob(depth)), key=lambda p: natural(str(p)))
         if not inside:
             raise ConfigError(f"{path} is not a run: it has no config.toml")
