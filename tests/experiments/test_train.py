@@ -18,7 +18,7 @@ from pixelbrax.algorithms import PPGConfig, PPOConfig
 from pixelbrax.cli.main import main
 from pixelbrax.envs import with_default_params
 from pixelbrax.errors import ConfigError
-from pixelbrax.experiments import api, config_of, launch
+from pixelbrax.experiments import RunGroup, api, config_of, launch
 from pixelbrax.experiments.environments import differences
 from pixelbrax.learning import CurriculumConfig
 from pixelbrax.networks import NetworkConfig
@@ -363,6 +363,15 @@ def test_a_run_too_short_for_an_auxiliary_phase_says_so():
     assert "the first follows 10 updates (policy_iterations), and the run has 9: use at least 320 num_steps" in message
     assert launch._without_phase(dataclasses.replace(config, num_steps=320)) == ""
     assert launch._without_phase(TrainConfig(num_steps=1)) == ""
+
+
+@pytest.mark.parametrize("env", ["halfcheetah", 5])
+def test_what_is_no_environment_is_refused_where_a_run_is_opened(env, tmp_path):
+    RunDir.create(tmp_path / "run", TrainConfig())
+    message = rf"the environment is {env!r}: it must come from pixelbrax.make or pixelbrax.wrap"
+    for open_it in (pixelbrax.open_run, RunGroup, lambda path, env: pixelbrax.load_policy(path, env=env)):
+        with pytest.raises(ConfigError, match=message):
+            open_it(tmp_path / "run", env=env)
 
 
 def test_runs_that_were_not_trained_side_by_side_do_not_resume_so(tmp_path):

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PyTree
 
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError, check_count, check_flag, check_seed
+from pixelbrax.experiments.environments import check_env
 from pixelbrax.experiments.policies import Policy, PolicyNetwork, check_fits, filled
 from pixelbrax.physics import called
 from pixelbrax.training import MAX_EPISODES, Evaluation, Evaluator, Progress
@@ -111,8 +112,7 @@ def actor(policy: PolicyLike, env: PixelEnv) -> tuple[Any, PyTree]:
     Raises:
       ConfigError: it is not a policy, or it is for other observations or actions.
     """
-    if not isinstance(env, PixelEnv):
-        raise ConfigError(f"the environment is {env!r:.80}: it must come from pixelbrax.make or pixelbrax.wrap")
+    check_env(env)
     if isinstance(policy, Policy):
         check_fits(policy, env)
         return policy.network, policy.variables

@@ -39,13 +39,20 @@ def config_of(env: PixelEnv) -> EnvConfig:
     return _settings_of(env) or _facts_config(env)
 
 
+def check_env(env: Any) -> PixelEnv:
+    """The same; raises ConfigError if it is no environment of this package."""
+    if not isinstance(env, PixelEnv):
+        raise ConfigError(f"the environment is {env!r:.80}: it must come from pixelbrax.make or pixelbrax.wrap")
+    return env
+
+
 def check_same_env(env: PixelEnv, config: EnvConfig, run: Path) -> None:
     """Refuses an environment other than the one that a run was trained in.
 
     Raises:
-      ConfigError: they differ; the message names the differences.
+      ConfigError: they differ, and the message names the differences; or it is none of this package.
     """
-    if found := differences(config_of(env), config):
+    if found := differences(config_of(check_env(env)), config):
         raise ConfigError(f"{run} was trained in another environment: {'; '.join(found)}")
 
 
