@@ -379,3 +379,23 @@ def test_runs_that_were_not_trained_side_by_side_do_not_resume_so(tmp_path):
         RunDir.create(tmp_path / name, config)
     with pytest.raises(ConfigError, match=r"holds 2 runs, which would resume side by side: agents side by side may dif"):
         pixelbrax.train(resume=tmp_path)
+
+
+@pytest.mark.full
+def test_a_run_with_more_steps_than_it_ended_with_is_unfinished_until_its_new_end(finished, env, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(finished.path, copy)
+    file = copy / "config.toml"
+    file.write_text(file.read_text().replace("num_steps = 96", "num_steps = 160"))
+
+    class Stop(pixelbrax.Hook):
+        def on_update(self, run, row):
+            assert set(run.read_evaluations()) == {"untrained", "update 6"}
+            signal.raise_signal(signal.SIGINT)
+
+    quiet = {"quiet": True, "report": False, "video": False}
+    run = pixelbrax.train(env, resume=copy, hooks=[Stop()], **quiet)
+    assert not run.finished
+    run = pixelbrax.train(env, resume=copy, **quiet)
+    assert run.evaluations["trained"]["steps"] == 160
+    assert run.evaluations["update 6"] == finished.evaluations["trained"]

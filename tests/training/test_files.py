@@ -271,6 +271,18 @@ def test_a_full_disk_names_the_file_and_leaves_what_was_there(run, tmp_path, mon
     assert not [*run.path.glob(".tmp-*")]
 
 
+def test_a_run_that_goes_on_after_its_end_is_not_finished(tmp_path):
+    """Whoever raises num_steps in config.toml resumes a run that was evaluated at its end."""
+    run = RunDir.create(tmp_path / "run", TrainConfig())
+    steps = 1_200 * TrainConfig().agent.steps_per_update
+    run.write_evaluation("untrained", _result(0, 1.0))
+    run.go_on_after_end()
+    assert list(run.read_evaluations()) == ["untrained"]
+    run.write_evaluation("trained", _result(steps, 2.0))
+    run.go_on_after_end()
+    assert run.read_evaluations() == {"untrained": _result(0, 1.0), "update 1,200": _result(steps, 2.0)}
+
+
 def test_a_folder_of_runs_names_those_in_it(tmp_path):
     for k in range(30):
         RunDir.create(tmp_path / "sweep" / f"seed={k}", TrainConfig(seed=k))

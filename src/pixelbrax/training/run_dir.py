@@ -195,6 +195,13 @@ class RunDir:
             if after > updates:
                 (self.path / name).unlink(missing_ok=True)
 
+    def go_on_after_end(self) -> None:
+        """Makes the evaluation at an earlier end, of fewer num_steps, one of training on the way to the new one."""
+        results = self.read_evaluations()
+        if (last := results.pop("trained", None)) is not None:
+            updates = int(last["steps"]) // self.load_config().agent.steps_per_update
+            self._write_evaluations({f"update {updates:,}": last} | results)
+
     def note_recorded(self, file: Path, updates: int) -> None:
         """Records after how many updates the policy was taken that a video or `saliency_file` shows."""
         replace_text(self._recorded_file, as_json(self._recorded() | {file.name: updates}))

@@ -176,6 +176,8 @@ class Trainer:
         complete = int(state.num_updates) >= config.num_updates or self._were_stopped(runs) or self._enough(runs)
         stopping, divergence = False, Divergence()
         if not complete:
+            for run in runs:
+                run.go_on_after_end()
             self.programs.interval(state)  # compiled before the clock starts
         clock = Clock(runs[0], int(state.num_updates), self.experiment_began)
         total_steps = config.num_updates * config.agent.steps_per_update
