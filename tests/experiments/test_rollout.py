@@ -111,7 +111,8 @@ def test_what_follows_an_episode_is_zero():
 
 def test_actions_that_are_none_are_told(tmp_path, capsys):
     env = probe_env(outputs=(), episode_length=3)
-    data = pixelbrax.rollout(lambda obs: jnp.nan * obs["state"][:1], env, 1, path=tmp_path / "data", progress=Progress())
+    nothing = lambda obs: jnp.nan * obs["state"][:1]  # noqa: E731
+    data = pixelbrax.rollout(nothing, env, 1, path=tmp_path / "data", progress=Progress())
     found = data.load()
     assert found.lengths.tolist() == [1]
     assert np.isnan(found.actions).all()

@@ -377,7 +377,7 @@ def test_what_is_no_environment_is_refused_where_a_run_is_opened(env, tmp_path):
 def test_runs_that_were_not_trained_side_by_side_do_not_resume_so(tmp_path):
     for name, config in (("a", TrainConfig()), ("b", TrainConfig(environment=EnvConfig(obs="state")))):
         RunDir.create(tmp_path / name, config)
-    with pytest.raises(ConfigError, match=r"holds 2 runs, which would resume side by side: agents side by side may dif"):
+    with pytest.raises(ConfigError, match=r"holds 2 runs, which would resume side by side: agents side by side may"):
         pixelbrax.train(resume=tmp_path)
 
 

@@ -120,10 +120,10 @@ def rollout(
         for index, part in enumerate(parts):
             file = dataset.path / _SHARD.format(index)
             if not file.exists():
-                trajectories = part.collect()
-                _write(file, trajectories)
+                found = part.collect()
+                _write(file, found)
                 done = min((index + 1) * side_by_side, episodes)
-                say(f"{done:,} of {episodes:,} episodes, mean return {trajectories.returns.mean():,.1f}{trajectories.warning}")
+                say(f"{done:,} of {episodes:,} episodes, mean return {found.returns.mean():,.1f}{found.warning}")
             if not (dataset.path / _README).exists():
                 replace_text(dataset.path / _README, _readme(facts, _read(file)))
     return dataset

@@ -255,8 +255,8 @@ def _without_phase(config: TrainConfig) -> str:
     if not isinstance(agent, PhasicConfig) or config.num_updates >= agent.policy_iterations:
         return ""
     return (
-        f"no auxiliary phase will run: the first follows {agent.policy_iterations} updates (policy_iterations), and the "
-        f"run has {config.num_updates}: use at least {agent.phase_size:,} num_steps, or fewer policy_iterations"
+        f"no auxiliary phase will run: the first follows {agent.policy_iterations} updates (policy_iterations), and "
+        f"the run has {config.num_updates}: use at least {agent.phase_size:,} num_steps, or fewer policy_iterations"
     )
 
 

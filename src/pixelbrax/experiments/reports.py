@@ -72,10 +72,9 @@ def write_comparison(runs: Sequence[RunDir], out: Path) -> Path:
     if len(finished) < len(facts):
         names = listed([run.name for run in facts if run.state != FINISHED])
         notes.append(f"Not finished, and left out of what they reach: {names}.")
-    for run in finished:
-        if why := incomparable(run):
-            notes.append(f"{run.path} {why}, and is left out of what they reach.")
-    finished = [run for run in finished if not incomparable(run)]
+    left = {run: why for run in finished if (why := incomparable(run))}
+    notes += [f"{run.path} {why}, and is left out of what they reach." for run, why in left.items()]
+    finished = [run for run in finished if run not in left]
     rows, improvements = [], {}
     if finished:
         try:

@@ -288,8 +288,8 @@ def _other_arrays(target: Mapping[str, Any], kept: object) -> str | None:
 
 def _of_another_kind(where: Path, why: str) -> DamagedCheckpointError:
     return DamagedCheckpointError(
-        f"the checkpoint {where} is of another kind of run: {why}; use the version and settings that wrote it, or train "
-        "the run again"
+        f"the checkpoint {where} is of another kind of run: {why}; use the version and settings that wrote it, or "
+        "train the run again"
     )
 
 

@@ -63,11 +63,11 @@ class Evaluation:
 
     def __str__(self) -> str:
         low, high = self._interval
-        diverged = f"; WARNING: {episodes_of(self.diverged.sum())} diverged" if self.diverged.any() else ""
+        diverged = f"; WARNING: {episodes_of(int(self.diverged.sum()))} diverged" if self.diverged.any() else ""
         return (
             f"{amount(self.mean)} ± {amount(self.standard_error)} (mean return ± standard error, "
-            f"{episodes_of(len(self.returns))} of {self.lengths.mean():,.0f} frames on average; interquartile mean {amount(self.iqm)}, "
-            f"95 % interval {amount(low)} to {amount(high)}{diverged})"
+            f"{episodes_of(len(self.returns))} of {self.lengths.mean():,.0f} frames on average; interquartile mean "
+            f"{amount(self.iqm)}, 95 % interval {amount(low)} to {amount(high)}{diverged})"
         )
 
     def as_dict(self) -> dict[str, float]:
