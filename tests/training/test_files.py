@@ -337,6 +337,15 @@ def test_looking_for_checkpoints_does_not_start_jax(tmp_path, monkeypatch):
     assert all_checkpoints(tmp_path) == {5}
 
 
+def test_what_a_killed_process_has_half_written_is_removed(tmp_path):
+    """Orbax writes under such a name: with a replay buffer, each would be gigabytes that stay."""
+    half = tmp_path / "3.orbax-checkpoint-tmp"
+    half.mkdir()
+    (half / "array").write_bytes(b"x")
+    save_checkpoint(tmp_path, 5, _state(5))
+    assert [path.name for path in tmp_path.iterdir()] == ["5"]
+
+
 def test_missing_and_damaged_checkpoints_are_told(tmp_path):
     folder = tmp_path / "checkpoint"
     with pytest.raises(ConfigError, match="holds no checkpoint"):

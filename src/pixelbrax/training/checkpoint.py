@@ -44,7 +44,8 @@ class DamagedCheckpointError(ConfigError):
 def save_checkpoint(folder: Path, updates: int, state: object, notes: Mapping[str, Any] | None = None) -> None:
     """Writes a state under its number of updates, and removes all older checkpoints except one.
 
-    Checkpoints of as many or more updates are removed too: the run was rolled back before them.
+    Checkpoints of as many or more updates are removed too: the run was rolled back before them. So is what a process
+    left that was killed while it wrote one. Nobody else may write in the folder.
 
     Args:
       folder: the run's checkpoint folder.
@@ -53,6 +54,7 @@ def save_checkpoint(folder: Path, updates: int, state: object, notes: Mapping[st
       notes: other values to keep, as JSON.
     """
     drop_checkpoints(folder, updates)
+    _drop_halves(folder)
     folder.mkdir(parents=True, exist_ok=True)
     arrays = jax.device_get(_flat(state))
     _silence_late_callbacks()  # some come before the error does
@@ -67,13 +69,18 @@ def save_checkpoint(folder: Path, updates: int, state: object, notes: Mapping[st
             manager.save(updates, args=ocp.args.StandardSave(arrays), custom_metadata=metadata)
             manager.wait_until_finished()
         except (OSError, ValueError) as e:  # ValueError comes from storage layers below Orbax
-            for half in folder.glob(f"{updates}.orbax-checkpoint-tmp*"):
-                shutil.rmtree(half, ignore_errors=True)  # or a full disk stays full
+            _drop_halves(folder)  # or a full disk stays full
             if isinstance(e, OSError):
                 raise
             full = os.strerror(errno.ENOSPC)
             number, text = (errno.ENOSPC, full) if full in str(e) else (errno.EIO, _first_line(e))
             raise OSError(number, text, str(folder / str(updates))) from e
+
+
+def _drop_halves(folder: Path) -> None:
+    """Removes checkpoints that were not written to their end."""
+    for half in folder.glob("*.orbax-checkpoint-tmp*"):
+        shutil.rmtree(half, ignore_errors=True)
 
 
 def drop_checkpoints(folder: Path, first: int) -> None:
