@@ -54,7 +54,7 @@ def test_the_table_has_intervals_over_seeds_and_shares_of_episodes(runs):
     np.testing.assert_allclose(first["interval"], 205 + np.array([-1, 1]) * 4.302653 * 100 / np.sqrt(3), rtol=1e-5)
     assert second["level"] == (450 + 400 + 110) / 3 / 2
     assert (first["below"], second["below"]) == (2 / 6, 3 / 6)
-    assert [row["return"] for row in ants] == [50.0, 50.0]
+    assert [(row["return"], row["interval"]) for row in ants] == [(50.0, None), (50.0, None)], "of one seed"
     assert Comparison.of(runs).table(below=1e6)[0]["below"] == 1.0
 
 

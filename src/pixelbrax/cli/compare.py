@@ -40,9 +40,9 @@ def main(argv: list[str]) -> int:
     comparison = Comparison.of(sound_runs(args.runs, print, finished=True))
     rows, improvements = comparison.table(args.below), comparison.improvements()
     for row in rows:
-        low, high = row["interval"]
-        several = row["runs"] > 1
-        over = f" (95 % {amount(low)} to {amount(high)}, worst {amount(row['worst'])})" if several else ""
+        several, over = row["runs"] > 1, ""
+        if several:
+            over = " (95 % {} to {}, worst {})".format(*map(amount, (*row["interval"], row["worst"])))
         print(
             f"{row['task']}, {row['setting']}: {amount(row['return'])}{over}, {row['runs']} seed{'s' * several}; "
             f"{row['below']:.0%} of episodes below {amount(row['level'])}, {row['early']:.0%} ended early"

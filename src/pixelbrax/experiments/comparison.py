@@ -79,7 +79,7 @@ class Comparison:
         return {(a, b): probability_of_improvement(scores[a], scores[b]) for a, b in pairs}
 
     def table(self, below: float | None = None) -> list[dict[str, Any]]:
-        """A row for each setting and task.
+        """A row for each setting and task; of one run there is no interval.
 
         Args:
           below: count episodes with a lower return than this; by default than half of what the task's best setting
@@ -97,7 +97,7 @@ class Comparison:
                         "setting": name,
                         "runs": len(result.scores),
                         "return": center.value,
-                        "interval": [center.low, center.high],
+                        "interval": [center.low, center.high] if len(result.scores) > 1 else None,
                         "worst": float(result.scores.min()),
                         "level": level,
                         "below": result.share_below(level),
