@@ -393,7 +393,7 @@ def test_a_run_with_more_steps_than_it_ended_with_is_unfinished_until_its_new_en
             assert set(run.read_evaluations()) == {"untrained", "update 6"}
             signal.raise_signal(signal.SIGINT)
 
-    quiet = {"quiet": True, "report": False, "video": False}
+    quiet: dict[str, Any] = {"quiet": True, "report": False, "video": False}
     run = pixelbrax.train(env, resume=copy, hooks=[Stop()], **quiet)
     assert not run.finished
     run = pixelbrax.train(env, resume=copy, **quiet)
