@@ -46,7 +46,8 @@ from pixelbrax.distractors.roles import Role
 from pixelbrax.distractors.videos.sources import load_bank
 from pixelbrax.envs import PixelEnv
 from tests.distractors.frames import CAMERA as CAMERA_BY_HAND
-from tests.distractors.frames import frame, noise, seen
+from tests.distractors.frames import context as frames_context
+from tests.distractors.frames import frame, keys, noise, seen
 from tests.probe import CAMERA, ProbePhysics, probe_env
 
 SIZE = 16
@@ -369,6 +370,22 @@ def test_blocks_are_the_means_of_their_pixels_at_the_edges_too(height, width, bl
         for x in range(0, width, block):
             law = rgb[:, y : y + block, x : x + block].mean((1, 2), keepdims=True)
             np.testing.assert_allclose(found[:, y : y + block, x : x + block] - law, 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("height", "width"), [(8, 40), (40, 8), (16, 16)])
+def test_shapes_and_lights_begin_in_the_image_and_never_stray_far(height, width, strict):
+    here, most = frames_context(height, width), np.array([width, height]) / max(height, width)
+    for kind, size in ((Occluders(fastest=0.5), 0.3), (RadialLight(0.5, speed=0.5), 0.0)):
+
+        def places(state, light=isinstance(kind, RadialLight)):
+            return np.asarray(state[:, None, 1:] if light else state.position).reshape(-1, 2)
+
+        state = jax.vmap(lambda key, kind=kind: kind.init(key, here))(keys(300))
+        np.testing.assert_allclose(np.abs(places(state)).max(0), most, rtol=0.03)
+        for t in range(12):
+            step_keys = jax.vmap(jax.random.fold_in, (0, None))(keys(300), t)
+            state = jax.vmap(lambda s, key, kind=kind: kind.step(s, key, here))(state, step_keys)
+        assert (np.abs(places(state)).max(0) <= most + size + 1e-6).all()
 
 
 def test_roles_of_the_probe():

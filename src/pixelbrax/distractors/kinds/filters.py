@@ -34,6 +34,11 @@ def grid(height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
     return y[:, None].astype(np.float32), x[None, :].astype(np.float32)
 
 
+def corner(context: SceneContext) -> np.ndarray:
+    """X and y of the image's lower right corner, where its longer side spans -1..1."""
+    return np.array([context.width, context.height], np.float32) / max(context.height, context.width)
+
+
 @dataclass(frozen=True)
 class SampledFilter(Distractor):
     """A filter with one parameter x, sampled from U(-amount, amount) for each episode, which may follow a random walk.
@@ -252,14 +257,15 @@ class RadialLight(Distractor):
 
     @override
     def init(self, key: Array, context: SceneContext) -> Float[Array, "3"]:
-        edge = jnp.array([self.amount, 1.0, 1.0])
-        return jax.random.uniform(key, (3,), minval=-edge, maxval=edge)
+        most = jnp.array([self.amount, *corner(context)])
+        return jax.random.uniform(key, (3,), minval=-most, maxval=most)
 
     @override
     def step(self, state: Array, key: Array, context: SceneContext) -> Float[Array, "3"]:
         if is_off(self.speed):
             return state
-        return jnp.concatenate([state[:1], wander(state[1:], key, self.speed, -1.0, 1.0)])
+        most = corner(context)
+        return jnp.concatenate([state[:1], wander(state[1:], key, self.speed, -most, most)])
 
     @override
     def apply_frame(self, state: Array, frame: RenderedFrame, context: SceneContext) -> RenderedFrame:

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, check_whole, wander
 from pixelbrax.distractors.fields import data_field, is_off
-from pixelbrax.distractors.kinds.filters import grid
+from pixelbrax.distractors.kinds.filters import corner, grid
 from pixelbrax.xla import materialized
 
 _MOST = 10.0  # the image's longer side is 2
@@ -91,11 +91,6 @@ def _resampled(rgb: Float[Array, "3 height width"], row: Array, column: Array) -
     return upper * (1 - below) + lower * below
 
 
-def _edge(context: SceneContext) -> np.ndarray:
-    """X and y of the image's lower right corner."""
-    return np.array([context.width, context.height], np.float32) / max(context.height, context.width)
-
-
 class GlareState(NamedTuple):
     """Glare of an episode.
 
@@ -143,7 +138,7 @@ class Glare(Distractor):
     def init(self, key: Array, context: SceneContext) -> GlareState:
         much, turn, place = jax.random.split(key, 3)
         amount = jax.random.uniform(much, minval=0.5, maxval=1.0) * self.amount
-        edge = _edge(context)
+        edge = corner(context)
         position = jax.random.uniform(place, (2,), minval=-edge, maxval=edge)
         return GlareState(amount, jax.random.uniform(turn, maxval=math.pi), position)
 
@@ -151,7 +146,7 @@ class Glare(Distractor):
     def step(self, state: GlareState, key: Array, context: SceneContext) -> GlareState:
         if is_off(self.speed):
             return state
-        edge = _edge(context)
+        edge = corner(context)
         return state._replace(position=wander(state.position, key, self.speed, -edge, edge))
 
     @override
@@ -219,20 +214,20 @@ class PointLights(Distractor):
     @override
     def init(self, key: Array, context: SceneContext) -> PointLightsState:
         place, much, wide, hue = jax.random.split(key, 4)
-        n, edge = self.count, 0.7 * _edge(context)
+        n, edge = self.count, 0.7 * corner(context)
         position = jax.random.uniform(place, (n, 2), minval=-edge, maxval=edge)
         radius = jax.random.uniform(wide, (n,), minval=0.8, maxval=1.2) * self.radius
         # Hues around the circle: three cosines, a third of a turn apart.
         turn = jax.random.uniform(hue, (n, 1), maxval=2 * math.pi)
         color = 0.5 + 0.5 * jnp.cos(turn + np.array([[0, 2, 4]], np.float32) * (math.pi / 3))
         rgb = jax.random.uniform(much, (n, 1), minval=0.8, maxval=1.2) * self.intensity * color
-        return PointLightsState(position, rgb, radius * 2 * float(np.linalg.norm(_edge(context))))
+        return PointLightsState(position, rgb, radius * 2 * float(np.linalg.norm(corner(context))))
 
     @override
     def step(self, state: PointLightsState, key: Array, context: SceneContext) -> PointLightsState:
         if is_off(self.speed):
             return state
-        edge = 0.7 * _edge(context)[None]
+        edge = 0.7 * corner(context)[None]
         return state._replace(position=wander(state.position, key, self.speed, -edge, edge))
 
     @override

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, check_whole
 from pixelbrax.distractors.fields import check_order, data_field
-from pixelbrax.distractors.kinds.filters import grid
+from pixelbrax.distractors.kinds.filters import corner, grid
 from pixelbrax.errors import check_number
 
 _MOST = 10.0  # the image's longer side is 2
@@ -68,9 +68,9 @@ class Occluders(Distractor):
     @override
     def init(self, key: Array, context: SceneContext) -> OccluderState:
         place, speed, size, kind, color = jax.random.split(key, 5)
-        n = self.count
+        n, most = self.count, corner(context)
         return OccluderState(
-            jax.random.uniform(place, (n, 2), minval=-1.0, maxval=1.0),
+            jax.random.uniform(place, (n, 2), minval=-most, maxval=most),
             jax.random.uniform(speed, (n, 2), minval=-self.fastest, maxval=self.fastest),
             jax.random.uniform(size, (n,), minval=self.smallest, maxval=self.largest),
             jax.random.bernoulli(kind, shape=(n,)),
@@ -79,7 +79,7 @@ class Occluders(Distractor):
 
     @override
     def step(self, state: OccluderState, key: Array, context: SceneContext) -> OccluderState:
-        beyond = 1.0 + self.largest
+        beyond = corner(context)[None] + self.largest
         position = jnp.mod(state.position + state.velocity + beyond, 2 * beyond) - beyond
         return state._replace(position=position)
 
