@@ -1,13 +1,13 @@
 """Distractors of one's own: what their methods give is checked before anything compiles, and NaN has a law."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pixelbrax.distractors import Distraction, Distractor, SceneContext, SceneView, list_distractors
+from pixelbrax.distractors import Distraction, Distractor, SceneContext, SceneView, data_field, list_distractors
 from pixelbrax.distractors.background_only import BackgroundOnly
 from pixelbrax.distractors.kinds.temporal import MotionBlur
 from pixelbrax.distractors.levels import Levels
@@ -56,6 +56,7 @@ WRONG = [
         "Mine.step returns a state with ['m'], which init does not have",
     ),
     ("step", lambda state, key, context: None, "Mine.step returns a state without ['n'], which init has"),
+    ("step", lambda state, key, context: [state["n"]], "Mine.step returns a state with [0], which init does not have"),
     ("remember", lambda state, seen, context: {}, "Mine.remember returns a state without ['n']"),
     (
         "apply_frame",
@@ -123,6 +124,26 @@ def test_what_a_method_must_give(method, function, told):
     with pytest.raises(ConfigError) as caught:
         Distraction([_with(method, function)], _context())
     assert told in str(caught.value)
+
+
+class _Listing(Distractor):
+    """Right: its state is a list."""
+
+    def init(self, key, context):
+        return [jnp.zeros(())]
+
+
+@pytest.mark.parametrize(
+    ("method", "function", "base"),
+    [
+        ("step", lambda state, key, context: None, Distractor),  # forgets to return the empty state
+        ("step", lambda state, key, context: tuple(state), _Listing),
+        ("remember", lambda state, seen, context: tuple(state), _Listing),
+    ],
+)
+def test_a_state_keeps_its_structure(method, function, base):
+    with pytest.raises(ConfigError, match=rf"Mine\.{method} returns a state that is .*: it must be .*, as in init"):
+        Distraction([_with(method, function, base)], _context())
 
 
 def test_the_wrong_one_is_found_within_others():
@@ -194,6 +215,26 @@ def test_presets_work_under_odd_settings(name):
     assert before.obs["pixels/b"].shape == (1, 9, 31)
     shapes = [jax.tree.map(lambda x: (x.shape, x.dtype), state) for state in (before, after)]
     assert shapes[0] == shapes[1]
+
+
+@dataclass(frozen=True)
+class _Dimmed(Distractor):
+    """As docs/extending.md writes one with a strength."""
+
+    amount: float = data_field(0.5, most=1.0, strength=True)
+
+    def apply_frame(self, state, frame, context):
+        return frame._replace(rgb=frame.rgb * (1 - self.amount))
+
+
+def test_ones_own_may_have_a_strength():
+    env = probe_env(distractors=_Dimmed(), frame_stack=1)
+    plain = probe_env(frame_stack=1).reset(jax.random.key(0)).obs["pixels"]
+    for strength, share in ((0.0, 1.0), (1.0, 0.5), (2.0, 0.0)):
+        seen = env.reset(jax.random.key(0), env.scaled_params(strength)).obs["pixels"]
+        np.testing.assert_allclose(seen, share * np.asarray(plain, float), atol=1)
+    with pytest.raises(ConfigError, match="_Dimmed: amount is 2.0: it must be at most 1"):
+        _Dimmed(2.0)
 
 
 def test_the_contract_is_that_of_the_base_class():

@@ -3,7 +3,7 @@
 import pytest
 
 import pixelbrax
-from pixelbrax.distractors import Composed, Preset, distractor, resolve
+from pixelbrax.distractors import Composed, Preset, distractor, register_preset, resolve
 from pixelbrax.distractors.kinds.filters import Hue
 from pixelbrax.distractors.kinds.video import Video
 from pixelbrax.distractors.presets import list_distractors
@@ -93,6 +93,11 @@ def test_a_preset_has_videos_or_none_of_a_source():
         else:
             with pytest.raises(ConfigError, match=f"{name} has no videos"):
                 distractor(f"{name}:davis-2017")
+
+
+def test_only_presets_are_registered():
+    with pytest.raises(ConfigError, match="register_preset takes a Preset, not 'mine/flicker'"):
+        register_preset("mine/flicker")  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("members", [Hue(), None, "kage/hue", (Hue,), [3]])

@@ -10,6 +10,7 @@ from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, 
 from pixelbrax.distractors.composed import Composed
 from pixelbrax.distractors.distraction import Distraction, DistractorState
 from pixelbrax.distractors.every_control_step import EveryControlStep
+from pixelbrax.distractors.fields import data_field
 from pixelbrax.distractors.kinds.body_video import BodyVideo
 from pixelbrax.distractors.kinds.camera import CameraOrbit, CameraShake, CameraShift, FieldOfView
 from pixelbrax.distractors.kinds.camera_walk import CameraWalk
@@ -147,6 +148,7 @@ __all__ = [
     "Vignette",
     "banks_of_folder",
     "check_host_memory",
+    "data_field",
     "distractor",
     "fetch_davis",
     "geom_roles",

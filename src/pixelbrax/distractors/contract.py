@@ -39,11 +39,11 @@ def checked(distractor: Distractor, context: SceneContext) -> Distractor:
     view, frame = _view(context), _frame(context, prepared.needs_segmentation)
     state = _traced(prepared, "init", lambda p, key: of(p).init(key, context), params, key)
     after = _traced(prepared, "step", lambda p, state, key: of(p).step(state, key, context), params, state, key)
-    _check_same(f"{name}.step", "a state", after, "init", state)
+    _check_state(f"{name}.step", after, state)
     kept = _traced(
         prepared, "remember", lambda p, state, seen: of(p).remember(state, seen, context), params, state, frame
     )
-    _check_same(f"{name}.remember", "a state", kept, "init", state)
+    _check_state(f"{name}.remember", kept, state)
     for method in ("apply_scene", *(["observe_scene"] if type(prepared).observe_scene is not _INHERITED else [])):
         changed = _traced(
             prepared, method, lambda p, *given, m=method: getattr(of(p), m)(*given, context), params, state, view
@@ -134,6 +134,14 @@ def _check_furnished(method: str, given: Any) -> None:
             f"{method} returns a scene of {len(scene.geom_type)} geoms and poses of {pose.xpos.shape[0]}: each geom "
             "needs one (add_geoms, add_poses)"
         )
+
+
+def _check_state(method: str, given: Any, initial: Any) -> None:
+    """Refuses a state of another structure than the initial one, which a loop could not carry."""
+    _check_same(method, "a state", given, "init", initial)
+    after, before = jax.tree.structure(given), jax.tree.structure(initial)
+    if after != before:
+        raise ConfigError(f"{method} returns a state that is {after}: it must be {before}, as in init")
 
 
 def _check_same(method: str, what: str, given: Any, origin: str, expected: Any) -> None:

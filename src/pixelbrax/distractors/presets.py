@@ -129,8 +129,10 @@ def register_preset(preset: Preset) -> None:
     """Registers a preset.
 
     Raises:
-      ConfigError: its name is taken.
+      ConfigError: its name is taken, or it is no `Preset`.
     """
+    if not isinstance(preset, Preset):
+        raise ConfigError(f"register_preset takes a Preset, not {preset!r:.80}")
     _REGISTRY.add(preset)
 
 
