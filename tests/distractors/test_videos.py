@@ -126,6 +126,22 @@ def test_what_other_programs_hide_is_passed_over(tmp_path):
     assert banks_of_folder(tmp_path, 8, 8)["train"].names == ("bear",)
 
 
+def test_what_is_no_clip_is_named(tmp_path):
+    for name in ("train/bear", "test/camel"):
+        clip_folder(tmp_path / name, 1)
+    (tmp_path / "test" / "camel" / "notes.txt").touch()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        banks_of_folder(tmp_path, 8, 8)
+    clip_folder(tmp_path / "validation" / "cow", 1)
+    (tmp_path / "train" / "dog.mpg").touch()
+    (tmp_path / "test" / "camel" / "1.tiff").touch()
+    (tmp_path / "loose.png").touch()
+    told = r"loose\.png, validation, train/dog\.mpg, test/camel/1\.tiff left out: a clip is a video \(.*or a folder of"
+    with pytest.warns(UserWarning, match=told):
+        assert banks_of_folder(tmp_path, 8, 8)["train"].names == ("bear",)
+
+
 def test_clips_beyond_the_memory_are_refused_before_they_are_read(tmp_path, monkeypatch):
     for name in ("bear", "camel"):
         folder = tmp_path / name

@@ -15,10 +15,12 @@ from PIL import Image, ImageOps
 from pixelbrax.distractors.videos.bank import ClipBank, fit
 from pixelbrax.distractors.videos.host_memory import check_host_memory
 from pixelbrax.distractors.videos.sources import SPLITS
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, listed, warn_caller
 
 _IMAGES = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm"}
 _VIDEOS = {".mp4", ".avi", ".mov", ".mkv", ".webm", ".gif", ".m4v"}
+# Images and videos that are not read.
+_UNREAD = {".avif", ".flv", ".heic", ".mpeg", ".mpg", ".npy", ".tif", ".tiff", ".ts", ".wmv"}
 # What Pillow and imageio raise for damaged or unknown files.
 _UNREADABLE = (OSError, RuntimeError, ValueError, IndexError, SyntaxError, EOFError, struct.error, zlib.error)
 _UNREADABLE += (Image.DecompressionBombError,)
@@ -35,7 +37,8 @@ def banks_of_folder(folder: Path, height: int, width: int) -> dict[str, ClipBank
 
     Each video file, and each folder of images, is a clip; names that begin with a dot are ignored. If the folder
     has the folders `train` and `test`, in any case, those are the splits; otherwise the first two thirds by name, with
-    numbers in their order, are "train". No clip may be in both, not even under another name.
+    numbers in their order, are "train". No clip may be in both, not even under another name. A warning names other
+    folders, images and videos, which are left out.
 
     Args:
       folder: where the clips are.
@@ -50,6 +53,7 @@ def banks_of_folder(folder: Path, height: int, width: int) -> dict[str, ClipBank
         raise ConfigError(f"{folder} is no folder" if folder.exists() else f"there is no folder {folder}")
     with _reading(folder):
         clips = _divided(folder)
+        _warn_of_others(folder, [path for paths in clips.values() for path in paths])
     budget = _Budget(folder, height, width)
     banks = {
         split: ClipBank.of({path.name: read_clip(path, height, width, budget) for path in paths})
@@ -126,6 +130,21 @@ def _clips(folder: Path) -> list[Path]:
             f"{folder} has no clips: no videos ({' '.join(sorted(_VIDEOS))}), no folders of images{loose}"
         )
     return sorted(found, key=_natural)
+
+
+def _warn_of_others(folder: Path, clips: list[Path]) -> None:
+    """Warns of folders, images and videos that are left out, such as those of a format that is not read."""
+    splits, folders = {path.parent for path in clips} - {folder}, [path for path in clips if path.is_dir()]
+    others = [
+        entry.relative_to(folder).as_posix()
+        for place in (folder, *sorted(splits), *folders)
+        for entry in sorted(_entries(place))
+        if not (entry in splits or entry in clips or (place in folders and entry.suffix.lower() in _IMAGES))
+        and (entry.is_dir() or entry.suffix.lower() in _IMAGES | _VIDEOS | _UNREAD)
+    ]
+    if others:
+        videos, images = (" ".join(sorted(suffixes)) for suffixes in (_VIDEOS, _IMAGES))
+        warn_caller(f"{folder}: {listed(others)} left out: a clip is a video ({videos}) or a folder of images ({images})")
 
 
 def _entries(folder: Path) -> list[Path]:
