@@ -98,6 +98,8 @@ def test_a_preset_has_videos_or_none_of_a_source():
 def test_only_presets_are_registered():
     with pytest.raises(ConfigError, match="register_preset takes a Preset, not 'mine/flicker'"):
         register_preset("mine/flicker")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match="mine/flicker: description is None: it must be text"):
+        Preset("mine/flicker", None, lambda setting: [])  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("members", [Hue(), None, "kage/hue", (Hue,), [3]])

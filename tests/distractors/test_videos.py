@@ -153,6 +153,15 @@ def test_clips_beyond_the_memory_are_refused_before_they_are_read(tmp_path, monk
         banks_of_folder(tmp_path, 64, 64)
 
 
+@pytest.mark.parametrize("source", ["procedural", "scenes"])
+def test_clips_beyond_the_memory_are_not_drawn(source, monkeypatch):
+    count = len(load_bank(source, "test", 8, 8).frames)
+    size = 1000
+    monkeypatch.setattr(host, "host_memory", lambda: 2 * count * 3 * size**2 - 1)
+    with pytest.raises(ConfigError, match=rf"drawing {count:,} frames of video at 1000x1000 .*: take a smaller image"):
+        load_bank(source, "test", size, size)
+
+
 def test_transparent_pixels_are_black(tmp_path):
     (tmp_path / "a").mkdir()
     Image.new("RGBA", (8, 8), (255, 255, 255, 0)).save(tmp_path / "a" / "0.png")

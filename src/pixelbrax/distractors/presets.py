@@ -84,7 +84,7 @@ class Preset:
       train_levels, test_levels: numbers of training and test levels.
 
     Raises:
-      ConfigError: the name is invalid, `members` is no function, or there are too many levels.
+      ConfigError: the name is invalid, the description no text, `members` no function, or there are too many levels.
     """
 
     name: str
@@ -96,6 +96,8 @@ class Preset:
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name or any(c in ":@" or c.isspace() for c in self.name):
             raise ConfigError(f"a preset cannot be called {self.name!r}: use a word without spaces, ':' and '@'")
+        if not isinstance(self.description, str):
+            raise ConfigError(f"{self.name}: description is {self.description!r:.80}: it must be text")
         if not callable(self.members):
             raise ConfigError(f"{self.name}: members is {self.members!r}: it must be a function of a Setting")
         check_count(f"{self.name}: train_levels", self.train_levels, most=FIRST_TEST_LEVEL)

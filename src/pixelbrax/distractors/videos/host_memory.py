@@ -18,6 +18,16 @@ def host_memory() -> int | None:
     return pages * size if pages > 0 and size > 0 else None
 
 
+def check_drawn(num_frames: int, height: int, width: int) -> None:
+    """Refuses to draw clips of so many frames if they, and the bank that is made of them, cannot fit.
+
+    Raises:
+      ConfigError: see `check_host_memory`.
+    """
+    what = f"drawing {num_frames:,} frames of video at {height}x{width}"
+    check_host_memory(what, 2 * num_frames * 3 * height * width, "take a smaller image_size")
+
+
 def check_host_memory(what: str, num_bytes: int, remedy: str) -> None:
     """Refuses arrays that cannot fit, before they are made.
 

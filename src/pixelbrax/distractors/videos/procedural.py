@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pixelbrax.distractors.videos.bank import ClipBank
+from pixelbrax.distractors.videos.host_memory import check_drawn
 
 # Seed of each split's first clip; the splits share no seed.
 FIRST_CLIP = {"train": 0, "test": 1000}
@@ -24,21 +25,30 @@ def procedural_bank(split: str, height: int, width: int) -> ClipBank:
       split: which; they share no clip.
       height: of the frames, pixels.
       width: of the frames, pixels.
+
+    Raises:
+      ConfigError: they are larger than the host's memory.
     """
     numbers = range(FIRST_CLIP[split], FIRST_CLIP[split] + NUM_CLIPS[split])
+    check_drawn(sum(_begun(number)[1] for number in numbers), height, width)
     return ClipBank.of({f"{_KINDS[n % len(_KINDS)].__name__[1:]}-{n}": _clip(n, height, width) for n in numbers})
 
 
 def _clip(number: int, height: int, width: int) -> np.ndarray:
     """(frame, 3, height, width) uint8."""
-    rng = np.random.default_rng([2502, 21, number])
-    count = int(rng.integers(SHORTEST, LONGEST + 1))
+    rng, count = _begun(number)
     t = np.arange(count)[:, None, None] / 25.0  # seconds at 25 frames per second
     longer = max(height, width)
     y = ((np.arange(height) + 0.5) * 2 - height)[None, :, None] / longer
     x = ((np.arange(width) + 0.5) * 2 - width)[None, None, :] / longer
     color = _KINDS[number % len(_KINDS)](rng, t, x, y)
     return np.round(255 * np.clip(color, 0, 1)).astype(np.uint8)
+
+
+def _begun(number: int) -> tuple[np.random.Generator, int]:
+    """A clip's random numbers after the first, which is its length in frames."""
+    rng = np.random.default_rng([2502, 21, number])
+    return rng, int(rng.integers(SHORTEST, LONGEST + 1))
 
 
 def _palette(rng: np.random.Generator, count: int) -> np.ndarray:
