@@ -144,7 +144,9 @@ def _warn_of_others(folder: Path, clips: list[Path]) -> None:
     ]
     if others:
         videos, images = (" ".join(sorted(suffixes)) for suffixes in (_VIDEOS, _IMAGES))
-        warn_caller(f"{folder}: {listed(others)} left out: a clip is a video ({videos}) or a folder of images ({images})")
+        warn_caller(
+            f"{folder}: {listed(others)} left out: a clip is a video ({videos}) or a folder of images ({images})"
+        )
 
 
 def _entries(folder: Path) -> list[Path]:
