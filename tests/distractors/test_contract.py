@@ -233,7 +233,7 @@ def test_ones_own_may_have_a_strength():
     for strength, share in ((0.0, 1.0), (1.0, 0.5), (2.0, 0.0)):
         seen = env.reset(jax.random.key(0), env.scaled_params(strength)).obs["pixels"]
         np.testing.assert_allclose(seen, share * np.asarray(plain, float), atol=1)
-    with pytest.raises(ConfigError, match="_Dimmed: amount is 2.0: it must be at most 1"):
+    with pytest.raises(ConfigError, match=r"_Dimmed: amount is 2\.0: it must be at most 1"):
         _Dimmed(2.0)
 
 

@@ -373,19 +373,26 @@ def test_blocks_are_the_means_of_their_pixels_at_the_edges_too(height, width, bl
 
 
 @pytest.mark.parametrize(("height", "width"), [(8, 40), (40, 8), (16, 16)])
-def test_shapes_and_lights_begin_in_the_image_and_never_stray_far(height, width, strict):
+@pytest.mark.parametrize(
+    ("kind", "places", "beyond"),
+    [
+        (Occluders(fastest=0.5), lambda state: state.position, 0.3),
+        (RadialLight(0.5, speed=0.5), lambda state: state[:, None, 1:], 0.0),
+    ],
+    ids=["shapes", "light"],
+)
+def test_places_begin_in_the_image_and_stay_near(kind, places, beyond, height, width, strict):
     here, most = frames_context(height, width), np.array([width, height]) / max(height, width)
-    for kind, size in ((Occluders(fastest=0.5), 0.3), (RadialLight(0.5, speed=0.5), 0.0)):
 
-        def places(state, light=isinstance(kind, RadialLight)):
-            return np.asarray(state[:, None, 1:] if light else state.position).reshape(-1, 2)
+    def farthest(state):
+        return np.abs(np.asarray(places(state)).reshape(-1, 2)).max(0)
 
-        state = jax.vmap(lambda key, kind=kind: kind.init(key, here))(keys(300))
-        np.testing.assert_allclose(np.abs(places(state)).max(0), most, rtol=0.03)
-        for t in range(12):
-            step_keys = jax.vmap(jax.random.fold_in, (0, None))(keys(300), t)
-            state = jax.vmap(lambda s, key, kind=kind: kind.step(s, key, here))(state, step_keys)
-        assert (np.abs(places(state)).max(0) <= most + size + 1e-6).all()
+    state = jax.vmap(lambda key: kind.init(key, here))(keys(300))
+    np.testing.assert_allclose(farthest(state), most, rtol=0.03)
+    for t in range(12):
+        step_keys = jax.vmap(jax.random.fold_in, (0, None))(keys(300), t)
+        state = jax.vmap(lambda s, key: kind.step(s, key, here))(state, step_keys)
+    assert (farthest(state) <= most + beyond + 1e-6).all()
 
 
 def test_roles_of_the_probe():

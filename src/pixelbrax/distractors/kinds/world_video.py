@@ -79,9 +79,9 @@ class SkyVideo(_WorldVideo):
 @dataclass(frozen=True)
 class FloorVideo(_WorldVideo):
     """A video on the floor's plane, lit as the floor is; it repeats. The floor is taken to be level, at height 0.
-    It replaces a floor's squares; an image that a floor has of its own stays, and the video tints it.
 
-    Of its opacities only `floor` counts.
+    It replaces a floor's squares; an image that a floor has of its own stays, and the video tints it. Of its opacities
+    only `floor` counts.
 
     Attributes:
       size: side of the picture, meters.
