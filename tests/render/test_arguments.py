@@ -73,8 +73,9 @@ def test_bad_arguments_raise():
         render(scene, pose, camera, 8, 8, shadows="soft")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ConfigError, match=r"outputs is None: it must be a tuple of names, such as \('rgb',\)"):
         render(scene, pose, camera, 8, 8, None)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ConfigError, match="50000x50000 pixels with 1 rays each is too large"):
+    with pytest.raises(ConfigError, match="50000x50000 pixels with 1 rays each are too many: .*, as with crop"):
         render(scene, pose, camera, 50_000, 50_000)
+    assert render(scene, pose, camera, 50_000, 50_000, crop=(24_996, 24_996, 8, 8)).rgb.shape == (8, 8, 3)
     for height, width in ((8.0, 8), (8, "8"), (8, None), (True, 8)):
         with pytest.raises(ValueError, match="it must be a whole number"):
             render(scene, pose, camera, height, width)  # pyright: ignore[reportArgumentType]

@@ -215,8 +215,9 @@ def _names(configs: Sequence[TrainConfig], over_tasks: bool) -> list[str]:
     settings = [_flat(asdict(config)) for config in configs]
     for role, count in _OTHERS:
         folders = [(each.get(role, ""), each.get(count, 0)) for each in settings]
-        for each, name in zip(settings, _names_of_runs(folders, over_tasks) if any(folders) else (), strict=False):
-            each |= {role: name, count: 0} if role in each else {}
+        if any(folder for folder, _ in folders):
+            for each, name in zip(settings, _names_of_runs(folders, over_tasks), strict=True):
+                each |= {role: name, count: 0} if role in each else {}
     names = []
     for name, mine in zip(plain, settings, strict=True):
         others = [theirs for other, theirs in zip(plain, settings, strict=True) if other == name]

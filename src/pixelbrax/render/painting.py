@@ -110,7 +110,7 @@ def paint_sky(
     """
     span = _positive_pair("span", span, "degrees, or meters of a plane, across and upwards")
     if not isinstance(heading, jax.Array):
-        heading = check_number("heading", heading)
+        heading = check_number("heading", np.asarray(heading).tolist())
     if not isinstance(mapping, SkyMapping):
         members = ", ".join(f"SkyMapping.{member.name}" for member in SkyMapping)
         raise ConfigError(f"mapping is {mapping!r}: it must be one of {members}")
@@ -166,8 +166,9 @@ def _checked_geoms(scene: Scene, geoms: Any) -> tuple[int, ...]:
 
 
 def _positive_pair(name: str, value: Any, what: str) -> tuple[float, float]:
-    first, second = check_pair(name, np.asarray(value).tolist(), f"two positive numbers: {what}")
-    return check_number(name, first, above=0), check_number(name, second, above=0)
+    pair = check_pair(name, value, f"two positive numbers: {what}")
+    first, second = (check_number(name, np.asarray(part).tolist(), above=0) for part in pair)
+    return first, second
 
 
 def _array(images: Any) -> Array:

@@ -112,14 +112,15 @@ def render(
     scene, pose, camera = as_float32((scene, pose, check_camera(camera)))
     reflections = check_flag("reflections", reflections) and scene.mirror >= 0
     fog = check_flag("fog", fog)
-    height, width, samples = _checked_image(height, width, samples, outputs)
+    _check_outputs(outputs)
+    height, width, samples, part = _checked_image(height, width, samples, crop)
     soft = None if soft is None else _checked_soft(soft)
     _check_scene(scene, pose, soft, reflections)
     computed: dict[Output, None] = {"packed" if output == "rgb" else output: None for output in outputs}
     settings = RenderSettings(
         height,
         width,
-        None if crop is None else _checked_crop(crop, height, width),
+        part,
         tuple(computed),
         _checked_shadows(shadows),
         reflections,
@@ -165,24 +166,30 @@ def _check_type(kind: type, given: Any) -> None:
         raise ConfigError(f"the {name} is a {what}: it must be a {kind.__name__}, as made by {_INPUTS[kind]}")
 
 
-def _checked_image(height: Any, width: Any, samples: Any, outputs: Sequence[str]) -> tuple[int, int, int]:
-    """Height, width and samples as integers: a float equals one, and would be its place in the cache of programs."""
-    height, width, samples = _whole("height", height), _whole("width", width), _whole("samples", samples)
+def _check_outputs(outputs: Any) -> None:
     if isinstance(outputs, str) and outputs in OUTPUTS:
         raise ConfigError(f"outputs is the text {outputs!r}: it must be a tuple of names, such as ({outputs!r},)")
     if not isinstance(outputs, Iterable):
         raise ConfigError(f"outputs is {outputs!r}: it must be a tuple of names, such as ('rgb',)")
     if unknown := [o for o in outputs if o not in OUTPUTS]:
         raise ConfigError(f"unknown output {unknown[0]!r}: the renderer has {', '.join(OUTPUTS)}")
+
+
+def _checked_image(height: Any, width: Any, samples: Any, crop: Any) -> tuple[int, int, int, Crop | None]:
+    """Sizes as integers, for a float equals one, and would be its place in the cache of programs; and the crop."""
+    height, width, samples = _whole("height", height), _whole("width", width), _whole("samples", samples)
     if height < 1 or width < 1:
         raise ConfigError(f"an image of {height}x{width} pixels is empty: height and width must be at least 1")
     if samples not in SAMPLES:
         raise ConfigError(f"samples is {samples}: it must be one of {', '.join(map(str, SAMPLES))}")
-    if height * width * samples > _MOST_RAYS:
+    part = None if crop is None else _checked_crop(crop, height, width)
+    rows, columns = (height, width) if part is None else (part.height, part.width)
+    if rows * columns * samples > _MOST_RAYS:
         raise ConfigError(
-            f"an image of {height}x{width} pixels with {samples} rays each is too large: at most {_MOST_RAYS:,} rays"
+            f"{rows}x{columns} pixels with {samples} rays each are too many: render at most {_MOST_RAYS:,} rays at "
+            "once, as with crop"
         )
-    return height, width, samples
+    return height, width, samples, part
 
 
 def _whole(name: str, value: Any) -> int:
