@@ -73,7 +73,7 @@ def test_bad_arguments_raise():
         render(scene, pose, camera, 8, 8, shadows="soft")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ConfigError, match=r"outputs is None: it must be a tuple of names, such as \('rgb',\)"):
         render(scene, pose, camera, 8, 8, None)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ConfigError, match="50000x50000 pixels with 1 rays each are too many: .*, as with crop"):
+    with pytest.raises(ConfigError, match=r"50000x50000 pixels with 1 rays each are too many: .*, as with crop"):
         render(scene, pose, camera, 50_000, 50_000)
     assert render(scene, pose, camera, 50_000, 50_000, crop=(24_996, 24_996, 8, 8)).rgb.shape == (8, 8, 3)
     for height, width in ((8.0, 8), (8, "8"), (8, None), (True, 8)):
