@@ -41,11 +41,13 @@ class Run:
       name: of their folders, followed by the seed.
       options: of `pixelbrax train`; {runs} is the folder of all runs, {seed} the seed.
       seeds: one run each.
+      teacher: further options of the teacher NAME-sSEED-teacher, where the run names that one.
     """
 
     name: str
     options: str
     seeds: tuple[int, ...] = SEEDS
+    teacher: str = ""
 
 
 _APG_ON = "--algorithm apg --num-envs 16 --unroll-length 16 --initial-std 0.3 --backend"
@@ -68,6 +70,7 @@ _SHORT = "--num-steps 204800 --eval-interval 50"
 _EVAL = "--eval-episodes 128"
 _VIDEO = "--distractors pixelbrax/video --eval-distractors pixelbrax/video@test"
 _WIDE = "--patch-features 32 --conv-features 64 64 --features 256"  # the network of walker2d-cpu and ant-cpu
+_MANY = "--gradient-steps 48 --replay-size 262144 "  # three times the preset's, of four times as many steps
 # 500,000 frames of the suite, its teacher's among them, each action held for two, as in DrQ-v2.
 _SUITE = f"--preset suite-cpu {_EVAL}"
 
@@ -144,8 +147,8 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
     "tasks": tuple(
         run
         for task, beside in (
-            ("walker2d", "--no-grayscale "),
-            ("ant", "--gradient-steps 48 --replay-size 262144 "),
+            ("walker2d", f"--no-grayscale {_MANY}"),
+            ("ant", _MANY),
             ("humanoid", "--num-steps 2457600 "),
         )
         for run in (
@@ -168,13 +171,13 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
     ),
     # The DeepMind Control Suite's tasks with its own physics.
     "suite": tuple(
-        Run(task, f"{_SUITE} --env dmc/{task}", seeds)
-        for task, seeds in (
-            ("cartpole_swingup", (101, 102)),  # on seed 100 of these two the student's settings were chosen
-            ("reacher_easy", (101, 102)),
-            ("finger_spin", SEEDS),
-            ("walker_walk", SEEDS),
-            ("cheetah_run", SEEDS),
+        Run(task, f"{_SUITE} --env dmc/{task}{further}", seeds, teacher)
+        for task, seeds, further, teacher in (
+            ("cartpole_swingup", (101, 102), "", ""),  # on seed 100 of these two the student's settings were chosen
+            ("reacher_easy", (101, 102), "", ""),
+            ("finger_spin", SEEDS, " --teacher {runs}/finger_spin-s{seed}-teacher", "--pink-noise"),
+            ("walker_walk", SEEDS, "", ""),
+            ("cheetah_run", SEEDS, "", ""),
         )
     ),
     "generalization": tuple(run for task in GEN_V2.task_names for run in _full(task)),
@@ -253,7 +256,9 @@ def _options_of(name: str) -> str:
     preset, seed = re.search(r"--preset (\S+).* --seed (\d+)", student).groups()  # pyright: ignore[reportOptionalMemberAccess]
     agent: Any = load_preset(preset).agent
     task = re.search(r"--env \S+", student)
-    return f"--preset {agent.teacher} {task.group() if task else ''} {_EVAL} --seed {seed}"
+    every = (run for runs in EXPERIMENTS.values() for run in runs)
+    further = next(run.teacher for run in every if f"{run.name}-s{seed}-teacher" == name)
+    return f"--preset {agent.teacher} {task.group() if task else ''} {further} {_EVAL} --seed {seed}"
 
 
 def _complete(folder: Path) -> bool:
