@@ -5,9 +5,11 @@
 #
 # WHEELS is a folder of wheels for that machine's Python. OUT gets site.tar.xz, all of them unpacked; and of Warp, whose
 # library alone is 300 MB, warp.a and warp.b, which with it stay below 64 MiB a call; without what compiles for CPUs, and
-# without examples. The last two names below are for the peers in peers.py; packing Warp takes minutes:
+# without examples. Playground, and the two packages that it imports, are for the tasks dmc/*: without them train-sac ends
+# at once. The last two names below are for the peers in peers.py; packing Warp takes minutes:
 #
-#   bash ../shared/gpu/wheels.sh WHEELS dacite tomli-w imageio-ffmpeg mujoco-warp==3.17.0 warp-lang==1.18.0
+#   bash ../shared/gpu/wheels.sh WHEELS dacite tomli-w imageio-ffmpeg playground==0.2.0 lxml tqdm \
+#     mujoco-warp==3.17.0 warp-lang==1.18.0
 #
 # PixelBrax is packed too, for the sake of its version, which it looks up: put src first, as below. What it depends on
 # and is not packed is printed: the machine itself must have that.
