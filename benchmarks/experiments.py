@@ -142,6 +142,8 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
         Run("ppg-video", f"--preset ppg-cpu {_VIDEO} {_EVAL}"),
         Run("dcpg-video", f"--preset dcpg-cpu {_VIDEO} {_EVAL}"),
         Run("pendulum", f"--preset pendulum-cpu {_EVAL}"),
+        Run("walker2d-ppo", f"--preset walker2d-ppo-cpu {_EVAL}"),
+        Run("walker2d-ppo-state", f"--preset walker2d-state-cpu --num-steps 2457600 {_EVAL}"),
     ),
     # The paper's other tasks, each with a teacher of its own, without and with videos.
     "tasks": tuple(
