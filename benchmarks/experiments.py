@@ -70,7 +70,6 @@ _SHORT = "--num-steps 204800 --eval-interval 50"
 _EVAL = "--eval-episodes 128"
 _VIDEO = "--distractors pixelbrax/video --eval-distractors pixelbrax/video@test"
 _WIDE = "--patch-features 32 --conv-features 64 64 --features 256"  # the network of walker2d-cpu and ant-cpu
-_MANY = "--gradient-steps 48 --replay-size 262144 "  # three times the preset's, of four times as many steps
 # 500,000 frames of the suite, its teacher's among them, each action held for two, as in DrQ-v2.
 _SUITE = f"--preset suite-cpu {_EVAL}"
 
@@ -149,8 +148,8 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
     "tasks": tuple(
         run
         for task, beside in (
-            ("walker2d", f"--no-grayscale {_MANY}"),
-            ("ant", _MANY),
+            ("walker2d", "--no-grayscale "),
+            ("ant", "--gradient-steps 48 --replay-size 262144 "),
             ("humanoid", "--num-steps 2457600 "),
         )
         for run in (
@@ -173,13 +172,13 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
     ),
     # The DeepMind Control Suite's tasks with its own physics.
     "suite": tuple(
-        Run(task, f"{_SUITE} --env dmc/{task}{further}", seeds, teacher)
-        for task, seeds, further, teacher in (
-            ("cartpole_swingup", (101, 102), "", ""),  # on seed 100 of these two the student's settings were chosen
-            ("reacher_easy", (101, 102), "", ""),
-            ("finger_spin", SEEDS, " --teacher {runs}/finger_spin-s{seed}-teacher", "--pink-noise"),
-            ("walker_walk", SEEDS, "", ""),
-            ("cheetah_run", SEEDS, "", ""),
+        Run(task, f"{_SUITE} --env dmc/{task}{further}", (101, 102), teacher)  # on 100 settings were chosen
+        for task, further, teacher in (
+            ("cartpole_swingup", "", ""),
+            ("reacher_easy", "", ""),
+            ("finger_spin", " --teacher {runs}/finger_spin-s{seed}-teacher", "--pink-noise"),
+            ("walker_walk", "", ""),
+            ("cheetah_run", "", ""),
         )
     ),
     "generalization": tuple(run for task in GEN_V2.task_names for run in _full(task)),
