@@ -131,6 +131,29 @@ def test_dcs_camera_circles_its_center_and_looks_where_it_looked(offset, above):
         np.testing.assert_allclose(np.sum(right * axis, 1), axis[:, 0], atol=1e-5)
 
 
+@pytest.mark.parametrize("above", [True, False])
+@pytest.mark.parametrize("height", [1.0, -1.0])
+@pytest.mark.parametrize("roll", [0.0, 0.7])
+def test_dcs_leaves_an_oblique_camera_at_strength_0(above, height, roll):
+    """Or one that looks up; at full strength it turns by as much about its line of sight as an upright one."""
+    offset = (1.0, -3.0, height)
+    context = replace(SceneContext.of(probe_env().physics.mj_model, probe_env().scene, 16, 16), camera_offset=offset)
+    walk = CameraWalk.of_intensity(0.1, above=above)
+    none = walk.with_params(walk.scaled(walk.params, 0.0))
+    upright = look_at(jnp.array(offset), jnp.zeros(3), 45.0)
+    right, up, out = upright.mat.T
+    c, s = math.cos(roll), math.sin(roll)
+    oblique = replace(upright, mat=jnp.stack([c * right + s * up, c * up - s * right, out], axis=1))
+    distance = float(np.linalg.norm(offset))
+    left = _moved(none, context, jax.vmap(lambda key: none.init(key, context))(_KEYS[:5]), oblique, distance)
+    np.testing.assert_allclose(left.pos, np.broadcast_to(oblique.pos, (5, 3)), atol=1e-5)
+    np.testing.assert_allclose(left.mat, np.broadcast_to(oblique.mat, (5, 3, 3)), atol=1e-5)
+    state = jax.vmap(lambda key: walk.init(key, context))(_KEYS[:20])
+    usual, turned = (_moved(walk, context, state, camera, distance) for camera in (upright, oblique))
+    along = np.einsum("nki,nkj->nij", usual.mat, turned.mat)
+    np.testing.assert_allclose(along, np.broadcast_to([[c, -s, 0], [s, c, 0], [0, 0, 1]], (20, 3, 3)), atol=1e-5)
+
+
 def test_dcs_moves_with_every_control_step():
     """At an action repeat of four, the camera travels as far in an observation as in four control steps."""
     once, four = _context("halfcheetah"), _context("halfcheetah", action_repeat=4)

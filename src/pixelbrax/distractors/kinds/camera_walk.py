@@ -17,6 +17,7 @@ from pixelbrax.render import Camera
 
 _MOST = 1000.0
 _TINY = 1e-9
+_UPRIGHT = 1e-3  # radians: a camera's own roll up to this is rounding
 
 
 class CameraWalkState(NamedTuple):
@@ -41,7 +42,7 @@ class CameraWalk(Distractor):
     """A camera that wanders over a sphere, at a velocity that is a random walk (Stone et al. 2021, `camera.py`).
 
     The sphere is around the body's center of mass if the camera moves with that, else around the world's origin. The
-    camera looks at the point that it looked at before.
+    camera looks at the point that it looked at before, and keeps its own roll.
 
     Attributes:
       angle: largest change of both angles, radians.
@@ -50,8 +51,8 @@ class CameraWalk(Distractor):
       std: standard deviation of the change of velocity per step, meters at a distance of four.
       fastest: largest speed, meters per step at a distance of four.
       roll_std, fastest_roll: the same of the roll velocity, radians per step.
-      above: keep it at or above the center's height, upright. Otherwise it turns by the shortest rotation, so that it
-        may look straight down.
+      above: keep it at or above the center's height, if that is in range, and upright. Otherwise it turns by the
+        shortest rotation, so that it may look straight down.
     """
 
     angle: float = data_field(0.0, most=math.pi / 2, strength=True)
@@ -113,8 +114,10 @@ class CameraWalk(Distractor):
         away = pos - target
         distance = jnp.maximum(jnp.linalg.norm(away), _TINY)
         out = away / distance
-        right, up = _upright(out) if self.above else _shortest(out)
-        c, s = jnp.cos(state.roll), jnp.sin(state.roll)
+        axes = _upright if self.above else _shortest
+        right, up = axes(out)
+        roll = state.roll + _own_roll(camera.mat, *axes(camera.mat[:, 2]))
+        c, s = jnp.cos(roll), jnp.sin(roll)
         mat = jnp.stack([c * right + s * up, c * up - s * right, out], axis=-1)
         return view._replace(camera=Camera(pos, mat, camera.fovy), distance=distance)
 
@@ -124,8 +127,9 @@ class CameraWalk(Distractor):
         radius, polar = math.hypot(x, y, z), math.atan2(math.hypot(x, y), z)
         lowest, highest = polar - self.angle, polar + self.angle
         if self.above:
-            highest = jnp.minimum(highest, math.pi / 2)
-            lowest = jnp.minimum(jnp.maximum(lowest, 0.0), highest)
+            lowest = jnp.maximum(lowest, 0.0)
+            # A camera that is farther below than it may move stays as near as it can.
+            highest = jnp.maximum(jnp.minimum(highest, math.pi / 2), lowest)
         low = (radius * (1 - self.zoom_in), -self.angle, lowest)
         high = (radius * (1 + self.zoom_out), self.angle, highest)
         return jnp.stack([*map(_scalar, low)]), jnp.stack([*map(_scalar, high)])
@@ -145,6 +149,12 @@ def _spherical(point: Float[Array, "3"]) -> Float[Array, "3"]:
     x, y, z = point
     flat = jnp.hypot(x, y)
     return jnp.stack([jnp.hypot(flat, z), jnp.arctan2(y, x), jnp.arctan2(flat, z)])
+
+
+def _own_roll(mat: Float[Array, "3 3"], right: Float[Array, "3"], up: Float[Array, "3"]) -> Float[Array, ""]:
+    """By how much a camera is turned about its line of sight, from where right and up are these."""
+    roll = jnp.arctan2(jnp.sum(mat[:, 0] * up), jnp.sum(mat[:, 0] * right))
+    return jnp.where(jnp.abs(roll) < _UPRIGHT, 0.0, roll)
 
 
 def _upright(out: Float[Array, "3"]) -> tuple[Array, Array]:
