@@ -1,7 +1,9 @@
 """Laws of distractors: what is untouched, what never repeats, and that published ranges hold."""
 
+import contextlib
 import functools
 import math
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -119,6 +121,35 @@ def test_intensity_0_is_the_identity(nothing):
     assert not Distraction([nothing], _context(probe_env()))
 
 
+_EMPTY = {
+    "light": {name: f"vigen/{name}" for name in ("light-position-easy", "light-color-hard", "moving-light-easy")}
+    | {"shadows": "new/shadows"},
+    "floor": {name: name for name in ("vigen/texture-hard", "dmcr/floor", "severity/texture-1@test")}
+    | {"moving": "severity/moving-texture-5"},
+    "opaque floor": {"reflectance": "dmcr/reflectance"},
+    "body": {name: name for name in ("vigen/object-color-easy", "new/body-texture")},
+    "target": {"target": "dmcr/target"},
+}
+
+
+@pytest.mark.parametrize(("lacking", "name"), [(what, name) for what, names in _EMPTY.items() for name in names.values()])
+def test_what_a_scene_must_have_for_a_preset_is_known(lacking, name):
+    here = _context(probe_env())
+    whole = replace(here, roles=(Role.FLOOR, Role.TARGET if lacking == "target" else Role.BODY))
+    bare = replace(
+        here, roles=(Role.SCENERY,) * 2, scene=replace(here.scene, light_kind=(), light_pos=jnp.zeros((0, 3)))
+    )
+    assert distractor(name).lacks(bare) == lacking
+    assert distractor(name).lacks(whole) == ""
+    assert distractor("dmcr/all").lacks(bare) == ""
+
+
+def test_a_preset_that_changes_nothing_is_told():
+    with pytest.warns(UserWarning, match=r"^dmcr/target@test changes nothing: the scene has no target$"):
+        env = probe_env(distractors=["kage/hue", "dmcr/target@test"])
+    assert env.distractor_names == ("kage/hue", "dmcr/target@test")
+
+
 def test_bytes_come_back_as_they_were(strict):
     class Nothing(Distractor):
         def apply_frame(self, state, frame, context):
@@ -155,7 +186,9 @@ def _plain():
 
 @pytest.mark.parametrize("name", list(_cases()))
 def test_every_preset_steps_resets_and_repeats_itself(name, strict):
-    env = probe_env(image_size=SIZE, episode_length=4, frame_stack=1, distractors=name, outputs=("pixels", "mask"))
+    void = name == "dmcr/target"
+    with pytest.warns(UserWarning, match="no target") if void else contextlib.nullcontext():
+        env = probe_env(image_size=SIZE, episode_length=4, frame_stack=1, distractors=name, outputs=("pixels", "mask"))
     seen, plain = _frames(env, jax.random.key(0), 7), _plain()
     np.testing.assert_array_equal(seen["state"], plain["state"])  # the physics does not know
     assert seen["pixels"].dtype == np.uint8

@@ -57,6 +57,11 @@ class SceneContext:
         """(ngeom,) bool, which geoms have one of these roles."""
         return np.isin(np.array(self.roles, int), np.array(roles, int))
 
+    def lack(self, roles: tuple[Role, ...]) -> str:
+        """Names of these roles if no visible geom has one of them, such as "body or object"; else empty."""
+        seen = self.geoms(roles)[list(self.scene.visible)]
+        return "" if seen.any() else " or ".join(role.name.lower() for role in roles)
+
     def shows(
         self, segmentation: Int32[Array, "height width"], roles: tuple[Role, ...], sky: bool = False
     ) -> Bool[Array, "height width"]:
@@ -183,6 +188,10 @@ class Distractor:
         bounds = data_fields(self)
         for name, value in params.items():
             bounds[name].check_array(f"{type(self).__name__}: {name}", value)
+
+    def lacks(self, context: SceneContext) -> str:
+        """What it needs to change anything and the scene does not have, such as "target"; empty if it lacks nothing."""
+        return ""
 
     def prepare(self, context: SceneContext) -> "Distractor":
         """A copy with everything loaded that it needs; called once, outside of compiled programs."""

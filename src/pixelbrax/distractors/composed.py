@@ -93,6 +93,12 @@ class Composed(Distractor):
             distractor.check_params(own)
 
     @override
+    def lacks(self, context: SceneContext) -> str:
+        """What all of them lack; empty if one of them changes anything."""
+        lacking = [d.lacks(context) for d in self.distractors if not d.is_identity]
+        return " or ".join(dict.fromkeys(lacking)) if all(lacking) else ""
+
+    @override
     def prepare(self, context: SceneContext) -> "Composed":
         """Prepares each distractor, and leaves out those that change nothing."""
         return replace(self, distractors=tuple(checked(d, context) for d in self.distractors if not d.is_identity))

@@ -36,8 +36,8 @@ class Distraction:
     def __init__(self, distractors: Sequence[Distractor], context: SceneContext):
         """Prepares the distractors, and leaves out those that change nothing."""
         self.context = context
-        self._given = tuple(distractors)
-        self.composed = Composed(self._given).prepare(context)
+        self.given = tuple(distractors)
+        self.composed = Composed(self.given).prepare(context)
 
     def seen_from(self, camera_offset: tuple[float, float, float]) -> "Distraction":
         """The same distractors for another camera; see `SceneContext.camera_offset`."""
@@ -49,7 +49,7 @@ class Distraction:
         """The same distractors for images of another size."""
         if (height, width) == (self.context.height, self.context.width):
             return self
-        return Distraction(self._given, replace(self.context, height=height, width=width))
+        return Distraction(self.given, replace(self.context, height=height, width=width))
 
     def __bool__(self) -> bool:
         return bool(self.composed.distractors)

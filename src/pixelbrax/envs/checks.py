@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from pixelbrax.distractors import Composed
+from pixelbrax.distractors import Distraction
 from pixelbrax.envs.cameras import CameraLike
-from pixelbrax.errors import ConfigError, check_color, check_keywords, check_pair
+from pixelbrax.errors import ConfigError, check_color, check_keywords, check_pair, warn_caller
 from pixelbrax.physics import THREEFRY, check_default_prng
 from pixelbrax.tasks import Rgb
 
@@ -114,22 +114,28 @@ def check_shapes(given: Mapping[str, Array], expected: Mapping[str, tuple[int, .
         )
 
 
-def check_shown(composed: Composed, names: Sequence[str], outputs: Collection[str]) -> None:
+def check_shown(distraction: Distraction, names: Sequence[str], outputs: Collection[str]) -> None:
     """Refuses distractors that no output shows: those that change frames change pixels, not depth or silhouettes.
 
+    It warns of those that change nothing, as the scene has nothing that they change.
+
     Args:
-      composed: the distractors, prepared.
+      distraction: the distractors.
       names: by which they were given.
       outputs: of the environment.
 
     Raises:
       ConfigError: none of them changes the scene, and pixels are not among the outputs.
     """
+    composed = distraction.composed
     if composed.changes_frames and not composed.changes_scenes and "pixels" not in outputs:
         given = " + ".join(names)
         raise ConfigError(
             f"{given} changes pixels alone, but outputs is {', '.join(outputs)}: leave it out, or name pixels"
         )
+    for distractor, name in zip(distraction.given, names, strict=True):
+        if lacking := distractor.lacks(distraction.context):
+            warn_caller(f"{name} changes nothing: the scene has no {lacking}")
 
 
 def _written(shapes: Mapping[str, Iterable[int]]) -> str:

@@ -166,7 +166,7 @@ class PixelEnv(CompilesOnce):
         context = SceneContext.of(model, self.scene, *self.images.shape, self.action_repeat)
         distraction = Distraction(resolve(distractors, self._task), context)
         self.distractors, self.distractor_names = distraction.composed, names_of(distractors)
-        check_shown(self.distractors, self.distractor_names, self.images.outputs)
+        check_shown(distraction, self.distractor_names, self.images.outputs)
         settings = self._episode_length, self.physics.reward_weights, self._randomizer.scalable
         self._params = ParamsOf(*settings, self.distractors).with_default(self._own_params)
         self._observer = Observer(self._randomizer, model, self.scene, self.views, self.images, distraction)

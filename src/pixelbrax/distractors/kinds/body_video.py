@@ -48,6 +48,10 @@ class BodyVideo(Video):
         return self.texture.num_bytes if self.texture else 0
 
     @override
+    def lacks(self, context: SceneContext) -> str:
+        return context.lack((Role.BODY,))
+
+    @override
     def prepare(self, context: SceneContext) -> "BodyVideo":
         loaded = self._loaded(_SIDE, _SIDE)
         frames = np.moveaxis(loaded._bank().frames, 1, -1)

@@ -116,6 +116,10 @@ class MaterialColors(_Colors):
         check_flag("MaterialColors: by_material", self.by_material)
 
     @override
+    def lacks(self, context: SceneContext) -> str:
+        return context.lack(self.roles)
+
+    @override
     def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
         geoms, original, group = self._groups(context)
         if not geoms.any():
@@ -175,6 +179,10 @@ class ColorSettings(Distractor):
         return self.std == 0
 
     @override
+    def lacks(self, context: SceneContext) -> str:
+        return "" if not self.body_only or self._body(context).any() else context.lack((Role.BODY,))
+
+    @override
     def init(self, key: Array, context: SceneContext) -> SettingColors:
         original = np.stack(self._original(context))
         changed = jnp.clip(original + self.std * jax.random.normal(key, (3, 3)), 0.0, 1.0)
@@ -216,6 +224,10 @@ class ColorSettings(Distractor):
 @dataclass(frozen=True)
 class FloorColors(_Colors):
     """The two colors of a checkered floor, or the one of a plain one. Image textures on a floor are only tinted."""
+
+    @override
+    def lacks(self, context: SceneContext) -> str:
+        return context.lack((Role.FLOOR,))
 
     @override
     def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:

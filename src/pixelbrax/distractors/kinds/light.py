@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Bool, Float, PyTree
 from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, SceneContext, SceneView, check_roles, wander
@@ -20,6 +20,10 @@ from pixelbrax.render import LightKind, Scene
 _SUN_DISTANCE = 6.0
 _FARTHEST = 1e6  # meters
 _BRIGHTEST = 100.0
+
+
+def _lacks_lights(context: SceneContext) -> str:
+    return "" if context.scene.light_kind else "light"
 
 
 def _shifted(scene: Scene, offset: Float[Array, "nlight 3"]) -> Scene:
@@ -68,6 +72,10 @@ class LightPosition(Distractor):
         return self.nearest == self.farthest == 0
 
     @override
+    def lacks(self, context: SceneContext) -> str:
+        return _lacks_lights(context)
+
+    @override
     def init(self, key: Array, context: SceneContext) -> Float[Array, "nlight 3"]:
         size, sign = jax.random.split(key)
         shape = context.scene.light_pos.shape
@@ -86,6 +94,10 @@ class LightPosition(Distractor):
 @dataclass(frozen=True)
 class LightShift(Offset):
     """The lights shifted together, within a box."""
+
+    @override
+    def lacks(self, context: SceneContext) -> str:
+        return _lacks_lights(context)
 
     @override
     def init(self, key: Array, context: SceneContext) -> Float[Array, "3"]:
@@ -127,6 +139,10 @@ class MovingLight(Distractor):
     @override
     def is_identity(self) -> bool:
         return self.speed == self.start == 0
+
+    @override
+    def lacks(self, context: SceneContext) -> str:
+        return _lacks_lights(context)
 
     @override
     def init(self, key: Array, context: SceneContext) -> MovingState:
@@ -171,6 +187,10 @@ class LightColor(Distractor):
     @override
     def is_identity(self) -> bool:
         return self.amount == 0
+
+    @override
+    def lacks(self, context: SceneContext) -> str:
+        return "" if self.headlight else _lacks_lights(context)
 
     @override
     def init(self, key: Array, context: SceneContext) -> Float[Array, "light 3"]:
@@ -257,6 +277,10 @@ class Gloss(Distractor):
         return self.most == 0
 
     @override
+    def lacks(self, context: SceneContext) -> str:
+        return context.lack(self.roles)
+
+    @override
     def init(self, key: Array, context: SceneContext) -> Float[Array, ""]:
         return jax.random.uniform(key, maxval=self.most)
 
@@ -287,13 +311,16 @@ class Reflectance(Distractor):
         return self.most == 0
 
     @override
+    def lacks(self, context: SceneContext) -> str:
+        return "" if self._floors(context).any() else "opaque floor"
+
+    @override
     def init(self, key: Array, context: SceneContext) -> Float[Array, ""]:
         return jax.random.uniform(key, maxval=self.most)
 
     @override
     def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
-        opaque = [i for i in context.scene.visible if i not in context.scene.transparent]
-        floors = context.geoms((Role.FLOOR,)) & np.isin(np.arange(len(context.roles)), opaque)
+        floors = self._floors(context)
         if not floors.any():
             return view
         # The renderer has one mirror; a scene whose floor does not reflect has none, or another.
@@ -301,10 +328,19 @@ class Reflectance(Distractor):
         reflectance = jnp.where(np.arange(len(floors)) == mirror, state, 0.0)
         return view._replace(scene=replace(view.scene, mirror=mirror, geom_reflectance=reflectance))
 
+    def _floors(self, context: SceneContext) -> Bool[np.ndarray, " geom"]:
+        """The floors that can mirror."""
+        opaque = [i for i in context.scene.visible if i not in context.scene.transparent]
+        return context.geoms((Role.FLOOR,)) & np.isin(np.arange(len(context.roles)), opaque)
+
 
 @dataclass(frozen=True)
 class Shadows(Distractor):
     """Shadows of the lights that cast them, in every episode: nothing about them is sampled."""
+
+    @override
+    def lacks(self, context: SceneContext) -> str:
+        return _lacks_lights(context)
 
     @property
     @override

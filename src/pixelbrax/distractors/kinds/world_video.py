@@ -97,6 +97,10 @@ class FloorVideo(_WorldVideo):
         return True  # which shows where the floor is
 
     @override
+    def lacks(self, context: SceneContext) -> str:
+        return context.lack((Role.FLOOR,))
+
+    @override
     def prepare(self, context: SceneContext) -> "FloorVideo":
         coarsest = 2 ** (_FLOOR_LEVELS - 1)
         side = max(round(max(context.height, context.width) / coarsest), 1) * coarsest
