@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import mujoco
 import numpy as np
 import pytest
 
@@ -87,6 +88,26 @@ def test_a_floor_video_is_where_the_renderers_floor_is(pos, target):
     difference = np.abs(np.asarray(jnp.moveaxis(found, 0, -1) - law))[near]
     assert np.quantile(difference, 0.9) < 0.08
     assert difference.mean() < 0.03
+
+
+@pytest.mark.parametrize("height", [-3.0, 0.5])
+def test_a_floor_video_lies_on_a_floor_that_is_lower_or_higher(height):
+    """A camera as far above it sees the same."""
+    _, _, camera, context = _looking(*_LOOKS[0], 45.0)
+    xml = f'<mujoco><worldbody><geom type="plane" size="5 5 .1" pos="0 0 {height}"/></worldbody></mujoco>'
+    moved = replace(context, model=mujoco.MjModel.from_xml_string(xml), roles=(Role.FLOOR,))
+    video = FloorVideo(bank=ClipBank.of({"a": _smooth_clip(64)})).prepare(context)
+    state, white = video.init(jax.random.key(0), context), jnp.ones((3, _SIZE, _SIZE))
+    floor = jnp.zeros((_SIZE, _SIZE), jnp.int32)
+
+    def seen(camera, context):
+        return video.apply_frame(state, RenderedFrame(white, floor, camera), context).rgb
+
+    raised = replace(camera, pos=camera.pos + jnp.array([0.0, 0.0, height]))
+    difference = np.asarray(seen(raised, moved) - seen(camera, context))
+    near = np.abs(difference[:, _SIZE // 2 :])
+    assert np.quantile(near, 0.95) < 1e-6
+    assert np.asarray(seen(camera, context)).std() > 0.1
 
 
 def test_texels_are_the_clips_with_smaller_copies():

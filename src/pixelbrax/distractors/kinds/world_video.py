@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 import jax.numpy as jnp
+import mujoco
 import numpy as np
 from jaxtyping import Array, Float
 from typing_extensions import override
@@ -19,6 +20,7 @@ _SKY_DENSITY = 1.5  # texels across a face of the sky, for each pixel of the ima
 _FLOOR_LEVELS = 6
 _LARGE, _SMALL = 512, 16  # texels, sides of clips
 _NEAREST, _FARTHEST = 1e-3, 1e4  # meters to the floor
+_LEVEL = 0.15  # meters: PixelBraxGen-v2 keeps its images of floors that are a little below 0
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ class SkyVideo(_WorldVideo):
 
 @dataclass(frozen=True)
 class FloorVideo(_WorldVideo):
-    """A video on the floor's plane, lit as the floor is; it repeats. The floor is taken to be level, at height 0.
+    """A video on the floor's plane, lit as the floor is; it repeats. The floor is taken to be level.
+
+    A floor within 0.15 meters of height 0 is taken to be there.
 
     It replaces a floor's squares; an image that a floor has of its own stays, and the video tints it. Of its opacities
     only `floor` counts.
@@ -124,7 +128,8 @@ class FloorVideo(_WorldVideo):
     @override
     def _seen(self, state: VideoState, frame: RenderedFrame, context: SceneContext) -> Float[Array, "3 height width"]:
         x, y, z = view_directions(frame.camera, context)
-        distance = jnp.clip(frame.camera.pos[2] / jnp.maximum(-z, _NEAREST), _NEAREST, _FARTHEST)
+        above = frame.camera.pos[2] - _floor_height(context)
+        distance = jnp.clip(above / jnp.maximum(-z, _NEAREST), _NEAREST, _FARTHEST)
         right = (frame.camera.pos[0] + distance * x) / self.size
         down = -(frame.camera.pos[1] + distance * y) / self.size
         pixel = 2.0 * jnp.tan(jnp.deg2rad(frame.camera.fovy) / 2) / context.height
@@ -132,6 +137,17 @@ class FloorVideo(_WorldVideo):
         slant = jnp.sqrt(x * x + y * y + z * z) / jnp.maximum(-z, _NEAREST)
         footprint = pixel * distance * slant / self.size
         return self._texels().at(self._number(state), right - jnp.floor(right), down - jnp.floor(down), footprint)
+
+
+def _floor_height(context: SceneContext) -> float:
+    """Height of the first level floor, meters; 0 without one."""
+    if context.model is None:
+        return 0.0
+    data = mujoco.MjData(context.model)
+    mujoco.mj_kinematics(context.model, data)
+    floors = [i for i in np.flatnonzero(context.geoms((Role.FLOOR,))) if data.geom_xmat[i, 8] > 0.99]
+    height = float(data.geom_xpos[floors[0], 2]) if floors else 0.0
+    return height if abs(height) > _LEVEL else 0.0
 
 
 def view_directions(camera: Camera, context: SceneContext) -> tuple[Array, Array, Array]:
