@@ -113,6 +113,11 @@ def test_a_floors_image_lies_on_its_plane(seed):
     np.testing.assert_allclose(np.asarray(frame.color)[clear][:, :2], np.stack([u, v], -1)[clear], atol=0.04)
 
 
+def test_an_image_begins_in_a_planes_middle_without_promotion(strict):
+    painted = paint(_setup()[0], [0, 1], _ramp(8))
+    np.testing.assert_array_equal(painted.texture_offset, [[0.5, 0.5], [0.0, 0.0]])
+
+
 def test_a_clip_is_shared_by_a_batch_whose_environments_show_their_own_frames():
     scene, pose = _setup()
     clip = np.random.default_rng(0).integers(0, 256, (5, 8, 8, 3), np.uint8)

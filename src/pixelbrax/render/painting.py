@@ -71,7 +71,7 @@ def paint(scene: Scene, geoms: Sequence[int], images: Any, size: Sequence[float]
         geom_texture=chosen(scene.geom_texture, texture),
         pattern_rgb=jnp.where(is_chosen[:, None, None], 1.0, scene.pattern_rgb),
         texture_scale=jnp.where(is_chosen[:, None], scale, scene.texture_scale),
-        texture_offset=jnp.where(is_chosen[:, None], 0.5 * is_plane[:, None], scene.texture_offset),
+        texture_offset=jnp.where(is_chosen[:, None], jnp.where(is_plane, 0.5, 0.0)[:, None], scene.texture_offset),
     )
 
 
