@@ -1,6 +1,7 @@
 """Settings and run directories: what is on disk, and what happens when it is damaged."""
 
 import os
+import threading
 from dataclasses import replace
 from typing import Literal
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.training import EnvConfig, RunDir, TrainConfig, replacing
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, replace_text, replacing
 from pixelbrax.training.checkpoint import (
     last_checkpoint,
     load_checkpoint,
@@ -262,6 +263,19 @@ def test_a_full_disk_names_the_file_and_leaves_what_was_there(run, tmp_path, mon
     assert list(run.read_evaluations()) == ["untrained"]
     assert not (tmp_path / "new").exists(), "or its name could not be used again"
     assert not [*run.path.glob(".tmp-*")]
+
+
+def test_two_that_replace_a_file_at_once_do_not_mix(tmp_path):
+    """Such as two evaluations of one run: each has a temporary file of its own."""
+    file = tmp_path / "result.json"
+    with replacing(file) as outer:
+        outer.write_text("ours")
+        others = threading.Thread(target=lambda: replace_text(file, "theirs"))
+        others.start()
+        others.join()
+        assert file.read_text() == "theirs"
+    assert file.read_text() == "ours"
+    assert [*tmp_path.iterdir()] == [file]
 
 
 def test_a_run_that_goes_on_after_its_end_is_not_finished(tmp_path):

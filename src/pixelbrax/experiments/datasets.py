@@ -22,7 +22,17 @@ from pixelbrax.experiments.environments import config_of, differences
 from pixelbrax.experiments.policies import Policy
 from pixelbrax.experiments.trajectories import Trajectories, check_rollout, joined_trajectories, shards
 from pixelbrax.physics import qualified_name
-from pixelbrax.training import EnvConfig, Progress, clips_of, episodes_of, locked, provenance, replace_text, writing
+from pixelbrax.training import (
+    EnvConfig,
+    Progress,
+    clips_of,
+    episodes_of,
+    is_temporary,
+    locked,
+    provenance,
+    replace_text,
+    writing,
+)
 from pixelbrax.xla import in_float32
 
 _FORMAT = 1
@@ -209,7 +219,9 @@ def check_dataset_folder(path: str | os.PathLike[str]) -> Path:
 
 def _has_files(folder: Path) -> bool:
     """Whether a folder holds more than an attempt to begin a dataset leaves."""
-    return folder.is_dir() and any(file.name not in (".lock", f".tmp-{_FACTS}") for file in folder.iterdir())
+    if not folder.is_dir():
+        return False
+    return not all(file.name == ".lock" or is_temporary(file, _FACTS) for file in folder.iterdir())
 
 
 def _opened(path: Path, facts: Mapping[str, Any]) -> Dataset:

@@ -27,7 +27,7 @@ from pixelbrax.training.evaluation import (
     check_metrics,
     kind_of,
 )
-from pixelbrax.training.files import as_json, replace_text, replacing, writing
+from pixelbrax.training.files import as_json, is_temporary, replace_text, replacing, writing
 from pixelbrax.training.hooks import Hook, register_hook
 from pixelbrax.training.lock import locked
 from pixelbrax.training.named_values import words_of
@@ -128,6 +128,7 @@ __all__ = [
     "episodes_of",
     "interruptible",
     "interval",
+    "is_temporary",
     "iqm",
     "is_of_any_task",
     "joined",

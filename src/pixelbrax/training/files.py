@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from pixelbrax.errors import ConfigError
 
 COLUMNS = ("updates", "steps", "seconds", "return")
 """Columns that every metrics.csv must have; there are others too."""
+_TEMPORARY = ".tmp-"
 _RESULTS = ("steps", "mean_return", "iqm")
 _EACH = ("returns", "lengths")  # lists: one number for each episode
 
@@ -38,15 +40,15 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replacing(file: Path) -> Iterator[Path]:
-    """Replaces a file atomically: readers see the old one or the new one.
+    """Replaces a file atomically: readers see the old one or the new one, also where several replace it at once.
 
     Yields:
-      A temporary file beside it, with the same ending, to write.
+      A temporary file beside it of this process and thread, with the same ending, to write.
 
     Raises:
       OSError: it cannot be written; the message names `file`, and the old one is still there.
     """
-    temporary = file.with_name(f".tmp-{file.name}")
+    temporary = file.with_name(f"{_TEMPORARY}{os.getpid()}-{threading.get_ident()}-{file.name}")
     try:
         yield temporary
         os.replace(temporary, file)
@@ -55,6 +57,11 @@ def replacing(file: Path) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def is_temporary(file: Path, name: str) -> bool:
+    """Whether a file is one that `replacing` began to write in place of `name`, and its process was killed."""
+    return file.name.startswith(_TEMPORARY) and file.name.endswith(f"-{name}")
 
 
 def replace_text(file: Path, text: str) -> None:
