@@ -399,3 +399,26 @@ def test_a_run_with_more_steps_than_it_ended_with_is_unfinished_until_its_new_en
     run = pixelbrax.train(env, resume=copy, **quiet)
     assert run.evaluations["trained"]["steps"] == 160
     assert run.evaluations["update 6"] == finished.evaluations["trained"]
+
+
+@pytest.mark.parametrize(("before", "after"), [("seed = 0", "seed = 5"), ("unroll_length = 4", "unroll_length = 8")])
+def test_a_run_does_not_go_on_as_another(before, after, finished, env, tmp_path):
+    name, value = before.split(" = ")
+    with pytest.raises(ConfigError, match=rf"was changed: {name} is \d instead of {value}, .*: put it back, or begin"):
+        pixelbrax.train(env, resume=_edited(finished, tmp_path, before, after), quiet=True)
+
+
+def test_a_run_that_goes_on_with_other_settings_says_so(finished, env, tmp_path, capsys):
+    copy = _edited(finished, tmp_path, "clip = 0.2", "clip = 0.1")
+    pixelbrax.train(env, resume=copy, quiet=True, report=False, video=False)
+    assert "goes on with other settings than before: clip is 0.1 instead of 0.2" in capsys.readouterr().out
+
+
+def _edited(run, folder, before, after):
+    """A copy of a run whose config.toml somebody has edited."""
+    copy = folder / "copy"
+    shutil.copytree(run.path, copy)
+    file = copy / "config.toml"
+    assert before in file.read_text()
+    file.write_text(file.read_text().replace(before, after, 1))
+    return copy

@@ -132,6 +132,13 @@ class TrainConfig:
         shared = {field.name: getattr(self.agent, field.name) for base in common for field in fields(base)}
         return replace(self, agent=kind(**{name: x for name, x in shared.items() if x != defaults[name]}))
 
+    def flat(self) -> dict[str, Any]:
+        """All settings side by side, with the algorithm's name; names are unique over all tables."""
+        flat: dict[str, Any] = {"algorithm": self.algorithm}
+        for name, value in asdict(self).items():
+            flat |= value if isinstance(value, dict) else {name: value}
+        return flat
+
     @property
     def num_updates(self) -> int:
         """Updates in the run, a multiple of `log_interval`."""

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +179,7 @@ def own_progress(quiet: bool = False) -> Progress:
 def settings_of(configs: Mapping[str, TrainConfig]) -> dict[str, Any]:
     """All settings of the first agent, and those of the others that differ from it, by names for people."""
     first, *others = configs
-    plain = {name: _flat(config) for name, config in configs.items()}
+    plain = {name: config.flat() for name, config in configs.items()}
     facts: dict[str, Any] = {"agents": ", ".join(configs) if others else 1, **plain[first]}
     for name in others:
         facts |= {f"{key} of {name}": value for key, value in plain[name].items() if value != plain[first].get(key)}
@@ -229,13 +229,6 @@ def checkpoints_of(runs: Sequence[RunDir]) -> dict[str, str]:
             ", ".join([*each, *(["broken down"] if run.failure else [])]) or "none"
         )
     return facts
-
-
-def _flat(config: TrainConfig) -> dict[str, Any]:
-    result: dict[str, Any] = {"algorithm": config.algorithm}
-    for name, value in asdict(config).items():
-        result |= value if isinstance(value, dict) else {name: value}
-    return result
 
 
 def _software() -> dict[str, str]:

@@ -112,7 +112,8 @@ class Trainer:
           own: those in which this process trains on, if they are others; the hooks know these.
 
         Raises:
-          ConfigError: there is none that can be read, or it holds the state of a hook that is not given.
+          ConfigError: there is none that can be read, it holds the state of a hook that is not given, or a setting has
+            changed that must not.
         """
         stand = {run.path.name: all_checkpoints(run.checkpoint_dir) for run in runs}
         common = set.intersection(*stand.values())
@@ -124,6 +125,10 @@ class Trainer:
                 )
             where = ", ".join(f"{name} at {updates}" for name, updates in last.items())
             raise ConfigError(f"the runs are at different updates, {where}: resume each by itself")
+
+        for training_run, run in zip(self.training_runs, runs, strict=True):
+            if changed := training_run.check_settings(run, max(common)):
+                self.progress.say(changed, always=True)
 
         def load(updates: int) -> list[AgentState]:
             return [t.restore(run, updates) for t, run in zip(self.training_runs, runs, strict=True)]

@@ -15,17 +15,25 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.learning import AgentState
 from pixelbrax.networks import ActionDistribution, Observation
 from pixelbrax.training.assembly import RunTeacher, build, check_memory, kept_state
-from pixelbrax.training.checkpoint import all_checkpoints, load_checkpoint, load_last, load_notes, save_checkpoint
+from pixelbrax.training.checkpoint import (
+    DamagedCheckpointError,
+    all_checkpoints,
+    load_checkpoint,
+    load_last,
+    load_notes,
+    save_checkpoint,
+)
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.evaluation import Evaluation, Evaluator
 from pixelbrax.training.progress import Progress
 from pixelbrax.training.run_dir import BEST, HELD_OUT, TEACHER, RunDir
+from pixelbrax.training.same_settings import check_same, noted
 from pixelbrax.xla import check_single
 
 # Streams of random numbers of a run, all from its seed.
 TRAINING_STREAM, EVALUATION_STREAM, BEST_STREAM = 0, 1, 3  # 2 is that of hooks
 _SIDE_BY_SIDE = 32  # minimum batch size of an evaluation with so many episodes
-_HOOKS, _STOPPED = "hooks", "stopped"  # in the notes of a checkpoint
+_HOOKS, _STOPPED, _SETTINGS = "hooks", "stopped", "settings"  # in the notes of a checkpoint
 
 
 class TrainingRun:
@@ -108,8 +116,20 @@ class TrainingRun:
 
     def save(self, run: RunDir, state: AgentState, hooks: Mapping[str, Any] | None = None, stopped: str = "") -> None:
         """Writes a checkpoint of the state, of the hooks' states by name, and of why a hook has stopped training."""
-        kept, notes = self.agent.to_checkpoint(state), {_HOOKS: dict(hooks or {}), _STOPPED: stopped}
-        save_checkpoint(run.checkpoint_dir, int(state.num_updates), kept, notes)
+        notes = {_HOOKS: dict(hooks or {}), _STOPPED: stopped, _SETTINGS: noted(self.config)}
+        save_checkpoint(run.checkpoint_dir, int(state.num_updates), self.agent.to_checkpoint(state), notes)
+
+    def check_settings(self, run: RunDir, updates: int) -> str:
+        """Compares the settings with those of a checkpoint, if it tells them; what has changed, for people.
+
+        Raises:
+          ConfigError: a setting has changed that must not.
+        """
+        try:
+            before = load_notes(run.checkpoint_dir, updates).get(_SETTINGS, {})
+        except DamagedCheckpointError:  # whoever loads it says so
+            return ""
+        return check_same(run, self.config, before)
 
     def hook_states(self, run: RunDir, updates: int) -> dict[str, Any]:
         """The hooks' states in a checkpoint, by name."""
