@@ -27,6 +27,11 @@ def test_a_runs_settings_are_used_again_and_flags_win(tmp_path):
     assert (other.config.algorithm, other.config.agent.discount) == ("ppo", PPGConfig().discount)
 
 
+def test_an_engine_that_is_not_the_tasks_default_is_named():
+    titles = [EnvConfig(task="reacher", backend=name).title for name in (None, "generalized", "spring")]
+    assert titles == ["reacher", "reacher", "reacher on spring"]
+
+
 def test_ones_own_file_names_only_what_differs(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text("seed = 3\n[environment]\ntask = 'ant'\n")

@@ -232,7 +232,7 @@ def _trainer(configs: list[TrainConfig], launch: Launch) -> Trainer:
 def _begin(trainer: Trainer, path: Path, runs: list[RunDir], launch: Launch) -> AgentState:
     """Says what is trained; writes the first checkpoint."""
     config, say = trainer.config, trainer.progress.say
-    what = f"{config.environment.task} from {config.environment.view} by {config.algorithm.upper()}"
+    what = f"{config.environment.title} from {config.environment.view} by {config.algorithm.upper()}"
     say(f"{path}: {what}, " + (f"seed {config.seed}" if len(runs) == 1 else f"{len(runs)} agents"))
     if config.environment.distractors:
         size = trainer.training_runs[0].env.video_bytes

@@ -72,6 +72,12 @@ class EnvConfig:
             return "states"
         return f"{self.image_size}x{self.image_size} {'gray' if self.grayscale else 'RGB'}"
 
+    @property
+    def title(self) -> str:
+        """The task, with its backend if that is not the default."""
+        usual = self.facts or self.backend in (None, get_task(self.task).backends[0])
+        return self.task if usual else f"{self.task} on {self.backend}"
+
     def resolved(self) -> "EnvConfig":
         """The same with the task's default backend filled in, so that a run's file is complete."""
         if self.facts:
