@@ -106,6 +106,19 @@ def check_path(name: str, value: Any) -> Path:
     return Path(value)
 
 
+def check_can_make(file: Path) -> None:
+    """Refuses a file that cannot be made, before it has taken minutes to compute what it is to hold.
+
+    Raises:
+      ConfigError: there is no folder, or it is read-only for this user.
+    """
+    folder = file.absolute().parent
+    if not folder.is_dir():
+        raise ConfigError(f"{file}: there is no folder {folder}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError(f"{file}: {folder} is read-only for this user")
+
+
 def check_choice(name: str, value: Any, known: Sequence[str]) -> str:
     """One of the known words.
 

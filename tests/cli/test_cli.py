@@ -145,6 +145,7 @@ def _leaves(run):
         ("render ant --out nowhere/ant.png", "there is no folder"),
         ("render ant --size 0", "size is 0"),
         ("bench env --json .", "is a folder: name a file"),
+        ("videos build clips -o clips.mp4", "clips.mp4: --out must end in .npz"),
     ],
 )
 def test_mistakes_end_with_one_line_and_code_2(argv, message, capsys, tmp_path, monkeypatch):
@@ -156,6 +157,22 @@ def test_mistakes_end_with_one_line_and_code_2(argv, message, capsys, tmp_path, 
     assert err.count("\n") == 1
     assert out == ""
     assert list(tmp_path.iterdir()) == [], "nothing is left behind"
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        "plot nowhere --out curves.png",
+        "render ant --out ant.mp4",
+        "bench env --task probe/sides --json rows.json",
+        "diagnose ant --output .",
+    ],
+)
+def test_a_folder_that_is_read_only_is_told_before_anything_is_computed(argv, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)  # root may write everywhere
+    assert main(argv.split()) == 2
+    assert f"{tmp_path} is read-only for this user" in capsys.readouterr().err
 
 
 def test_a_suites_tasks_are_no_paths():

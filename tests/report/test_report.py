@@ -124,3 +124,14 @@ def test_imageio_without_its_encoder_says_so(tmp_path, monkeypatch):
     problem = write_video(tmp_path / "video.mp4", np.zeros((2, 16, 16, 3), np.uint8), 10.0)
     assert problem is not None
     assert "imageio_ffmpeg is not installed" in problem
+
+
+def test_an_encoder_that_fails_says_so_in_one_line(tmp_path, monkeypatch):
+    """On a full disk, or in a folder that is read-only; imageio adds the encoder's command and output."""
+
+    def fails(*args, **kwargs):
+        raise OSError("[Errno 32] Broken pipe\n\nFFMPEG COMMAND:\nffmpeg -y\n")
+
+    monkeypatch.setattr("imageio.v2.get_writer", fails)
+    problem = write_video(tmp_path / "video.mp4", np.zeros((2, 16, 16, 3), np.uint8), 10.0)
+    assert problem == "no video: the encoder failed ([Errno 32] Broken pipe)"

@@ -9,7 +9,7 @@ import tyro
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import parse
 from pixelbrax.envs import is_model_file
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_can_make
 from pixelbrax.experiments import (
     Protocol,
     diagnose,
@@ -64,7 +64,8 @@ def main(argv: list[str]) -> int:
     )
     if (output / "diagnose.json").exists() and not args.force:
         raise ConfigError(f"{output} has a diagnosis: choose another --output, or add --force")
-    output.mkdir(parents=True, exist_ok=True)  # fails now, not after minutes of compilation
+    output.mkdir(parents=True, exist_ok=True)
+    check_can_make(output / "diagnose.json")
     enable_compilation_cache()
     progress = Progress()
     table = ""

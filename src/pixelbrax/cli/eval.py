@@ -13,7 +13,7 @@ from jaxtyping import PyTree
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import parse
 from pixelbrax.distractors import resolve
-from pixelbrax.errors import ConfigError, check_count, check_seed
+from pixelbrax.errors import ConfigError, check_can_make, check_count, check_seed
 from pixelbrax.experiments import is_named, sound_runs
 from pixelbrax.generalization import (
     Benchmark,
@@ -66,6 +66,8 @@ def main(argv: list[str]) -> int:
         raise ConfigError("--method names a method in a benchmark: add --suite PixelBraxGen-v2-lite, or leave it out")
     enable_compilation_cache()
     runs = sound_runs(args.runs, print)
+    for run in runs if suite is not None else ():
+        check_can_make(run.gaps_file)
     if isinstance(suite, Benchmark):
         return _evaluate_benchmark(args, runs, suite)
     resolve(args.distractors or ())  # a mistake in their names is no run's fault

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import tyro
 
-from pixelbrax.errors import ConfigError, listed
+from pixelbrax.errors import ConfigError, check_can_make, listed
 from pixelbrax.plugins import imported_modules
 
 T = TypeVar("T")
@@ -101,7 +101,7 @@ def check_out(out: Path, force: bool, ends: Sequence[str] = (), beside: str | No
       beside: suffix of a second file that the command writes.
 
     Raises:
-      ConfigError: the suffix is not allowed, a file exists, or its folder does not.
+      ConfigError: the suffix is not allowed, a file exists, or its folder does not, or is read-only.
     """
     if ends and out.suffix not in ends:
         known = ", ".join(ends[:-1]) + (" or " if len(ends) > 1 else "") + ends[-1]
@@ -111,8 +111,7 @@ def check_out(out: Path, force: bool, ends: Sequence[str] = (), beside: str | No
             raise ConfigError(f"{file} is a folder: choose another --out")
         if file.exists() and not force:
             raise ConfigError(f"{file} exists: choose another --out, or add --force")
-    if not out.absolute().parent.is_dir():
-        raise ConfigError(f"{out}: there is no folder {out.absolute().parent}")
+    check_can_make(out)
 
 
 def pick(argv: list[str], command: str, what: str, known: Mapping[str, str]) -> tuple[str, list[str]]:

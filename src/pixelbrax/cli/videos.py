@@ -1,5 +1,6 @@
 """`pixelbrax videos`: fetch DAVIS-2017, build a bank of your own clips, preview a bank."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -26,6 +27,7 @@ from pixelbrax.training import Progress
 
 _MOMENTS = 8  # columns of a preview
 _MOST_ROWS = 200
+_BANK = (".npz",)
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 
 
@@ -44,7 +46,7 @@ class BuildArgs:
     folder: Annotated[Path, tyro.conf.Positional]
     """Folder of videos, or of folders of images. Split by folders `train` and `test`, or 2:1 by name."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("videos.npz")
-    """File for the bank."""
+    """File for the bank (.npz)."""
     size: int = 64
     """Height and width of the frames, pixels; ideally those of the observation."""
     force: bool = False
@@ -108,7 +110,7 @@ def _fetch(argv: list[str]) -> int:
 
 def _build(argv: list[str]) -> int:
     args = parse(BuildArgs, argv, "videos build", "Builds a bank of clips from videos and folders of images.")
-    _check(args.out, args.size, args.force)
+    _check(args.out, args.size, args.force, _BANK)
     banks = banks_of_folder(args.folder, args.size, args.size)
     save_banks(args.out, banks)
     progress = Progress()
@@ -137,9 +139,9 @@ def _preview(argv: list[str]) -> int:
     return 0
 
 
-def _check(out: Path, size: int, force: bool) -> None:
+def _check(out: Path, size: int, force: bool, ends: Sequence[str] = ()) -> None:
     check_count("size", size, MIN_IMAGE_SIZE, MAX_IMAGE_SIZE)
-    check_out(out, force)
+    check_out(out, force, ends)
 
 
 def _facts(bank: ClipBank) -> str:

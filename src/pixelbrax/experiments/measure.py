@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, UInt8, UInt32
 
-from pixelbrax.errors import ConfigError, check_number
+from pixelbrax.errors import ConfigError, check_can_make, check_number
 from pixelbrax.training import provenance
 
 _ROUNDS = 5  # of each measurement; the median counts
@@ -64,12 +64,12 @@ def numbers(name: str, text: str) -> list[int]:
 
 
 def check_output(seconds: float, json_file: Path | None) -> None:
-    """Raises `ConfigError` if `seconds` is out of range, or `json_file` is a folder or its folder does not exist."""
+    """Raises `ConfigError` if `seconds` is out of range, or `json_file` is a folder or cannot be made."""
     check_number("seconds", seconds, above=0, most=_MAX_SECONDS)
     if json_file and json_file.is_dir():
         raise ConfigError(f"{json_file} is a folder: name a file")
-    if json_file and not json_file.absolute().parent.is_dir():
-        raise ConfigError(f"{json_file}: there is no folder {json_file.absolute().parent}")
+    if json_file and not json_file.exists():
+        check_can_make(json_file)
 
 
 def write_rows(json_file: Path | None, rows: list[dict[str, Any]]) -> None:

@@ -55,7 +55,8 @@ def _write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float) -> str | No
     except ImportError as e:
         return f"no video: {e.name} is not installed (pip install imageio-ffmpeg); a .gif needs no encoder"
     except (OSError, RuntimeError) as e:
-        return f"no video: the encoder failed ({e})"
+        why, *_ = str(e).strip().splitlines() or [type(e).__name__]  # below are the encoder's command and output
+        return f"no video: the encoder failed ({why})"
     return None
 
 
