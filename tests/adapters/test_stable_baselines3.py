@@ -74,6 +74,8 @@ def test_it_answers_as_a_vec_env(envs):
     assert envs.env_method("render", indices=[1])[0].shape == (12, 12, 3)
     assert envs.get_attr("render_mode", 0) == ["rgb_array"]
     assert envs.get_attr("action_size") == [1] * 3
+    assert envs.get_attr("observation_space", [0, 2]) == [envs.observation_space] * 2
+    assert envs.get_attr("action_space", 1) == [envs.action_space]
     assert envs.get_attr("metadata", 0) == [{"render_modes": ["human", "rgb_array"], "render_fps": 10}]
     assert envs.env_is_wrapped(Monitor) == [True] * 3
     assert envs.env_is_wrapped(dict, indices=1) == [False]

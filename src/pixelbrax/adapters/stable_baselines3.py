@@ -117,9 +117,9 @@ class PixelBraxVecEnv(VecEnv):
         self._envs.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """The environments' `render_mode` or `metadata`, or an attribute of their `PixelEnv`, once for each index."""
-        owner = {"render_mode": self._envs, "metadata": self}.get(attr_name, self.pixel_env)
-        return [getattr(owner, attr_name)] * len(list(self._get_indices(indices)))
+        """What Gymnasium's environments have, or an attribute of their `PixelEnv`, once for each index."""
+        owners = {"render_mode": self._envs} | dict.fromkeys(("metadata", "observation_space", "action_space"), self)
+        return [getattr(owners.get(attr_name, self.pixel_env), attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Refuses: compiled environments are made anew with other settings.
