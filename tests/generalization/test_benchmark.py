@@ -186,6 +186,14 @@ def test_an_evaluation_that_was_interrupted_goes_on(runs, evaluated, tmp_path, m
         list(evaluate_runs(TINY, [run], progress=QUIET))
 
 
+def test_a_run_that_was_prolonged_is_not_mixed_with_what_it_was(runs, evaluated, tmp_path):
+    (_, entry), _ = evaluated
+    run = RunDir.open(shutil.copytree(runs[0].path, tmp_path / "copy"))
+    replace(entry, settings=entry.settings | {"num_steps": 48}).write(result_file(TINY, run))
+    with pytest.raises(ConfigError, match=r"tiny.json has results .* with num_steps 48, and now it has 96: move it"):
+        list(evaluate_runs(TINY, [run], progress=QUIET))
+
+
 def test_a_run_is_checked_before_anything_is_compiled(runs, tmp_path):
     run = RunDir.open(shutil.copytree(runs[0].path, tmp_path / "copy"))
     run.evaluation_file.unlink()

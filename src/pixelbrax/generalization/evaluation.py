@@ -60,7 +60,7 @@ def evaluate_runs(
 
     Raises:
       ConfigError: a run departs from the protocol, has not been trained to its end, or its file has results of other
-        rules. Nothing is compiled before all runs have been checked.
+        rules, or from before it was prolonged. Nothing is compiled before all runs have been checked.
     """
     progress = progress or Progress()
     configs = [run.load_config() for run in runs]
@@ -125,6 +125,12 @@ def _begun(
         other = [name for name, value in found.items() if earlier.fingerprints.get(name) != value]
         raise ConfigError(
             f"{file} has results of other {', '.join(other)} than this version's: move it away to evaluate anew"
+        )
+    before, now = (one.settings.get("num_steps") for one in (earlier, entry))
+    if before != now:
+        raise ConfigError(
+            f"{file} has results of the policy that the run had with num_steps {before}, and now it has {now}: move it "
+            "away to evaluate anew"
         )
     entry = replace(entry, method=method or earlier.method, returns=earlier.returns)
     if entry.method != earlier.method:
