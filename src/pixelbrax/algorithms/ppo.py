@@ -45,6 +45,9 @@ class PPOConfig(OnPolicyConfig):
     """Passes over a rollout."""
     value_coef: float = 0.5
     """Weight of the value loss, half a mean squared error."""
+    state_coef: float = 0.0
+    """Weight of the error with which a linear layer on the policy's features says the engine's state, per entry and in
+    units of its variance: only learning needs states then, the policy sees images. 0 is off."""
     critic_updates: int = 0
     """First updates in which only the critic learns: for a policy that `start_from` carries over."""
 
@@ -68,7 +71,7 @@ class PPOConfig(OnPolicyConfig):
             raise ConfigError(
                 "critic_updates does not go with target_kl: while the policy stands still, its learning rate would rise"
             )
-        self._not_negative("value_coef")
+        self._not_negative("value_coef", "state_coef")
 
 
 class PPO(Agent):
@@ -91,7 +94,7 @@ class PPO(Agent):
                 f"critic_updates is {config.critic_updates:,}, and there are {total_updates:,} updates: the policy "
                 "would never learn"
             )
-        self.network = ActorCritic.for_env(env, network)
+        self.network = ActorCritic.for_env(env, network, predicts_state=config.state_coef > 0)
         check_env(env, self.network.obs_keys, config.random_shift)
         self.env = env
         self.config = config
@@ -179,7 +182,7 @@ class PPO(Agent):
     def _loss(
         self, params: PyTree, statistics: PyTree, batch: Minibatch, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """The clipped surrogate (eq. 7), a squared value error, an entropy bonus (eq. 9), and DrAC's term."""
+        """The clipped surrogate (eq. 7), a squared value error, an entropy bonus (eq. 9), DrAC's term, and states'."""
         config, (entropy_key, shift_key) = self.config, jax.random.split(key)
         outputs = partial(self.outputs, params, statistics)
         output = outputs(batch.observation)
@@ -188,4 +191,9 @@ class PPO(Agent):
         entropy = valid_mean(output.policy.entropy(entropy_key), batch.valid)
         shift_loss, moved = shift_error(outputs, output, batch.observation, batch.valid, shift_key, config)
         loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy + shift_loss
-        return loss, metrics | {"value_loss": value_loss, "entropy": entropy} | moved
+        metrics |= {"value_loss": value_loss, "entropy": entropy} | moved
+        if config.state_coef:
+            error = self.network.state_error(params, statistics, output.features, batch.observation["state"])
+            metrics["state_error"] = valid_mean(error, batch.valid)
+            loss += config.state_coef * metrics["state_error"]
+        return loss, metrics

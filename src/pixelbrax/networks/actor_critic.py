@@ -26,6 +26,7 @@ float32 of the same levels, where they have a gradient."""
 NetworkStatistics = dict[str, Statistics]
 """Running statistics of a network's inputs and targets: "state", "return", as far as it normalizes them."""
 _PIXELS, _STATE, _RETURN = "pixels", "state", "return"
+_FARTHEST_STATE = 5.0  # standard deviations: a fall's velocities would outweigh all else in a squared error
 _RETURN_SHARE = 0.02  # of an update in the moments of returns, which grow: those of long ago are no measure
 _ACTOR = ("encoder", "policy", "log_std", "spread")
 
@@ -70,7 +71,12 @@ class ActorCritic:
     """Actor and critic. The actor reads the pixels, or the state where there are none."""
 
     def __init__(
-        self, observation: Mapping[str, jax.ShapeDtypeStruct], frame_stack: int, action_size: int, config: NetworkConfig
+        self,
+        observation: Mapping[str, jax.ShapeDtypeStruct],
+        frame_stack: int,
+        action_size: int,
+        config: NetworkConfig,
+        predicts_state: bool = False,
     ):
         """A network for one kind of observation.
 
@@ -79,13 +85,17 @@ class ActorCritic:
           frame_stack: number of frames in its "pixels".
           action_size: length of the action vector.
           config: architecture and sizes.
+          predicts_state: whether there is a head on the policy's features for `state_error`.
 
         Raises:
-          ConfigError: the observation has images, but none that the network reads.
+          ConfigError: the observation has images, but none that the network reads; or there are none that predict.
         """
         actor = actor_input(observation)
         critic = _STATE if config.critic == "state" else actor
-        self.obs_keys = tuple(dict.fromkeys((actor, critic)))
+        if predicts_state and (actor != _PIXELS or config.freeze_encoder):
+            why = "freeze_encoder leaves it as it was" if actor == _PIXELS else "there are no images"
+            raise ConfigError(f"predicting the state (state_coef) teaches the encoder of images, but {why}: use 0")
+        self.obs_keys = tuple(dict.fromkeys((actor, critic, *((_STATE,) if predicts_state else ()))))
         """The entries of an observation that it reads, the actor's first."""
         self._critic_key = critic
         self.feature_size = config.features
@@ -96,16 +106,17 @@ class ActorCritic:
         shapes = {name: observation[name].shape for name in self.obs_keys}
         states = {_STATE: shapes[_STATE][0]} if _STATE in shapes else {}
         self._normalized = states | ({_RETURN: 1} if config.normalize_value else {})
-        self._network = Functional(lambda rngs: _Module(shapes, frame_stack, action_size, config, rngs=rngs))
+        predicted = shapes[_STATE][0] if predicts_state else 0
+        self._network = Functional(lambda rngs: _Module(shapes, frame_stack, action_size, config, predicted, rngs=rngs))
 
     @classmethod
-    def for_env(cls, env: PixelEnv, config: NetworkConfig) -> "ActorCritic":
+    def for_env(cls, env: PixelEnv, config: NetworkConfig, predicts_state: bool = False) -> "ActorCritic":
         """The network for an environment's observations and actions.
 
         Raises:
-          ConfigError: the observation has images, but none that the network reads.
+          ConfigError: the observation has images, but none that the network reads; or there are none that predict.
         """
-        return cls(env.observation_spec, env.images.frame_stack, env.action_size, config)
+        return cls(env.observation_spec, env.images.frame_stack, env.action_size, config, predicts_state)
 
     @property
     def shares_features(self) -> bool:
@@ -145,6 +156,20 @@ class ActorCritic:
             scale = return_std(statistics[_RETURN])[0]
             value = value * scale + jax.lax.stop_gradient(statistics[_RETURN]["mean"][0])
         return PolicyValue(self._distribution(mean, log_std), value, features, scale)
+
+    def state_error(
+        self,
+        params: Params,
+        statistics: NetworkStatistics,
+        features: Float[Array, "batch features"],
+        state: Float[Array, "batch size"],
+    ) -> Float[Array, " batch"]:
+        """Mean squared error of states as a linear layer on the policy's features says them.
+
+        Only with `predicts_state`. Its unit is each entry's variance so far: 1 is that of a constant.
+        """
+        target = jnp.clip(normalize(statistics[_STATE], state), -_FARTHEST_STATE, _FARTHEST_STATE)
+        return jnp.mean((self._network.module(params).state(features) - target) ** 2, -1)
 
     def state_value(
         self, params: Params, statistics: NetworkStatistics, state: Float[Array, "batch size"]
@@ -213,6 +238,7 @@ class _Module(nnx.Module):
         frame_stack: int,
         action_size: int,
         config: NetworkConfig,
+        predicted: int,
         *,
         rngs: nnx.Rngs,
     ):
@@ -236,3 +262,5 @@ class _Module(nnx.Module):
             self.log_std = nnx.Param(jnp.full(action_size, math.log(config.initial_std), jnp.float32))
         if config.critic != "shared":
             self.critic = encoder(_STATE if config.critic == "state" or _PIXELS not in shapes else _PIXELS)
+        if predicted:
+            self.state = head(predicted, 0.01)
