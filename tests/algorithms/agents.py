@@ -43,13 +43,21 @@ CONFIGS = {
 
 
 def make_agent(
-    name, env, updates=30, critic: Literal["shared", "separate", "state"] = "shared", normalize=False, **settings
+    name,
+    env,
+    updates=30,
+    critic: Literal["shared", "separate", "state"] = "shared",
+    normalize=False,
+    freeze_encoder=False,
+    **settings,
 ):
     if name == "dcpg-separate":
         name, critic = "dcpg", "separate"
     config = replace(CONFIGS[name], **settings)
     config.validate()
-    sizes = NetworkConfig(conv_features=(8,), features=32, normalize_value=normalize, critic=critic)
+    sizes = NetworkConfig(
+        conv_features=(8,), features=32, normalize_value=normalize, critic=critic, freeze_encoder=freeze_encoder
+    )
     sizes = sizes if name == "sac" else replace(sizes, state_layers=())  # SAC has hidden layers of its own
     return algorithm_of(config).make(env, sizes, config, updates)
 
