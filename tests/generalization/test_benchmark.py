@@ -21,6 +21,7 @@ from pixelbrax.generalization import (
     evaluation,
     result_file,
 )
+from pixelbrax.generalization.entry import privileged
 from pixelbrax.learning import CurriculumConfig
 from pixelbrax.training import Progress, RunDir, TrainConfig, TrainingRun, load_preset
 from tests.generalization.tiny import TINY
@@ -87,6 +88,19 @@ def test_the_budget_counts_what_is_trained_in_all():
 @pytest.mark.parametrize("preset", ["ppo-gpu", "ppg-gpu", "dcpg-gpu"])
 def test_presets_for_gpus_obey(preset):
     assert GEN_V2.check(load_preset(preset)) == "plain"
+
+
+@pytest.mark.parametrize(
+    ("preset", "seen"),
+    [
+        ("ppo-cpu", ""),
+        ("walker2d-ppo-cpu", "the critic sees states"),
+        ("ant-ppo-cpu", "the critic sees states, features learn to say states"),
+        ("ant-cpu", "a teacher sees states"),
+    ],
+)
+def test_what_training_saw_beside_pixels_is_told(preset, seen):
+    assert privileged(load_preset(preset)) == seen
 
 
 @pytest.mark.parametrize(

@@ -97,4 +97,6 @@ def privileged(config: TrainConfig) -> str:
     agent: Any = config.agent
     if getattr(agent, "teacher", ""):
         return "a teacher sees states"
-    return "the critic sees states" if config.network.critic == "state" or config.algorithm == "apg" else ""
+    facts = ["the critic sees states"] if config.network.critic == "state" or config.algorithm == "apg" else []
+    facts += ["features learn to say states"] if getattr(agent, "state_coef", 0.0) else []
+    return ", ".join(facts)
