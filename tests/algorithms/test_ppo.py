@@ -123,7 +123,7 @@ def test_the_error_of_a_state_is_in_units_of_its_variance_and_bounded():
 
 
 def test_states_are_said_by_images_that_learn():
-    with pytest.raises(ConfigError, match="state_coef.*no images: use 0"):
+    with pytest.raises(ConfigError, match=r"state_coef.*no images: use 0"):
         make_agent("ppo", probe_env(outputs=()), state_coef=1.0)
     with pytest.raises(ConfigError, match="freeze_encoder leaves it as it was"):
         make_agent("ppo", probe_env(), state_coef=1.0, freeze_encoder=True)
