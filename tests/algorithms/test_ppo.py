@@ -97,7 +97,7 @@ def test_a_policy_that_waited_for_its_critic_begins_as_one_that_did_not():
     np.testing.assert_allclose(_largest(moved["value"]), 3e-3 * 0.1 / 0.001**0.5, rtol=1e-2)
 
 
-def test_features_learn_to_say_the_state_and_the_policy_never_reads_it():
+def test_features_learn_to_predict_the_state_and_the_policy_never_reads_it():
     """Of its two entries one, the ball's place, is in the image, and the other, the clock, is not: it stays at 1."""
     agent = make_agent("ppo", probe_env(frame_stack=1, episode_length=4, pays_side=True), state_coef=10.0)
     assert agent.network.obs_keys == ("pixels", "state")
@@ -122,7 +122,7 @@ def test_the_error_of_a_state_is_in_units_of_its_variance_and_bounded():
     np.testing.assert_allclose(error, [0.0, 4.0, 25.0], rtol=1e-5)  # the head's bias is 0
 
 
-def test_states_are_said_by_images_that_learn():
+def test_states_are_predicted_from_images_by_an_encoder_that_learns():
     with pytest.raises(ConfigError, match=r"state_coef.*no images: use 0"):
         make_agent("ppo", probe_env(outputs=()), state_coef=1.0)
     with pytest.raises(ConfigError, match="freeze_encoder leaves it as it was"):

@@ -95,7 +95,7 @@ def test_presets_for_gpus_obey(preset):
     [
         ("ppo-cpu", ""),
         ("walker2d-ppo-cpu", "the critic sees states"),
-        ("ant-ppo-cpu", "the critic sees states, features learn to say states"),
+        ("ant-ppo-cpu", "the critic sees states, features learn to predict states"),
         ("ant-cpu", "a teacher sees states"),
     ],
 )

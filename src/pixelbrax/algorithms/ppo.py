@@ -46,8 +46,9 @@ class PPOConfig(OnPolicyConfig):
     value_coef: float = 0.5
     """Weight of the value loss, half a mean squared error."""
     state_coef: float = 0.0
-    """Weight of the error with which a linear layer on the policy's features says the engine's state, per entry and in
-    units of its variance: only learning needs states then, the policy sees images. 0 is off."""
+    """Weight of an auxiliary loss, 0 is off: the mean squared error with which a linear layer on the policy's features
+    predicts the engine's state, each entry in units of its variance. The policy sees images; only learning needs states
+    (privileged)."""
     critic_updates: int = 0
     """First updates in which only the critic learns: for a policy that `start_from` carries over."""
 
@@ -182,7 +183,7 @@ class PPO(Agent):
     def _loss(
         self, params: PyTree, statistics: PyTree, batch: Minibatch, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """The clipped surrogate (eq. 7), a squared value error, an entropy bonus (eq. 9), DrAC's term, and states'."""
+        """The clipped surrogate (eq. 7), a squared value error, an entropy bonus (eq. 9), DrAC's term, state prediction."""
         config, (entropy_key, shift_key) = self.config, jax.random.split(key)
         outputs = partial(self.outputs, params, statistics)
         output = outputs(batch.observation)

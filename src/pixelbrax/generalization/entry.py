@@ -98,5 +98,5 @@ def privileged(config: TrainConfig) -> str:
     if getattr(agent, "teacher", ""):
         return "a teacher sees states"
     facts = ["the critic sees states"] if config.network.critic == "state" or config.algorithm == "apg" else []
-    facts += ["features learn to say states"] if getattr(agent, "state_coef", 0.0) else []
+    facts += ["features learn to predict states"] if getattr(agent, "state_coef", 0.0) else []
     return ", ".join(facts)

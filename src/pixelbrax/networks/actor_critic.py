@@ -88,7 +88,8 @@ class ActorCritic:
           predicts_state: whether there is a head on the policy's features for `state_error`.
 
         Raises:
-          ConfigError: the observation has images, but none that the network reads; or there are none that predict.
+          ConfigError: the observation has images, but none that the network reads; or `predicts_state`, and no images
+            from which an encoder learns.
         """
         actor = actor_input(observation)
         critic = _STATE if config.critic == "state" else actor
@@ -114,7 +115,8 @@ class ActorCritic:
         """The network for an environment's observations and actions.
 
         Raises:
-          ConfigError: the observation has images, but none that the network reads; or there are none that predict.
+          ConfigError: the observation has images, but none that the network reads; or `predicts_state`, and no images
+            from which an encoder learns.
         """
         return cls(env.observation_spec, env.images.frame_stack, env.action_size, config, predicts_state)
 
@@ -164,7 +166,7 @@ class ActorCritic:
         features: Float[Array, "batch features"],
         state: Float[Array, "batch size"],
     ) -> Float[Array, " batch"]:
-        """Mean squared error of states as a linear layer on the policy's features says them.
+        """Mean squared error with which a linear layer on the policy's features predicts states.
 
         Only with `predicts_state`. Its unit is each entry's variance so far: 1 is that of a constant.
         """
