@@ -10,7 +10,7 @@ import pytest
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import Minibatch, collect
 from pixelbrax.networks import actor_params
-from tests.algorithms.agents import make_agent, train
+from tests.algorithms.agents import make_agent
 from tests.probe import probe_env
 
 
@@ -95,38 +95,6 @@ def test_a_policy_that_waited_for_its_critic_begins_as_one_that_did_not():
         moved, _ = update(grads, (clip, adam._replace(count=steps), rate._replace(count=steps)), params)
         np.testing.assert_allclose(_largest(actor_params(moved)), largest, rtol=1e-2)
     np.testing.assert_allclose(_largest(moved["value"]), 3e-3 * 0.1 / 0.001**0.5, rtol=1e-2)
-
-
-def test_features_learn_to_predict_the_state_and_the_policy_never_reads_it():
-    """Of its two entries one, the ball's place, is in the image, and the other, the clock, is not: it stays at 1."""
-    agent = make_agent("ppo", probe_env(frame_stack=1, episode_length=4, pays_side=True), state_coef=10.0)
-    assert agent.network.obs_keys == ("pixels", "state")
-    state, history = train((jax.jit(agent.init), jax.jit(agent.update)), 30)
-    errors = [float(metrics["state_error"]) for metrics, _ in history]
-    assert errors[2] > 0.7  # in the first rollout there were no statistics yet
-    np.testing.assert_allclose(errors[-1], 0.5, atol=0.1)
-    obs = state.envs.obs
-    elsewhere = obs | {"state": obs["state"] + 1.0}
-    seen, moved = (agent.outputs(*state.variables, each) for each in (obs, elsewhere))
-    np.testing.assert_array_equal(seen.policy.mode(), moved.policy.mode())
-    np.testing.assert_array_equal(seen.value, moved.value)
-
-
-def test_the_error_of_a_state_is_in_units_of_its_variance_and_bounded():
-    agent = make_agent("ppo", probe_env(frame_stack=1), state_coef=1.0)
-    params, statistics = agent.network.init(jax.random.key(0)), agent.network.init_statistics()
-    size = agent.env.observation_spec["state"].shape[0]
-    statistics["state"] |= {"count": jnp.ones(()), "mean": jnp.full(size, 2.0), "variance": jnp.full(size, 9.0)}
-    states = jnp.full((3, size), 2.0) + 3.0 * jnp.array([[0.0], [2.0], [1000.0]])
-    error = agent.network.state_error(params, statistics, jnp.zeros((3, agent.network.feature_size)), states)
-    np.testing.assert_allclose(error, [0.0, 4.0, 25.0], rtol=1e-5)  # the head's bias is 0
-
-
-def test_states_are_predicted_from_images_by_an_encoder_that_learns():
-    with pytest.raises(ConfigError, match=r"state_coef.*no images: use 0"):
-        make_agent("ppo", probe_env(outputs=()), state_coef=1.0)
-    with pytest.raises(ConfigError, match="freeze_encoder leaves it as it was"):
-        make_agent("ppo", probe_env(), state_coef=1.0, freeze_encoder=True)
 
 
 def _largest(tree):

@@ -27,6 +27,7 @@ from pixelbrax.learning import (
     clipped_surrogate,
     learn_from_rollout,
     shift_error,
+    state_error,
     valid_mean,
     value_error,
 )
@@ -80,7 +81,7 @@ class DCPG(PhasicAgent):
           ConfigError: the critic does not share the policy's features, the run ends before the first auxiliary phase,
             or the agent would misread the environment.
         """
-        shared = ActorCritic.for_env(env, network)
+        shared = ActorCritic.for_env(env, network, predicts_state=config.state_coef > 0)
         if not shared.shares_features:
             raise ConfigError("DCPG's critic shares the policy's features: make_dcpg takes another class for others")
         if total_updates < config.policy_iterations:
@@ -127,7 +128,7 @@ class DCPG(PhasicAgent):
     def _policy_loss(
         self, params: PyTree, statistics: PyTree, batch: Minibatch, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """The clipped surrogate, the entropy bonus, and the squared change of the value since the rollout."""
+        """The clipped surrogate, the entropy bonus, the value's squared change, and two auxiliary terms."""
         config, (entropy_key, shift_key) = self.config, jax.random.split(key)
         outputs = partial(self.outputs, params, statistics)
         output = outputs(batch.observation)
@@ -135,28 +136,37 @@ class DCPG(PhasicAgent):
         entropy = valid_mean(output.policy.entropy(entropy_key), batch.valid)
         value_shift = value_error(output, batch.value, batch.valid)
         shift_loss, moved = shift_error(outputs, output, batch.observation, batch.valid, shift_key, config)
-        loss = policy_loss - config.entropy_coef * entropy + config.value_coef * value_shift + shift_loss
-        return loss, metrics | {"entropy": entropy, "value_shift": value_shift} | moved
+        state_loss, predicted = self._state_loss(params, statistics, output, batch)
+        loss = policy_loss - config.entropy_coef * entropy + config.value_coef * value_shift + shift_loss + state_loss
+        return loss, metrics | {"entropy": entropy, "value_shift": value_shift} | moved | predicted
 
     @override
     def auxiliary_loss(
         self, params: PyTree, statistics: PyTree, batch: AuxiliaryMinibatch, before: ActionDistribution, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """The value's error against returns, the policy's KL divergence, DrAC's term, and the dynamics head's loss."""
+        """The value's error, the policy's KL divergence, and the terms of DrAC, of states, of the dynamics head."""
         dynamics_key, shift_key = jax.random.split(key)
         outputs = partial(self.outputs, params, statistics)
         output = outputs(batch.observation)
         value_loss = value_error(output, batch.target, batch.valid)
         clone_kl = valid_mean(before.kl(output.policy), batch.valid)
         shift_loss, moved = shift_error(outputs, output, batch.observation, batch.valid, shift_key, self.config)
-        loss = value_loss + self.config.clone_coef * clone_kl + shift_loss
-        metrics = {"value_loss": value_loss, "kl": clone_kl} | moved
+        state_loss, predicted = self._state_loss(params, statistics, output, batch)
+        loss = value_loss + self.config.clone_coef * clone_kl + shift_loss + state_loss
+        metrics = {"value_loss": value_loss, "kl": clone_kl} | moved | predicted
         if self._dynamics:
             following = outputs(batch.next_observation).features
             dynamics_loss = self._dynamics_loss(params["dynamics"], output.features, batch, following, dynamics_key)
             loss += self.config.dynamics_coef * dynamics_loss
             metrics["dynamics_loss"] = dynamics_loss
         return loss, metrics
+
+    def _state_loss(
+        self, params: PyTree, statistics: PyTree, output: PolicyValue, batch: Minibatch | AuxiliaryMinibatch
+    ) -> tuple[Float[Array, ""], Metrics]:
+        """The error of predicted states."""
+        error = partial(self.network.state_error, params["network"], statistics)
+        return state_error(error, output, batch.observation, batch.valid, self.config)
 
     @override
     def update_statistics(

@@ -71,7 +71,7 @@ class SeparateDCPG(PairedAgent):
     def policy_loss(
         self, params: PyTree, state: AgentState, batch: Minibatch, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """The clipped surrogate, the entropy bonus, and how far the head is from the slow copy's."""
+        """The clipped surrogate, the entropy bonus, the head's distance to the slow copy's, and two auxiliary terms."""
         config, (entropy_key, shift_key) = self.config, jax.random.split(key)
         outputs = partial(self.networks["policy"].apply, statistics=state.statistics["policy"])
         output = outputs(params, observation=batch.observation)
@@ -81,8 +81,9 @@ class SeparateDCPG(PairedAgent):
         held = value_error(output, slow.value, batch.valid)
         learning = lambda observation: outputs(params, observation=observation)  # noqa: E731
         shift_loss, moved = shift_error(learning, output, batch.observation, batch.valid, shift_key, config)
-        loss = policy_loss - config.entropy_coef * entropy + config.value_coef * held + shift_loss
-        return loss, metrics | {"entropy": entropy, "value_shift": held} | moved
+        state_loss, predicted = self.state_loss(params, state.statistics, output, batch)
+        loss = policy_loss - config.entropy_coef * entropy + config.value_coef * held + shift_loss + state_loss
+        return loss, metrics | {"entropy": entropy, "value_shift": held} | moved | predicted
 
     @override
     def head_target(

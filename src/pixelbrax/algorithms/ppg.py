@@ -69,11 +69,13 @@ class PPG(PairedAgent):
     def policy_loss(
         self, params: PyTree, state: AgentState, batch: Minibatch, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """L_clip + beta_S S, and DrAC's term."""
+        """L_clip + beta_S S, DrAC's term, and the state's."""
         config, (entropy_key, shift_key) = self.config, jax.random.split(key)
         outputs = partial(self.networks["policy"].apply, params, state.statistics["policy"])
         output = outputs(batch.observation)
         policy_loss, metrics = clipped_surrogate(output.policy, batch, config.clip)
         entropy = valid_mean(output.policy.entropy(entropy_key), batch.valid)
         shift_loss, moved = shift_error(outputs, output, batch.observation, batch.valid, shift_key, config, ("policy",))
-        return policy_loss - config.entropy_coef * entropy + shift_loss, metrics | {"entropy": entropy} | moved
+        state_loss, predicted = self.state_loss(params, state.statistics, output, batch)
+        loss = policy_loss - config.entropy_coef * entropy + shift_loss + state_loss
+        return loss, metrics | {"entropy": entropy} | moved | predicted

@@ -31,6 +31,7 @@ from pixelbrax.learning import (
     scaled_rewards,
     shift_error,
     start_envs,
+    state_error,
     valid_mean,
     value_error,
 )
@@ -45,10 +46,6 @@ class PPOConfig(OnPolicyConfig):
     """Passes over a rollout."""
     value_coef: float = 0.5
     """Weight of the value loss, half a mean squared error."""
-    state_coef: float = 0.0
-    """Weight of an auxiliary loss, 0 is off: the mean squared error with which a linear layer on the policy's features
-    predicts the engine's state, each entry in units of its variance. The policy sees images; only learning needs states
-    (privileged)."""
     critic_updates: int = 0
     """First updates in which only the critic learns: for a policy that `start_from` carries over."""
 
@@ -72,7 +69,7 @@ class PPOConfig(OnPolicyConfig):
             raise ConfigError(
                 "critic_updates does not go with target_kl: while the policy stands still, its learning rate would rise"
             )
-        self._not_negative("value_coef", "state_coef")
+        self._not_negative("value_coef")
 
 
 class PPO(Agent):
@@ -183,7 +180,7 @@ class PPO(Agent):
     def _loss(
         self, params: PyTree, statistics: PyTree, batch: Minibatch, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """The clipped surrogate (eq. 7), a squared value error, an entropy bonus (eq. 9), DrAC's term, the state's."""
+        """The clipped surrogate (eq. 7), a squared value error, an entropy bonus (eq. 9), and two auxiliary terms."""
         config, (entropy_key, shift_key) = self.config, jax.random.split(key)
         outputs = partial(self.outputs, params, statistics)
         output = outputs(batch.observation)
@@ -193,8 +190,6 @@ class PPO(Agent):
         shift_loss, moved = shift_error(outputs, output, batch.observation, batch.valid, shift_key, config)
         loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy + shift_loss
         metrics |= {"value_loss": value_loss, "entropy": entropy} | moved
-        if config.state_coef:
-            error = self.network.state_error(params, statistics, output.features, batch.observation["state"])
-            metrics["state_error"] = valid_mean(error, batch.valid)
-            loss += config.state_coef * metrics["state_error"]
-        return loss, metrics
+        error = partial(self.network.state_error, params, statistics)
+        state_loss, predicted = state_error(error, output, batch.observation, batch.valid, config)
+        return loss + state_loss, metrics | predicted

@@ -13,6 +13,7 @@ from pixelbrax.learning.losses import (
     explained_variance,
     shift_error,
     shifted,
+    state_error,
     valid_mean,
     value_error,
 )
@@ -107,6 +108,7 @@ __all__ = [
     "shifted",
     "stagger_clocks",
     "start_envs",
+    "state_error",
     "take_samples",
     "valid_mean",
     "value_error",

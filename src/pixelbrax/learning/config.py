@@ -138,6 +138,10 @@ class OnPolicyConfig(RewardConfig):
     """Rewards in units of the running spread of discounted returns, clipped to 10; reward_scale does not matter."""
     shift_coef: float = 0.1
     """With random_shift, weight of the change of policy and value under shifted images (DrAC, Raileanu et al. 2020)."""
+    state_coef: float = 0.0
+    """Weight of an auxiliary loss, 0 is off: the mean squared error with which a linear layer on the policy's features
+    predicts the engine's state, each entry in units of its variance. The policy sees images; only learning needs states
+    (privileged)."""
 
     SWEEPABLE: ClassVar[tuple[str, ...]] = (*RewardConfig.SWEEPABLE, "gae_lambda", "clip", "entropy_coef", "shift_coef")
 
@@ -164,7 +168,7 @@ class OnPolicyConfig(RewardConfig):
         self._at_least_one("num_minibatches")
         self._positive("clip")
         self._fraction("gae_lambda")
-        self._not_negative("target_kl", "entropy_coef", "shift_coef")
+        self._not_negative("target_kl", "entropy_coef", "shift_coef", "state_coef")
         if self.num_envs % self.num_minibatches:
             raise ConfigError(
                 f"num_minibatches {self.num_minibatches} does not divide num_envs {self.num_envs}: "

@@ -128,6 +128,31 @@ def shift_error(
     return config.shift_coef * error, {"shift_error": error}
 
 
+def state_error(
+    error: Callable[[Float[Array, "sample features"], Float[Array, "sample size"]], Float[Array, " sample"]],
+    output: PolicyValue,
+    observation: Observation,
+    valid: Bool[Array, " sample"],
+    config: OnPolicyConfig,
+) -> tuple[Float[Array, ""], Metrics]:
+    """How far a linear layer on the policy's features is from the engine's state, weighted by `state_coef`.
+
+    Args:
+      error: `ActorCritic.state_error` of features and states, by the parameters that learn.
+      output: policy and value of `observation`.
+      observation: the batch, with "state".
+      valid: which samples count.
+      config: settings.
+
+    Returns:
+      The term, 0 without `state_coef`, and the metric "state_error", the mean before weighting, if there is one.
+    """
+    if not config.state_coef:
+        return jnp.zeros(()), {}
+    mean = valid_mean(error(output.features, observation["state"]), valid)
+    return config.state_coef * mean, {"state_error": mean}
+
+
 def explained_variance(
     value: Float[Array, "*batch"], target: Float[Array, "*batch"], valid: Bool[Array, "*batch"]
 ) -> Float[Array, ""]:

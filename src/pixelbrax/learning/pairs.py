@@ -11,7 +11,7 @@ from typing_extensions import override
 from pixelbrax.envs import PixelEnv
 from pixelbrax.learning.acting import Rollout
 from pixelbrax.learning.agent import AgentState, Metrics
-from pixelbrax.learning.losses import Minibatch, shift_error, valid_mean, value_error
+from pixelbrax.learning.losses import Minibatch, shift_error, state_error, valid_mean, value_error
 from pixelbrax.learning.passes import learn_from_rollout
 from pixelbrax.learning.phases import AuxiliaryMinibatch, PhasicAgent
 from pixelbrax.networks import ActionDistribution, ActorCritic, NetworkConfig, Observation, PolicyValue
@@ -43,7 +43,8 @@ class PairedAgent(PhasicAgent):
           ConfigError: the agent would misread the environment.
         """
         steps = {name: passes * config.num_minibatches for name, passes in epochs.items()}
-        super().__init__(env, ActorCritic.for_env(env, network), config, steps, total_updates)
+        network_of_both = ActorCritic.for_env(env, network, predicts_state=config.state_coef > 0)
+        super().__init__(env, network_of_both, config, steps, total_updates)
         self._epochs = epochs
         policy_network, value_network = self.network.split()
         self.networks = {"policy": policy_network, "value": value_network}
@@ -112,7 +113,7 @@ class PairedAgent(PhasicAgent):
     def auxiliary_loss(
         self, params: PyTree, statistics: PyTree, batch: AuxiliaryMinibatch, before: ActionDistribution, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """L_joint = L_aux + beta_clone KL(before, policy), L_value, and DrAC's term of both networks."""
+        """L_joint = L_aux + beta_clone KL(before, policy), L_value, DrAC's term of both networks, the state's."""
         applied = [partial(self.apply, name, params, statistics) for name in ("policy", "value")]
         output, valued = (apply(batch.observation) for apply in applied)
         head_target = batch.target if batch.head_target is None else batch.head_target
@@ -122,8 +123,17 @@ class PairedAgent(PhasicAgent):
         given = batch.observation, batch.valid, key, self.config  # the same shifts in both networks
         shift_loss, moved = shift_error(applied[0], output, *given)
         shift_loss += shift_error(applied[1], valued, *given, ("value",))[0]
-        loss = distillation_loss + self.config.clone_coef * clone_kl + value_loss + shift_loss
-        return loss, {"distillation_loss": distillation_loss, "value_loss": value_loss, "kl": clone_kl, **moved}
+        state_loss, predicted = self.state_loss(params["policy"], statistics, output, batch)
+        loss = distillation_loss + self.config.clone_coef * clone_kl + value_loss + shift_loss + state_loss
+        metrics = {"distillation_loss": distillation_loss, "value_loss": value_loss, "kl": clone_kl}
+        return loss, metrics | moved | predicted
+
+    def state_loss(
+        self, params: PyTree, statistics: PyTree, output: PolicyValue, batch: Minibatch | AuxiliaryMinibatch
+    ) -> tuple[Float[Array, ""], Metrics]:
+        """The error of states that the policy network, whose parameters are given, predicts."""
+        error = partial(self.networks["policy"].state_error, params, statistics["policy"])
+        return state_error(error, output, batch.observation, batch.valid, self.config)
 
     @override
     def update_statistics(

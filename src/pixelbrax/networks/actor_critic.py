@@ -102,6 +102,7 @@ class ActorCritic:
         self.feature_size = config.features
         self._config = config
         self._observation, self._sizes = observation, (frame_stack, action_size)
+        self._predicts_state = predicts_state
         self._dtype = jnp.dtype(config.dtype)
         self._distribution = TanhNormal if config.distribution == "tanh-normal" else ClippedNormal
         shapes = {name: observation[name].shape for name in self.obs_keys}
@@ -216,14 +217,15 @@ class ActorCritic:
     def split(self) -> "tuple[ActorCritic, ActorCritic]":
         """Separate networks for policy and value.
 
-        The policy network also has a value head on its own features; the value network reads what the critic reads,
-        and its encoder is never frozen.
+        The policy network also has a value head on its own features, and what predicts states, if anything does; the
+        value network reads what the critic reads, and its encoder is never frozen.
         """
         config = replace(self._config, critic="shared")
         learning = replace(config, freeze_encoder=False)
         privileged = self._config.critic == "state"
         valued = {_STATE: self._observation[_STATE]} if privileged else self._observation
-        return ActorCritic(self._observation, *self._sizes, config), ActorCritic(valued, *self._sizes, learning)
+        acting = ActorCritic(self._observation, *self._sizes, config, self._predicts_state)
+        return acting, ActorCritic(valued, *self._sizes, learning)
 
 
 def _preserved(head: Params, before: Statistics, after: Statistics) -> Params:
