@@ -167,6 +167,7 @@ class SAC(ReplayAgent):
             "normalize_value": "it has normalize_reward",
             "initial_std": "its spread depends on the observation",
             "state_layers": "it has hidden_layers",
+            "policy_layers": "it has hidden_layers",
         }
         refuse(network, "sac", **reasons)
         if network.critic == "separate":

@@ -15,7 +15,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.networks.bounds import at_least, within
 from pixelbrax.networks.config import LEAST_LOG_STD, LEAST_STD, SPREADS, NetworkConfig
 from pixelbrax.networks.distributions import ActionDistribution, ClippedNormal, TanhNormal
-from pixelbrax.networks.encoder import Encoder, StateEncoder, make_encoder
+from pixelbrax.networks.encoder import DenseLayers, Encoder, make_encoder
 from pixelbrax.networks.functional import Functional, Params, cast
 from pixelbrax.networks.initializers import orthogonal
 from pixelbrax.networks.normalization import Statistics, add_values, empty_statistics, normalize, return_std
@@ -28,7 +28,7 @@ NetworkStatistics = dict[str, Statistics]
 _PIXELS, _STATE, _RETURN = "pixels", "state", "return"
 _FARTHEST_STATE = 5.0  # standard deviations: a fall's velocities would outweigh all else in a squared error
 _RETURN_SHARE = 0.02  # of an update in the moments of returns, which grow: those of long ago are no measure
-_ACTOR = ("encoder", "policy", "log_std", "spread")
+_ACTOR = ("encoder", "policy_layers", "policy", "log_std", "spread")
 
 
 class PolicyValue(NamedTuple):
@@ -37,7 +37,7 @@ class PolicyValue(NamedTuple):
     Attributes:
       policy: distribution over actions.
       value: (batch,) float32, expected discounted return.
-      features: (batch, features) float32, input of the policy head.
+      features: (batch, features) float32, of the policy's encoder.
       value_scale: () float32, standard deviation of returns so far, the unit of value errors; 1 unless values are
         normalized.
     """
@@ -146,9 +146,10 @@ class ActorCritic:
         if self._config.blind and _PIXELS in inputs:
             inputs[_PIXELS] = jnp.zeros_like(inputs[_PIXELS])
         features = module.encoder(inputs[self.obs_keys[0]]).astype(jnp.float32)
-        mean = module.policy(features)
+        hidden = module.policy_layers(features) if self._config.policy_layers else features
+        mean = module.policy(hidden)
         if self._config.distribution == "bounded-normal":
-            spread = jax.nn.softplus(within(module.spread(features), *SPREADS))
+            spread = jax.nn.softplus(within(module.spread(hidden), *SPREADS))
             mean, log_std = jnp.tanh(mean), jnp.log(spread + LEAST_STD)
         else:
             log_std = jnp.broadcast_to(at_least(jnp.asarray(module.log_std[...]), LEAST_LOG_STD), mean.shape)
@@ -246,22 +247,26 @@ class _Module(nnx.Module):
         *,
         rngs: nnx.Rngs,
     ):
-        def encoder(key: str) -> Encoder | StateEncoder:
+        def encoder(key: str) -> Encoder | DenseLayers:
             if key == _STATE:
-                return StateEncoder(shapes[_STATE][0], config, rngs=rngs)
+                return DenseLayers((shapes[_STATE][0], *config.state_layers, config.features), rngs=rngs)
             height, width, channels = shapes[_PIXELS]
             return make_encoder((height, width, channels), frame_stack, config, rngs=rngs)
 
         self.encoder = encoder(_PIXELS if _PIXELS in shapes else _STATE)
 
-        def head(size: int, scale: float, bias: float = 0.0) -> nnx.Linear:
+        def head(size: int, scale: float, bias: float = 0.0, inputs: int = config.features) -> nnx.Linear:
             constant = nnx.initializers.constant(bias)
-            return nnx.Linear(config.features, size, kernel_init=orthogonal(scale), bias_init=constant, rngs=rngs)
+            return nnx.Linear(inputs, size, kernel_init=orthogonal(scale), bias_init=constant, rngs=rngs)
 
-        self.policy = head(action_size, 0.01)
+        policy_sizes = (config.features, *config.policy_layers)
+        if config.policy_layers:
+            self.policy_layers = DenseLayers(policy_sizes, rngs=rngs)
+        self.policy = head(action_size, 0.01, inputs=policy_sizes[-1])
         self.value = head(1, 1.0)
         if config.distribution == "bounded-normal":
-            self.spread = head(action_size, 0.01, math.log(math.expm1(config.initial_std - LEAST_STD)))
+            bias = math.log(math.expm1(config.initial_std - LEAST_STD))
+            self.spread = head(action_size, 0.01, bias, policy_sizes[-1])
         else:
             self.log_std = nnx.Param(jnp.full(action_size, math.log(config.initial_std), jnp.float32))
         if config.critic != "shared":

@@ -22,7 +22,7 @@ class NetworkConfig:
     encoder: Literal["patch", "nature", "impala", "drq"] = "patch"
     """Encoder of images: patch is fast on CPUs; the others are those of Mnih 2015, Espeholt 2018, Yarats 2021."""
     features: int = 128
-    """Size of the feature vector, the input of the policy and value heads."""
+    """Size of the feature vector, which the policy and a shared critic read."""
     patch_size: int = 4
     """Patch encoder: side of the patches of the first layer, pixels."""
     patch_features: int = 16
@@ -34,6 +34,8 @@ class NetworkConfig:
     of the engine's state (privileged)."""
     state_layers: tuple[int, ...] = (256,)
     """Hidden layers of the networks that read states, before the one of size `features`."""
+    policy_layers: tuple[int, ...] = ()
+    """Hidden layers between the features and the policy's head, which else is linear in them."""
     normalize_value: bool = False
     """Normalize values by moving statistics of returns (PopArt)."""
     distribution: Literal["tanh-normal", "clipped-normal", "bounded-normal"] = "tanh-normal"
@@ -57,7 +59,8 @@ class NetworkConfig:
           ConfigError: a size is not positive, or the spread is beyond its bounds.
         """
         sizes = {name: (getattr(self, name),) for name in ("patch_size", "patch_features", "features")}
-        for name, values in (sizes | {"conv_features": self.conv_features, "state_layers": self.state_layers}).items():
+        sizes |= {name: getattr(self, name) for name in ("conv_features", "state_layers", "policy_layers")}
+        for name, values in sizes.items():
             for value in values:
                 check_count(name, value, most=_WIDEST)
         check_number("initial_std", self.initial_std, above=0)

@@ -4,6 +4,7 @@ None pools over the whole image, so features preserve positions. All convolution
 Mnih et al. and Yarats et al. the image shrinks at each layer.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Protocol
 
@@ -179,16 +180,15 @@ class DrQEncoder(nnx.Module):
         return jnp.tanh(self.norm(self.dense(_flat(x))))
 
 
-class StateEncoder(nnx.Module):
-    """Dense layers with swish, as in Brax, on the normalized state of an engine."""
+class DenseLayers(nnx.Module):
+    """Dense layers with swish, as in Brax."""
 
-    def __init__(self, size: int, config: NetworkConfig, *, rngs: nnx.Rngs):
-        sizes = (size, *config.state_layers, config.features)
+    def __init__(self, sizes: Sequence[int], *, rngs: nnx.Rngs):
         self.layers = nnx.List([_dense(inputs, outputs, rngs) for inputs, outputs in pairwise(sizes)])
 
-    def __call__(self, state: Float[Array, "batch size"]) -> Float[Array, "batch features"]:
-        """The features."""
-        x = state.astype(self.layers[0].kernel[...].dtype)
+    def __call__(self, inputs: Float[Array, "batch size"]) -> Float[Array, "batch features"]:
+        """The last layer's output."""
+        x = inputs.astype(self.layers[0].kernel[...].dtype)
         for layer in self.layers:
             x = nnx.swish(layer(x))
         return x

@@ -16,7 +16,8 @@ from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.run_dir import RunDir
 
 _IMAGES = ("image_size", "frame_stack", "grayscale")
-_NETWORK = ("encoder", "features", "patch_size", "patch_features", "conv_features", "state_layers", "distribution")
+_SIZES = ("features", "patch_size", "patch_features", "conv_features", "state_layers", "policy_layers")
+_NETWORK = ("encoder", *_SIZES, "distribution")
 _STATE, _ENCODER, _LEARNER = "state", "encoder", "learner"
 # Parameters in which a policy's encoder may be, and "target", a slow copy of it; a critic's own encoder is elsewhere.
 _WITH_ENCODER = ("network", "policy", "target")
