@@ -49,6 +49,7 @@ def make_agent(
     critic: Literal["shared", "separate", "state"] = "shared",
     normalize=False,
     freeze_encoder=False,
+    policy_layers=(),
     **settings,
 ):
     if name == "dcpg-separate":
@@ -56,7 +57,12 @@ def make_agent(
     config = replace(CONFIGS[name], **settings)
     config.validate()
     sizes = NetworkConfig(
-        conv_features=(8,), features=32, normalize_value=normalize, critic=critic, freeze_encoder=freeze_encoder
+        conv_features=(8,),
+        features=32,
+        policy_layers=policy_layers,
+        normalize_value=normalize,
+        critic=critic,
+        freeze_encoder=freeze_encoder,
     )
     sizes = sizes if name == "sac" else replace(sizes, state_layers=())  # SAC has hidden layers of its own
     return algorithm_of(config).make(env, sizes, config, updates)

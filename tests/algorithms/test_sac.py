@@ -176,6 +176,7 @@ def test_the_target_is_the_soft_return_by_the_critic_that_expects_less(num_atoms
         ({"tau": 2.0}, "tau is 2"),
         ({"target_std": 0.0}, "target_std is 0"),
         ({"target_std": 0.49}, "target_std is 0.49: it must be below 0.484"),
+        ({"policy_layers": (8,)}, "sac has no setting policy_layers, it has hidden_layers"),
         ({"hidden_layers": (0,)}, "hidden_layers is 0"),
         ({"random_steps": 0, "replay_size": 32, "n_step": 1, "minibatch_size": 4}, "replay_size 32"),
         ({"normalize": True}, "sac has no setting normalize_value"),

@@ -1,5 +1,7 @@
 """Convolutions, the action distribution and the actor-critic."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +10,7 @@ from brax.training.distribution import NormalTanhDistribution
 from flax import nnx
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.networks import ActorCritic, ClippedNormal, NetworkConfig, TanhNormal, random_shift
+from pixelbrax.networks import ActorCritic, ClippedNormal, NetworkConfig, TanhNormal, actor_params, random_shift
 from pixelbrax.networks.bounds import at_least, within
 from pixelbrax.networks.conv import bytes_product, conv, max_pool
 from pixelbrax.networks.encoder import PatchEmbedding
@@ -312,6 +314,34 @@ def test_a_privileged_critic_reads_the_state_and_the_actor_the_pixels(strict):
     np.testing.assert_array_equal(seen.value, other_pixels.value)
     assert (seen.value != other_state.value).all()
     assert (seen.policy.mean != other_pixels.policy.mean).any()
+
+
+@pytest.mark.parametrize("distribution", ["tanh-normal", "bounded-normal"])
+def test_hidden_layers_of_the_policy_are_between_the_features_and_its_heads(strict, distribution):
+    """They are the policy's alone: features and value are those of the same parameters without."""
+    config = NetworkConfig(features=8, distribution=distribution)
+    layered = ActorCritic(_spec(16, 16, 3), 1, 2, replace(config, policy_layers=(6, 4)))
+    params, observation = _init(layered), {"pixels": _observation()["pixels"]}
+    assert [layer["kernel"].shape for layer in params["policy_layers"]["layers"].values()] == [(8, 6), (6, 4)]
+    heads = [name for name in ("policy", "spread") if name in params]
+    assert all(params[name]["kernel"].shape == (4, 2) for name in heads)
+    assert set(actor_params(params)) == set(params) - {"value"}
+    plain = ActorCritic(_spec(16, 16, 3), 1, 2, config)
+    bare = _init(plain)
+    seen = _apply(layered, params, observation)
+    same = _apply(plain, {name: params[name] if name not in heads else bare[name] for name in bare}, observation)
+    np.testing.assert_array_equal(seen.features, same.features)
+    np.testing.assert_array_equal(seen.value, same.value)
+
+    def dense(x, layer):
+        return x @ layer["kernel"] + layer["bias"][None]
+
+    hidden = seen.features
+    for layer in params["policy_layers"]["layers"].values():
+        hidden = nnx.swish(dense(hidden, layer))
+    mean = dense(hidden, params["policy"])
+    wanted = jnp.tanh(mean) if distribution == "bounded-normal" else mean
+    np.testing.assert_allclose(seen.policy.mean, wanted, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("seen", [pytest.param("pixels", marks=pytest.mark.full), "state"])

@@ -116,6 +116,7 @@ def test_several_seeds_begin_with_the_same_policy(before):
     [
         ({"environment": replace(_ENVIRONMENT, obs="pixels", image_size=16)}, "obs=state, and this run pixels"),
         ({"network": replace(_NETWORK, features=16)}, "its policy is another network.* it has features=32 and not 16"),
+        ({"network": replace(_NETWORK, policy_layers=(8,))}, r"it has policy_layers=\(\) and not \(8,\)"),
         (
             {"network": replace(_NETWORK, distribution="clipped-normal")},
             "distribution=tanh-normal and not clipped-normal",
