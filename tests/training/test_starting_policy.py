@@ -267,6 +267,17 @@ def test_an_encoder_that_does_not_fit_is_refused(seeing, settings, said):
         Trainer([resolved(config)]).init()
 
 
+@pytest.mark.parametrize(
+    ("agent", "network", "said"),
+    [({"state_coef": 1.0}, {}, "it has state_coef=0.0 and not 1.0$"), ({}, {"critic": "state"}, "it has critic=shared")],
+)
+def test_a_learner_with_other_heads_is_refused(seeing, agent, network, said):
+    config = _config(environment=_IMAGES, start_from=str(seeing[0].path), start_part="learner")
+    config = replace(config, agent=replace(config.agent, **agent), network=replace(config.network, **network))
+    with pytest.raises(ConfigError, match=said):
+        Trainer([config]).init()
+
+
 def test_an_environment_made_in_python_may_be_another_than_that_of_the_run(tmp_path):
     """Nothing but the checkpoint knows that run's environment: other distractors, and another number of actions."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -18,6 +19,7 @@ from pixelbrax.training.run_dir import RunDir
 _IMAGES = ("image_size", "frame_stack", "grayscale")
 _SIZES = ("features", "patch_size", "patch_features", "conv_features", "state_layers", "policy_layers")
 _NETWORK = ("encoder", *_SIZES, "distribution")
+_HEADS = ("state_coef", "dynamics_coef")  # settings of agents: where one is 0, there is no head
 _STATE, _ENCODER, _LEARNER = "state", "encoder", "learner"
 # Parameters in which a policy's encoder may be, and "target", a slow copy of it; a critic's own encoder is elsewhere.
 _WITH_ENCODER = ("network", "policy", "target")
@@ -86,14 +88,24 @@ def check_start(config: TrainConfig, agent: Agent, theirs: TrainConfig, other: A
     fits = _shapes(part(given.params, theirs.algorithm)) == _shapes(part(fresh.params, config.algorithm))
     same = config.start_part == _ENCODER or theirs.network.distribution == config.network.distribution
     if not (fits and same):
-        settings = ((name, getattr(theirs.network, name), getattr(config.network, name)) for name in _NETWORK)
-        apart = [f"{name}={there} and not {here}" for name, there, here in settings if there != here]
+        apart = [f"{name}={there} and not {here}" for name, there, here in _settings(config, theirs) if there != here]
         reason = ", ".join(apart) or "another number of actions, or of what is observed"
         raise ConfigError(f"{what}: its {config.start_part} is another network than this run's: it has {reason}")
     given = replace(given, statistics=without_open_episodes(given.statistics, fresh.statistics))
     for name in ("statistics", "opt_state") if config.start_part == _LEARNER else ():
         if _shapes(getattr(given, name)) != _shapes(getattr(fresh, name)):
             raise ConfigError(f"{what}: its {name} are of another kind than this run's: start_part=policy leaves them")
+
+
+def _settings(config: TrainConfig, theirs: TrainConfig) -> list[tuple[str, Any, Any]]:
+    """What shapes the part that is carried over: names of settings, that run's values, this run's."""
+    there, here = theirs.network, config.network
+    settings = [(name, getattr(there, name), getattr(here, name)) for name in _NETWORK]
+    if config.start_part != _LEARNER:
+        return settings
+    weights = [(name, getattr(theirs.agent, name, 0.0), getattr(config.agent, name, 0.0)) for name in _HEADS]
+    heads = [weight for weight in weights if bool(weight[1]) != bool(weight[2])]
+    return [*settings, ("critic", there.critic, here.critic), *heads]
 
 
 def _take_learner(params: PyTree, statistics: PyTree, opt_state: PyTree) -> Callable[[AgentState], AgentState]:
