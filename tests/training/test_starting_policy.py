@@ -269,7 +269,7 @@ def test_an_encoder_that_does_not_fit_is_refused(seeing, settings, said):
 
 @pytest.mark.parametrize(
     ("agent", "network", "said"),
-    [({"state_coef": 1.0}, {}, "it has state_coef=0.0 and not 1.0$"), ({}, {"critic": "state"}, "it has critic=shared")],
+    [({"state_coef": 1.0}, {}, "it has state_coef=0.0 and not 1.0$"), ({}, {"critic": "state"}, "critic=shared")],
 )
 def test_a_learner_with_other_heads_is_refused(seeing, agent, network, said):
     config = _config(environment=_IMAGES, start_from=str(seeing[0].path), start_part="learner")
