@@ -72,11 +72,14 @@ def check_only(argv: Sequence[str], known: Sequence[str], why: str) -> None:
     Raises:
       ConfigError: another flag stands there; the message names it.
     """
-    flags = [word.partition("=")[0] for word in argv if word.startswith("--")]
-    allowed = {name.replace("_", "-") for name in known}
-    names = {flag: flag.lstrip("-").replace("_", "-") for flag in dict.fromkeys(flags)}
-    if others := [flag for flag, name in names.items() if not {name, name.removeprefix("no-")} & allowed]:
+    if others := [flag for flag, name in typed(argv).items() if not {name, name.removeprefix("no_")} & {*known}]:
         raise ConfigError(f"{why}: leave out {listed(others)}")
+
+
+def typed(argv: Sequence[str]) -> dict[str, str]:
+    """The flags among a command's arguments, each with the name of its field."""
+    flags = [word.partition("=")[0] for word in argv if word.startswith("--")]
+    return {flag: flag.lstrip("-").replace("-", "_") for flag in flags}
 
 
 def _first_sentence(box: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pixelbrax.algorithms import algorithm_names
-from pixelbrax.cli.parse import parse
+from pixelbrax.cli.parse import parse, typed
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import settings_file
 from pixelbrax.training import load_config, load_preset, preset_names
@@ -43,4 +43,8 @@ def read(kind: type[A], argv: list[str], command: str, description: str) -> A:
         if given.algorithm is not None:
             default = replace(default, config=default.config.with_algorithm(given.algorithm))
     known = f"Presets: {', '.join(preset_names())}. Algorithms: {', '.join(algorithm_names())}."
-    return parse(kind, argv, command, f"{description} {known}", default=default)
+    args: Any = parse(kind, argv, command, f"{description} {known}", default=default)
+    for flag, name in typed(argv).items():
+        if reason := args.config.idle.get(name):
+            raise ConfigError(f"{flag} would change nothing: {reason}: leave it out")
+    return args

@@ -52,7 +52,7 @@ def combinations(config: TrainConfig, vary: Sequence[str]) -> list[tuple[list[st
         raise ConfigError(f"--vary says what differs, such as learning_rate=3e-4,1e-3; choose from {known}")
     axes = [_values(text, config.agent.SWEEPABLE) for text in vary]
     for name, _ in axes:
-        if reason := config.agent.idle.get(name):
+        if reason := config.idle.get(name):
             raise ConfigError(f"{name} would change nothing: {reason}")
     if len({name for name, _ in axes}) < len(axes):
         raise ConfigError("--vary names a setting twice: give all its values at once, separated by commas")

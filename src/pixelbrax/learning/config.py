@@ -35,7 +35,7 @@ class AgentConfig:
 
     @property
     def idle(self) -> dict[str, str]:
-        """Settings that change nothing beside the others, and why: they are not swept."""
+        """Settings that change nothing beside the others, and why: they are not swept, nor typed."""
         return {}
 
     def must_divide(self) -> dict[str, int]:

@@ -52,6 +52,18 @@ class NetworkConfig:
     blind: bool = False
     """Control experiment: replace all images with black ones."""
 
+    def idle(self, sees: bool) -> dict[str, str]:
+        """Settings that change nothing beside the others, and why.
+
+        Args:
+          sees: whether there are images.
+        """
+        patches = ("patch_size", "patch_features", "conv_features")
+        if not sees:
+            return dict.fromkeys(("encoder", *patches), "obs=state has no images")
+        others = () if self.encoder == "patch" else patches
+        return dict.fromkeys(others, f"encoder={self.encoder} has layers of its own")
+
     def validate(self) -> None:
         """Checks what can be checked before anything is compiled.
 

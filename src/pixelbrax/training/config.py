@@ -115,6 +115,11 @@ class TrainConfig:
         """Name of the algorithm that `agent` configures."""
         return algorithm_of(self.agent).name
 
+    @property
+    def idle(self) -> dict[str, str]:
+        """Settings of networks and algorithm that change nothing beside the others, and why."""
+        return self.network.idle(sees=self.environment.obs != "state") | self.agent.idle
+
     def with_algorithm(self, name: str) -> "TrainConfig":
         """The same with another algorithm, which keeps the values of shared settings.
 
