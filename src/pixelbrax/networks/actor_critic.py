@@ -170,10 +170,12 @@ class ActorCritic:
     ) -> Float[Array, " batch"]:
         """Mean squared error with which a linear layer on the policy's features predicts states.
 
-        Only with `predicts_state`. Its unit is each entry's variance so far: 1 is that of a constant.
+        Only with `predicts_state`. Its unit is each entry's variance so far: 1 is that of a constant. Before there are
+        statistics it is 0: to meet means that are far from 0, features would saturate, and a tanh does not come back.
         """
         target = jnp.clip(normalize(statistics[_STATE], state), -_FARTHEST_STATE, _FARTHEST_STATE)
-        return jnp.mean((self._network.module(params).state(features) - target) ** 2, -1)
+        error = jnp.mean((self._network.module(params).state(features) - target) ** 2, -1)
+        return jnp.where(statistics[_STATE]["count"] > 0, error, 0.0)
 
     def state_value(
         self, params: Params, statistics: NetworkStatistics, state: Float[Array, "batch size"]
