@@ -33,13 +33,14 @@ def test_features_learn_to_predict_the_state_and_the_policy_never_reads_it(name)
 def test_the_error_of_a_state_is_in_units_of_its_variance_and_bounded():
     agent = make_agent("ppo", probe_env(frame_stack=1), state_coef=1.0)
     params, statistics = agent.network.init(jax.random.key(0)), agent.network.init_statistics()
-    fresh = statistics
     size = agent.env.observation_spec["state"].shape[0]
     statistics["state"] |= {"count": jnp.ones(()), "mean": jnp.full(size, 2.0), "variance": jnp.full(size, 9.0)}
     states = jnp.full((3, size), 2.0) + 3.0 * jnp.array([[0.0], [2.0], [1000.0]])
     error = agent.network.state_error(params, statistics, jnp.zeros((3, agent.network.feature_size)), states)
     np.testing.assert_allclose(error, [0.0, 4.0, 25.0], rtol=1e-5)  # the head's bias is 0
-    unknown = agent.network.state_error(params, fresh, jnp.zeros((3, agent.network.feature_size)), states)
+    unknown = agent.network.state_error(
+        params, agent.network.init_statistics(), jnp.zeros((3, agent.network.feature_size)), states
+    )
     np.testing.assert_array_equal(unknown, 0.0)
 
 
