@@ -94,7 +94,8 @@ def test_presets_for_gpus_obey(preset):
     ("preset", "seen"),
     [
         ("ppo-cpu", ""),
-        ("walker2d-ppo-cpu", "the critic sees states"),
+        ("apg-gpu", "the critic sees states"),
+        ("walker2d-ppo-cpu", "the critic sees states, features learn to predict states"),
         ("ant-ppo-cpu", "the critic sees states, features learn to predict states"),
         ("ant-cpu", "a teacher sees states"),
     ],
