@@ -94,8 +94,7 @@ def test_presets_for_gpus_obey(preset):
     ("preset", "seen"),
     [
         ("ppo-cpu", ""),
-        ("apg-gpu", "the critic sees states"),
-        ("walker2d-ppo-cpu", "the critic sees states, features learn to predict states"),
+        ("walker2d-ppo-cpu", "the critic sees states"),
         ("ant-ppo-cpu", "the critic sees states, features learn to predict states"),
         ("ant-cpu", "a teacher sees states"),
     ],
