@@ -128,7 +128,7 @@ class DCPG(PhasicAgent):
     def _policy_loss(
         self, params: PyTree, statistics: PyTree, batch: Minibatch, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """The clipped surrogate, the entropy bonus, the value's squared change, and two auxiliary terms."""
+        """The clipped surrogate, the entropy bonus, the value's squared change, DrAC's term, and the state's."""
         config, (entropy_key, shift_key) = self.config, jax.random.split(key)
         outputs = partial(self.outputs, params, statistics)
         output = outputs(batch.observation)

@@ -71,7 +71,7 @@ class SeparateDCPG(PairedAgent):
     def policy_loss(
         self, params: PyTree, state: AgentState, batch: Minibatch, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """The clipped surrogate, the entropy bonus, the head's distance to the slow copy's, and two auxiliary terms."""
+        """The clipped surrogate, the entropy bonus, the head's error to the slow copy, DrAC's term, the state's."""
         config, (entropy_key, shift_key) = self.config, jax.random.split(key)
         outputs = partial(self.networks["policy"].apply, statistics=state.statistics["policy"])
         output = outputs(params, observation=batch.observation)

@@ -180,7 +180,7 @@ class PPO(Agent):
     def _loss(
         self, params: PyTree, statistics: PyTree, batch: Minibatch, key: Array
     ) -> tuple[Float[Array, ""], Metrics]:
-        """The clipped surrogate (eq. 7), a squared value error, an entropy bonus (eq. 9), and two auxiliary terms."""
+        """The clipped surrogate (eq. 7), a squared value error, an entropy bonus (eq. 9), DrAC's term, the state's."""
         config, (entropy_key, shift_key) = self.config, jax.random.split(key)
         outputs = partial(self.outputs, params, statistics)
         output = outputs(batch.observation)

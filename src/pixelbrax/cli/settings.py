@@ -25,7 +25,7 @@ def read(kind: type[A], argv: list[str], command: str, description: str) -> A:
       description: for --help.
 
     Raises:
-      ConfigError: an argument is unknown, missing or malformed.
+      ConfigError: an argument is unknown, missing or malformed, or would change nothing beside the others.
     """
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     for flag in ("--preset", "--config", "--algorithm"):
