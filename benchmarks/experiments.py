@@ -145,6 +145,8 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
         Run("walker2d-ppo-state", f"--preset walker2d-state-cpu --num-steps 2457600 {_EVAL}"),
         Run("ant-ppo", f"--preset ant-ppo-cpu {_EVAL}"),
         Run("ant-ppo-state", f"--preset ant-ppo-cpu --obs state --state-coef 0 {_EVAL}"),
+        Run("humanoid-ppo", f"--preset humanoid-ppo-cpu {_EVAL}"),
+        Run("humanoid-ppo-state", f"--preset humanoid-ppo-cpu --obs state --state-coef 0 {_EVAL}"),
     ),
     # The paper's other tasks, each with a teacher of its own, without and with videos.
     "tasks": tuple(
