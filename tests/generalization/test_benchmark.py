@@ -94,7 +94,7 @@ def test_presets_for_gpus_obey(preset):
     ("preset", "seen"),
     [
         ("ppo-cpu", ""),
-        ("walker2d-ppo-cpu", "the critic sees states"),
+        ("walker2d-state-cpu", "the critic sees states"),
         ("ant-ppo-cpu", "the critic sees states, features learn to predict states"),
         ("ant-cpu", "a teacher sees states"),
     ],
