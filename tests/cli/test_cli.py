@@ -209,6 +209,12 @@ def test_a_run_leaves_its_files(finished, capsys):
     assert main(["eval", str(finished.path), "--episodes", "3"]) == 0
     assert "3 episodes" in capsys.readouterr().out
     assert main(["eval", str(finished.path), "--episodes", "0"]) == 2
+    assert main(["eval", str(finished.path), "--episodes", "3", "--episode-length", "7"]) == 0
+    said = capsys.readouterr().out
+    assert "deterministic, episodes of 7 frames: " in said
+    assert "of 7 frames on average" in said
+    assert main(["eval", str(finished.path), "--episode-length", "0"]) == 2
+    assert "episode_length is 0" in capsys.readouterr().err
 
 
 @pytest.mark.full
@@ -283,6 +289,8 @@ def test_a_policy_is_evaluated_under_looks_it_has_not_seen(finished, monkeypatch
     assert "under kage/hue@test" in capsys.readouterr().out
     assert main([*run, "--suite", "PixelBraxGen-v1"]) == 2
     assert "no pair of probe/sides" in capsys.readouterr().err
+    assert main([*run, "--suite", "PixelBraxGen-v1", "--episode-length", "7"]) == 2
+    assert "leave out --distractors, --episode-length" in capsys.readouterr().err
     pair = Pair("probe/sides", (), ("kage/brightness@test",))
     monkeypatch.setitem(SUITES, "tiny", PairSuite("tiny", 16, 3, (pair,)))
     assert main([*run, "--suite", "tiny"]) == 0

@@ -379,6 +379,22 @@ def test_killed_at_any_moment_it_comes_to_the_same_bits(whole, tmp_path, deaths)
         assert one.evaluations == other.evaluations
 
 
+def test_a_stage_under_way_keeps_its_settings_and_says_so(tmp_path, capsys):
+    brief: Any = {"report": False, "video": False}
+    with pytest.raises(RuntimeError, match="killed"):
+        pixelbrax.train_curriculum(_file(tmp_path), runs=tmp_path, name="edited", hooks=[_Dies("2-learn", steps=64)])
+    file = tmp_path / "edited" / "curriculum.toml"
+    file.write_text(file.read_text().replace("learning_rate = 0.005", "learning_rate = 0.006"))
+    capsys.readouterr()
+    edited = pixelbrax.train_curriculum(resume=tmp_path / "edited", **brief)
+    _, learn, never, _ = edited.runs
+    said = capsys.readouterr().out
+    assert f"{learn.path} goes on with its own config.toml" in said
+    assert "(learning_rate is 0.006 instead of 0.005) counts for stages that have not begun" in said
+    assert f"{never.path} goes on" not in said
+    assert learn.settings.agent.learning_rate == 5e-3
+
+
 @pytest.mark.full
 def test_a_folder_without_its_first_checkpoint_begins_anew(whole, tmp_path):
     """Killed while the second stage was being compiled."""

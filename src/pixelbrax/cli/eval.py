@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -48,6 +48,8 @@ class Args:
     """Sample actions instead of taking the policy's mode."""
     distractors: tuple[str, ...] | None = None
     """Distractors instead of those of training, such as dcs/hard@test."""
+    episode_length: int | None = None
+    """Frames of an episode instead of as many as in training."""
     suite: str | None = None
     """Run a benchmark's tests, such as PixelBraxGen-v2-lite; PixelBraxGen-v1 prints gaps to the training return."""
     method: str = ""
@@ -59,8 +61,11 @@ def main(argv: list[str]) -> int:
     args = parse(Args, argv, "eval", "Prints the return of a run's policy over fresh episodes.")
     check_count("episodes", _episodes(args), most=MAX_EPISODES)
     check_seed(_seed(args))
-    if args.suite is not None and (args.distractors is not None or args.stochastic):
-        raise ConfigError("--suite sets distractors and takes the mode: leave out --distractors and --stochastic")
+    if args.suite is not None and (args.distractors is not None or args.episode_length is not None or args.stochastic):
+        raise ConfigError(
+            "--suite sets distractors and episodes and takes the mode: leave out --distractors, --episode-length and "
+            "--stochastic"
+        )
     suite = None if args.suite is None else get_suite(args.suite)
     if args.method and not isinstance(suite, Benchmark):
         raise ConfigError("--method names a method in a benchmark: add --suite PixelBraxGen-v2-lite, or leave it out")
@@ -94,13 +99,17 @@ def _seed(args: Args) -> int:
 
 
 def _evaluate(args: Args, run: RunDir) -> None:
-    training_run = TrainingRun(run.load_config())
+    config = run.load_config()
+    if args.episode_length is not None:
+        config = replace(config, environment=replace(config.environment, episode_length=args.episode_length))
+    training_run = TrainingRun(config)
     evaluator = training_run.evaluator(_episodes(args), args.distractors, deterministic=not args.stochastic)
     variables, updates = _policy(args, run, training_run)
     result = evaluator(variables, jax.random.key(_seed(args)))
     kind = "stochastic" if args.stochastic else "deterministic"
     seen = "" if args.distractors is None else f" under {' + '.join(args.distractors) or 'nothing'}"
-    training_run.progress.say(f"{run.path}, {updates:,} updates, {kind}{seen}: {result}")
+    long = "" if args.episode_length is None else f", episodes of {args.episode_length:,} frames"
+    training_run.progress.say(f"{run.path}, {updates:,} updates, {kind}{seen}{long}: {result}")
 
 
 def _policy(args: Args, run: RunDir, training_run: TrainingRun) -> tuple[PyTree, int]:

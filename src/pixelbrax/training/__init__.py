@@ -65,6 +65,7 @@ from pixelbrax.training.run_dir import (
     to_resume_curriculum,
     unused_path,
 )
+from pixelbrax.training.same_settings import changed_settings, noted
 from pixelbrax.training.signals import interruptible, last_stop, stop_requests
 from pixelbrax.training.software import provenance
 from pixelbrax.training.starting_policy import check_start, takeover
@@ -116,6 +117,7 @@ __all__ = [
     "as_json",
     "build",
     "camera_of",
+    "changed_settings",
     "check_memory",
     "check_metrics",
     "check_start",
@@ -140,6 +142,7 @@ __all__ = [
     "make_folder",
     "mean_interval",
     "natural",
+    "noted",
     "of_the_first",
     "over_runs",
     "over_tasks",

@@ -1,7 +1,7 @@
 """Whether a run goes on with the settings that its checkpoint was trained with: anybody can edit config.toml."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pixelbrax.errors import ConfigError
@@ -33,15 +33,25 @@ def check_same(run: RunDir, config: TrainConfig, before: Mapping[str, Any]) -> s
     Raises:
       ConfigError: a setting has changed that must not.
     """
-    free = _FREE | {name for name in TrainConfig.NEUTRAL if name != "seed"}
-    changes = {
-        name: f"{name} is {value!r:.60} instead of {before[name]!r:.60}"
-        for name, value in noted(config).items()
-        if name in before and name not in free and value != before[name]
-    }
+    changes = changed_settings(config, before, (*_FREE, *(name for name in TrainConfig.NEUTRAL if name != "seed")))
     if fixed := [changes[name] for name in _FIXED if name in changes]:
         raise ConfigError(
             f"{run.config_file} was changed: {', '.join(fixed)}, with which the run has been trained so far: put it "
             f"back, or begin another run by `pixelbrax train --config {run.path}`"
         )
     return f"{run.path} goes on with other settings than before: {', '.join(changes.values())}" if changes else ""
+
+
+def changed_settings(config: TrainConfig, before: Mapping[str, Any], free: Collection[str]) -> dict[str, str]:
+    """What two settings differ in, by name, in words; both must have it.
+
+    Args:
+      config: the settings now.
+      before: what `noted` gave of the others.
+      free: names that do not count.
+    """
+    return {
+        name: f"{name} is {value!r:.60} instead of {before[name]!r:.60}"
+        for name, value in noted(config).items()
+        if name in before and name not in free and value != before[name]
+    }

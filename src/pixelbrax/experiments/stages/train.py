@@ -23,11 +23,16 @@ from pixelbrax.training import (
     TrainConfig,
     TrainingRun,
     all_checkpoints,
+    changed_settings,
     interruptible,
     locked,
+    noted,
     own_progress,
     unused_path,
 )
+
+_PLACES = ("start_from", "start_updates", "teacher", "teacher_updates")
+"""Where other runs lie: a curriculum's folder may have been moved."""
 
 
 def start_curriculum(
@@ -118,10 +123,12 @@ def _train_stage(folder: CurriculumDir, curriculum: Curriculum, attempt: Attempt
     own = replace(launch, hooks=hooks, remedy=remedy, began=time.perf_counter())  # each run has its own wall clock
     if run.path.exists() and not all_checkpoints(run.checkpoint_dir):  # killed before its first one was whole
         shutil.rmtree(run.path)
+    config = _config(folder, curriculum, attempt)
     if run.path.exists():
+        if told := _overruled(folder, config, run):
+            say(told, always=True)
         finished = resume(run.path, own, stage=True)[1]
     else:
-        config = _config(folder, curriculum, attempt)
         finished = start({stage.name: config}, folder.path, run.path.name, own, numbered=False)[1]
     if finished:
         folder.add(curriculum, attempt)
@@ -137,6 +144,18 @@ def _config(folder: CurriculumDir, curriculum: Curriculum, attempt: Attempt) -> 
     if not ended or carry == "nothing":
         return config
     return replace(config, start_from=str(folder.path / ended[-1].run), start_part=carry, start_updates=0)
+
+
+def _overruled(folder: CurriculumDir, config: TrainConfig, run: RunDir) -> str:
+    """What a stage's run that goes on has other settings in than the curriculum now says; empty if in nothing."""
+    config = replace(config, environment=config.environment.resolved())
+    apart = changed_settings(config, noted(run.load_config()), _PLACES)
+    if not apart:
+        return ""
+    return (
+        f"{run.path} goes on with its own {run.config_file.name}: what {folder.file} says now "
+        f"({', '.join(apart.values())}) counts for stages that have not begun"
+    )
 
 
 def _outcome(ended: Ended, curriculum: Curriculum) -> str:
