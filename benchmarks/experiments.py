@@ -141,12 +141,20 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
         Run("ppg-video", f"--preset ppg-cpu {_VIDEO} {_EVAL}"),
         Run("dcpg-video", f"--preset dcpg-cpu {_VIDEO} {_EVAL}"),
         Run("pendulum", f"--preset pendulum-cpu {_EVAL}"),
-        Run("walker2d-ppo", f"--preset walker2d-ppo-cpu {_EVAL}"),
-        Run("walker2d-ppo-state", f"--preset walker2d-state-cpu --num-steps 2457600 {_EVAL}"),
-        Run("ant-ppo", f"--preset ant-ppo-cpu {_EVAL}"),
-        Run("ant-ppo-state", f"--preset ant-ppo-cpu --obs state --state-coef 0 {_EVAL}"),
-        Run("humanoid-ppo", f"--preset humanoid-ppo-cpu {_EVAL}"),
-        Run("humanoid-ppo-state", f"--preset humanoid-ppo-cpu --obs state --state-coef 0 {_EVAL}"),
+    ),
+    # The paper's four tasks by rewards alone, with states while they learn; and from states.
+    "rewards": tuple(
+        run
+        for task, from_states in (
+            ("halfcheetah", "--preset halfcheetah-ppo-cpu --obs state --state-coef 0"),
+            ("walker2d", "--preset walker2d-state-cpu --num-steps 2457600"),
+            ("ant", "--preset ant-ppo-cpu --obs state --state-coef 0"),
+            ("humanoid", "--preset humanoid-ppo-cpu --obs state --state-coef 0"),
+        )
+        for run in (
+            Run(f"{task}-ppo", f"--preset {task}-ppo-cpu {_EVAL}"),
+            Run(f"{task}-ppo-state", f"{from_states} {_EVAL}"),
+        )
     ),
     # The paper's other tasks, each with a teacher of its own, without and with videos.
     "tasks": tuple(

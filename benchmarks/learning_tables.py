@@ -8,6 +8,7 @@ from markdown_tables import read, source, table
 from pixelbrax.training import over_runs
 
 _FALLEN = 1_000  # a lower return is that of a fall
+_WHOLE = 1_000  # frames of an episode that does not end early
 
 
 def _finished(machine: str) -> list[dict]:
@@ -44,13 +45,19 @@ def _range(values: Iterable[float]) -> str:
 
 def _from_states(finished: list[dict], task: str, steps: int) -> float | None:
     """Mean return of PPO from states on a task, after a number of actions or the nearest to it with evaluations."""
+    found = _evaluated_from_states(finished, task, steps)
+    return float(np.mean(found)) if found else None
+
+
+def _evaluated_from_states(finished: list[dict], task: str, steps: int) -> list[float]:
+    """The same, run by run; empty if there is none."""
     found: dict[int, list[float]] = {}
     for row in finished:
         if row["env"] == task and row["observation"] == "states":
             for name, result in row["evaluations"].items():
                 if name not in ("untrained", "best"):
                     found.setdefault(result["steps"], []).append(result["mean_return"])
-    return float(np.mean(found[min(found, key=lambda there: abs(there - steps))])) if found else None
+    return found[min(found, key=lambda there: abs(there - steps))] if found else []
 
 
 def _below(runs: list[dict], level: float) -> str:
@@ -83,6 +90,27 @@ def learning(machine: str = "cpu") -> str:
     heading += ["of the state policy's", "minutes"]
     first, *further = (row["provenance"] for row in finished)
     return table(heading, rows) + "\n\n" + source(first, f"{machine}-learning.json", *further)
+
+
+def rewards() -> str:
+    """Returns of PPO by rewards alone from pixels, beside PPO from states after as many actions."""
+    finished = read("cpu-rewards.json")["rows"]
+    rows = []
+    for (_, task, observation, _, steps, _), runs in by_setting(finished):
+        if observation == "states":
+            continue
+        trained = [run["evaluations"]["trained"] for run in runs]
+        each = ", ".join(f"{result['mean_return']:,.0f} ± {result['standard_error']:,.0f}" for result in trained)
+        drawn = ", ".join(f"{run['sampled_return']:,.0f}" for run in runs)
+        ended = np.concatenate([result["lengths"] for result in trained]) < _WHOLE
+        reference = _evaluated_from_states(finished, task, runs[0]["steps"])
+        share = f"{_mean_return(runs) / np.mean(reference):.0%}"
+        states = ", ".join(f"{value:,.0f}" for value in reference)
+        rows.append([task, observation, steps, each, drawn, f"{ended.mean():.0%}", states, share, _minutes(runs)])
+    heading = ["task", "observation", "actions", "return, seed by seed", "with sampled actions"]
+    heading += ["episodes that end early", "PPO from states, seed by seed", "share of it", "minutes"]
+    first, *further = (row["provenance"] for row in finished)
+    return table(heading, rows) + "\n\n" + source(first, "cpu-rewards.json", *further)
 
 
 def demo() -> str:
@@ -240,6 +268,18 @@ def at_equal_steps(file: str) -> str:
     heading += ["return in the end, seed by seed", "actions", "seconds"]
     first, *further = (row["provenance"] for row in data)
     return table(heading, rows) + "\n\n" + source(first, file, *further)
+
+
+def rewards_summary() -> str:
+    """Returns of PPO by rewards alone, from pixels and from states: means over seeds."""
+    finished = read("cpu-rewards.json")["rows"]
+    rows = []
+    for (_, task, observation, _, steps, _), runs in by_setting(finished):
+        if observation != "states":
+            states = _from_states(finished, task, runs[0]["steps"])
+            means = [f"{value:,.0f}" for value in (_mean_return(runs), states or np.nan)]
+            rows.append([task, observation, steps, f"{len(runs)}", *means, _minutes(runs)])
+    return table(["task", "observation", "actions", "seeds", "mean return", "from states", "minutes"], rows)
 
 
 def learning_summary() -> str:

@@ -22,6 +22,8 @@ from learning_tables import (
     distillation,
     learning,
     learning_summary,
+    rewards,
+    rewards_summary,
     suite,
     tasks,
     tasks_summary,
@@ -236,6 +238,7 @@ TABLES = {
     "meshes": meshes,
     "suite": suite,
     "tasks": tasks,
+    "rewards": rewards,
     "learning": learning,
     "controls": controls,
     "distillation": distillation,
@@ -311,6 +314,7 @@ def memory() -> str:
 DOCUMENTS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {
         "learning-summary": learning_summary,
+        "rewards-summary": rewards_summary,
         "tasks-summary": tasks_summary,
         "sac": functools.partial(at_equal_steps, "cpu-sac.json"),
         "speed-summary": speed_summary,
