@@ -139,7 +139,8 @@ class Trainer:
             self._acting.restore(mine, training_run.hook_states(run, updates))
             if reason := training_run.reason_stopped(run, updates):
                 self._stopped[mine] = reason
-        return self.all(states)
+        edited = zip(self.training_runs, runs, states, strict=True)
+        return self.all([training_run.with_edited_settings(run, state) for training_run, run, state in edited])
 
     def evaluate(self, runs: Sequence[RunDir], name: str, state: AgentState) -> None:
         """Evaluates each agent's deterministic policy and writes the result in its run, unless it is there already."""
