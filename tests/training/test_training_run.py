@@ -99,6 +99,13 @@ def test_what_a_checkpoint_holds_of_settings_follows_an_edited_file(tmp_path):
     np.testing.assert_array_equal(found.envs.params.reward_weights["frame"], np.full((2, 16), 2.0))
 
 
+def test_what_turns_updates_into_frames_stays(tmp_path):
+    """Else the frames of metrics.csv would count all actions as if they had always lasted as long."""
+    longer = TrainConfig(EnvConfig(action_repeat=2))
+    with pytest.raises(ConfigError, match=r"action_repeat is 2 instead of 1, .*: put it back"):
+        check_same(RunDir(tmp_path), longer, noted(TrainConfig()))
+
+
 def test_a_curriculum_keeps_its_distractors(tmp_path):
     levels = CurriculumConfig(num_levels=8)
     config = TrainConfig(EnvConfig(distractors=("dcs/easy",)), curriculum=levels)

@@ -8,8 +8,8 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.run_dir import RunDir
 
-_FIXED = ("algorithm", "task", "backend", "physics", "seed", "num_envs", "unroll_length")
-"""What a run is called by, and what turns its updates into steps: never another within a run."""
+_FIXED = ("algorithm", "task", "backend", "physics", "seed", "num_envs", "unroll_length", "action_repeat")
+"""What a run is called by, and what turns its updates into steps and frames: never another within a run."""
 _FIXED_IN_CURRICULUM = ("distractors", "distractor_strength")
 """Where a curriculum sets the distractors' parameters."""
 _FREE = {"num_steps", "start_from", "start_part", "start_updates", "teacher", "teacher_updates"}
