@@ -200,7 +200,8 @@ class Trainer:
                 row, left = _mean_row(rows), clock.seconds_left(done, config.num_updates)
                 line, last = progress_line(row, total_steps, left), complete or stop.requested
                 self.progress.training(line, last, row["steps"] / total_steps, row["return"])
-                if config.eval_interval and done % config.eval_interval == 0 and not complete:
+                # The first interval's end at or after it: resumed with another log_interval, they may not meet.
+                if config.eval_interval and done % config.eval_interval < config.log_interval and not complete:
                     with clock.paused():
                         self.evaluate(runs, f"update {done:,}", state)
                     complete = self._enough(runs)
