@@ -87,6 +87,12 @@ class APGConfig(RewardConfig):
         "entropy_coef",
     )
 
+    @property
+    @override
+    def idle(self) -> dict[str, str]:
+        """The width of silhouettes where no gradient flows through images."""
+        return {} if self.render_gradient == "pixels" else {"softness": "render_gradient is none"}
+
     @override
     def must_divide(self) -> dict[str, int]:
         """Environments, and the samples of a minibatch."""
