@@ -1,5 +1,7 @@
 """The learning rate."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -92,8 +94,8 @@ def test_other_learning_rates_leave_a_decay_where_it_stands():
     fresh = {"falls": make_optimizer(new, 9).init(params), "adapts": make_optimizer(new, 9, 0.01).init(params)}
     rates = learning_rates(fresh)
     after = with_learning_rates(states, rates, restarts_adaptive=False)
-    step = make_optimizer(old, 4).update(grads, after["falls"], params)[0]["a"]
-    np.testing.assert_allclose(step, -(1e-4 + 1e-5) / 2, rtol=1e-3)
+    step: Any = make_optimizer(old, 4).update(grads, after["falls"], params)[0]
+    np.testing.assert_allclose(step["a"], -(1e-4 + 1e-5) / 2, rtol=1e-3)
     assert float(after["adapts"][-1].learning_rate) == pytest.approx(1e-3)
     anew = with_learning_rates(states, rates, restarts_adaptive=True)
     assert float(anew["adapts"][-1].learning_rate) == pytest.approx(1e-4)

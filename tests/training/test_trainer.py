@@ -115,7 +115,7 @@ def test_evaluations_go_on_where_no_log_interval_ends_at_them(tmp_path, monkeypa
     trainer, evaluated = _trainer([config]), []
 
     def update(state):
-        totals = EpisodeTotals(*map(np.asarray, (0, 0.0, 0, 0, 0)))
+        totals = EpisodeTotals(*map(jax.numpy.asarray, (0, 0.0, 0, 0, 0)))
         return replace(state, num_updates=state.num_updates + 4), {}, totals, np.ones(1, bool)
 
     monkeypatch.setattr(trainer.programs, "interval", lambda state: None)
