@@ -8,11 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from pixelbrax.algorithms import APG
 from pixelbrax.envs import PixelEnv, soft_image
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import SoftFrames, isolated
-from pixelbrax.networks import actor_params
-from tests.algorithms.agents import make_agent, train
+from pixelbrax.networks import NetworkConfig, actor_params
+from tests.algorithms.agents import CONFIGS, make_agent, train
 from tests.probe import CAMERA, ProbePhysics, probe_env
 
 
@@ -115,6 +116,17 @@ def test_the_gradient_of_a_stack_is_that_of_its_frames(monkeypatch):
 def test_a_separate_critic_is_refused():
     with pytest.raises(ConfigError, match="apg has no critic=separate"):
         make_agent("apg", probe_env(pushed=True, outputs=()), critic="separate")
+
+
+def test_a_gradient_through_black_pictures_is_refused():
+    config = replace(CONFIGS["apg"], render_gradient="pixels")
+    with pytest.raises(ConfigError, match=r"no effect with black images \(blind\)"):
+        APG(probe_env(pushed=True), NetworkConfig(blind=True), config, 1)
+
+
+def test_minibatches_that_do_not_divide_the_environments():
+    with pytest.raises(ConfigError, match="critic_minibatches 4 does not divide num_envs 6: use 4 environments"):
+        make_agent("apg", probe_env(pushed=True, outputs=()), num_envs=6)
 
 
 def test_pixels_without_pixels():

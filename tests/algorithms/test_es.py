@@ -51,6 +51,20 @@ def test_statistics_are_not_perturbed_and_unused_heads_stay():
     assert not np.array_equal(state.params["policy"]["kernel"], after.params["policy"]["kernel"])
 
 
+def test_the_whole_policy_is_searched():
+    """Its hidden layers too; only what its mode does not depend on stays."""
+    env = probe_env(pushed=True, outputs=(), episode_length=5)
+    agent = make_agent("es", env, 2, unroll_length=5, num_envs=8, policy_layers=(8,))
+    state = jax.jit(agent.init)(jax.random.key(0))
+    after, *_ = jax.jit(agent.update)(state)
+    moved = {
+        name: [bool((x != y).any()) for x, y in zip(*map(jax.tree.leaves, (before, after.params[name])), strict=True)]
+        for name, before in state.params.items()
+    }
+    assert all(moved["encoder"] + moved["policy_layers"] + moved["policy"])
+    assert not any(moved["log_std"] + moved["value"])
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(-4, 4), min_size=2, max_size=20))
 def test_ranks_are_fair(values):

@@ -110,6 +110,13 @@ def _leaves(run):
         ("train --encoder drq --conv-features 8", "--conv-features would change nothing: encoder=drq has layers of"),
         ("train --preset ant-cpu --obs state --encoder drq", "--encoder would change nothing: obs=state has no images"),
         ("train --shift_coef=1", "--shift_coef would change nothing: random_shift is 0: leave it out"),
+        ("train --obs state --random-shift 4", "--random-shift would change nothing: obs=state has no images"),
+        ("train --algorithm apg --softness 3", "--softness would change nothing: render_gradient is none"),
+        ("train --algorithm distill --lost-stds 0 --lost-steps 9", "--lost-steps would change nothing: lost_stds is 0"),
+        (
+            "train --algorithm sac --num-atoms 1 --no-normalize-reward --value-bound 9",
+            "--value-bound would change nothing: num_atoms is 1",
+        ),
         ("train --algorithm dcpg --critic separate --dynamics-coef 1", "dynamics_coef is for one network"),
         ("sweep", "--vary says what differs"),
         ("sweep --vary image_size=32,64", "'image_size' cannot vary within a program"),

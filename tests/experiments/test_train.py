@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import pixelbrax
-from pixelbrax.algorithms import PPGConfig, PPOConfig
+from pixelbrax.algorithms import ESConfig, PPGConfig, PPOConfig
 from pixelbrax.cli.main import main
 from pixelbrax.envs import with_default_params
 from pixelbrax.errors import ConfigError
@@ -363,6 +363,17 @@ def test_a_run_too_short_for_an_auxiliary_phase_says_so():
     assert "the first follows 10 updates (policy_iterations), and the run has 9: use at least 320 num_steps" in message
     assert launch._without_phase(dataclasses.replace(config, num_steps=320)) == ""
     assert launch._without_phase(TrainConfig(num_steps=1)) == ""
+
+
+def test_evolution_strategies_that_cut_episodes_say_so():
+    """As with a preset's unroll_length of another algorithm: metrics.csv would have no returns, or the shortest."""
+    config, env = (
+        TrainConfig(agent=ESConfig(unroll_length=16)),
+        probe_env(outputs=(), episode_length=99, action_repeat=2),
+    )
+    assert "of an episode's 50 steps only these count" in launch._without_returns(config, env)
+    assert launch._without_returns(dataclasses.replace(config, agent=ESConfig(unroll_length=50)), env) == ""
+    assert launch._without_returns(TrainConfig(), env) == ""
 
 
 @pytest.mark.parametrize("env", ["halfcheetah", 5])

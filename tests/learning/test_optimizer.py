@@ -1,5 +1,7 @@
 """The learning rate."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import optax
 import pytest
 
 from pixelbrax.algorithms import PPOConfig
-from pixelbrax.learning import means, run_epochs
+from pixelbrax.learning import learning_rates, means, run_epochs, with_learning_rates
 from pixelbrax.learning.optimizer import adapt_learning_rate, delayed, make_optimizer, with_first_learning_rate
 
 _CONFIG = PPOConfig(learning_rate=1e-3, final_learning_rate=1e-3, target_kl=0.01, max_grad_norm=10.0)
@@ -80,6 +82,23 @@ def test_moments_of_another_run_wait_as_well():
     learning, _ = _steps(delayed(plain, ["b"], 9), state, "ab", 5, 7)
     at_once, _ = _steps(plain, taken, "ab", 5, 7)
     np.testing.assert_allclose([step["b"] for step in learning], [step["b"] for step in at_once], rtol=1e-5)
+
+
+def test_other_learning_rates_leave_a_decay_where_it_stands():
+    """Half-way, it goes on from half-way between the new ones; one that adapts begins anew only if it is told to."""
+    old, new = (PPOConfig(learning_rate=rate, final_learning_rate=rate / 10) for rate in (1e-3, 1e-4))
+    params, grads = {"a": jnp.zeros(3)}, {"a": jnp.ones(3)}
+    states = {"falls": make_optimizer(old, 4).init(params), "adapts": make_optimizer(old, 4, 0.01).init(params)}
+    for _ in range(2):
+        _, states["falls"] = make_optimizer(old, 4).update(grads, states["falls"], params)
+    fresh = {"falls": make_optimizer(new, 9).init(params), "adapts": make_optimizer(new, 9, 0.01).init(params)}
+    rates = learning_rates(fresh)
+    after = with_learning_rates(states, rates, restarts_adaptive=False)
+    step: Any = make_optimizer(old, 4).update(grads, after["falls"], params)[0]
+    np.testing.assert_allclose(step["a"], -(1e-4 + 1e-5) / 2, rtol=1e-3)
+    assert float(after["adapts"][-1].learning_rate) == pytest.approx(1e-3)
+    anew = with_learning_rates(states, rates, restarts_adaptive=True)
+    assert float(anew["adapts"][-1].learning_rate) == pytest.approx(1e-4)
 
 
 def test_metrics_are_told_pass_by_pass():

@@ -1,6 +1,7 @@
 """Replay: what is read is what the environment showed, and sums stop where episodes end."""
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -82,3 +83,12 @@ def test_sums_stop_at_the_ends_of_episodes(terminates_at):
 def test_an_empty_ring_has_nothing_to_read():
     replay, _ = _played(1)
     assert int(replay.usable()) == 0
+
+
+@pytest.mark.parametrize("stack", [256, 300])
+def test_the_age_of_an_episode_does_not_wrap_around(stack):
+    """However many frames are stacked: a wrapped age would repeat a frame in the middle of an episode."""
+    env: Any = SimpleNamespace(images=SimpleNamespace(frame_stack=stack), action_repeat=2)
+    metrics = {"episode_length": jnp.array([0, 7, 9_999]), "diverged": jnp.zeros(3, bool)}
+    steps = Steps.of(env, cast(Any, SimpleNamespace(metrics=metrics)), (), {})
+    np.testing.assert_array_equal(steps.age[0], [0, 4, stack - 1])

@@ -2,12 +2,14 @@
 
 import signal
 from dataclasses import replace
+from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
 from pixelbrax.errors import ConfigError, TrainingError
+from pixelbrax.learning import AgentState, EpisodeTotals
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.training import UNTRAINED, Hook, RunDir, TrainConfig, Trainer
 from pixelbrax.training.checkpoint import last_checkpoint
@@ -105,6 +107,28 @@ def test_what_goes_wrong_in_a_compilers_thread_is_told_where_the_program_is_need
     trainer.programs.compile_update(trainer.init())
     with pytest.raises(TrainingError, match="no memory"):
         trainer.train([RunDir.create(tmp_path / "broken", config)], trainer.init())
+
+
+def test_evaluations_go_on_where_no_log_interval_ends_at_them(tmp_path, monkeypatch):
+    """A run that is resumed after three updates with log intervals of four, and evaluated every eight."""
+    config = replace(_config("ppo", 28), eval_interval=8)
+    trainer, evaluated = _trainer([config]), []
+
+    def update(state):
+        totals = EpisodeTotals(*map(jax.numpy.asarray, (0, 0.0, 0, 0, 0)))
+        return replace(state, num_updates=state.num_updates + 4), {}, totals, np.ones(1, bool)
+
+    monkeypatch.setattr(trainer.programs, "interval", lambda state: None)
+    monkeypatch.setattr(trainer.programs, "update", update)
+    monkeypatch.setattr(trainer, "save", lambda runs, state: None)
+    monkeypatch.setattr(trainer, "evaluate", lambda runs, name, state: evaluated.append(name))
+    nothing: Any = ()
+    state = AgentState({"w": np.zeros(1)}, nothing, nothing, nothing, jax.random.key(0), jax.numpy.int32(3))
+    trainer.train([RunDir.create(tmp_path / "run", config)], state)
+    assert evaluated == ["update 11", "update 19", "update 27"]
+    evaluated.clear()
+    trainer.train([RunDir.create(tmp_path / "other", config)], replace(state, num_updates=jax.numpy.int32(0)))
+    assert evaluated == ["update 8", "update 16", "update 24"]
 
 
 def test_one_that_breaks_down_does_not_stop_the_others(tmp_path):

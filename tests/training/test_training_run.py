@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from pixelbrax.errors import ConfigError, TrainingError
+from pixelbrax.learning import CurriculumConfig
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.report import write_curve
-from pixelbrax.training import RunDir, TrainConfig, Trainer, TrainingRun
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, Trainer, TrainingRun, noted
 from pixelbrax.training.evaluation import _TAKEN, Evaluation
+from pixelbrax.training.same_settings import check_same
 from pixelbrax.training.training_run import EVALUATION_STREAM
 from tests.algorithms.agents import CONFIGS
 from tests.probe import probe_env
@@ -57,6 +59,61 @@ def test_a_resumed_run_learns_the_same_bits(name, outputs, tmp_path):
             resumed, *_ = update(resumed)
         for a, b in zip(_bits(resumed.params), _bits(state.params), strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.usefixtures("probe_tasks")
+def test_what_a_checkpoint_holds_of_settings_follows_an_edited_file(tmp_path):
+    """Learning rates, of each agent its own, and the environments' parameters; the decay stands where it stood."""
+    environment = EnvConfig(task="probe/sides", obs="state", episode_length=20)
+    configs = [
+        TrainConfig(environment, _SIZES, replace(CONFIGS["ppo"], learning_rate=rate, final_learning_rate=rate), seed=7)
+        for rate in (1e-3, 2e-3)
+    ]
+    runs = [RunDir.create(tmp_path / f"{k}", config) for k, config in enumerate(configs)]
+    trainer = Trainer(configs)
+    state = trainer.init()
+    clip, adam, rate = state.opt_state
+    state = replace(state, opt_state=(clip, adam, rate._replace(count=rate.count + 5)))
+    trainer.save(runs, state)
+    same = Trainer(configs).restore(runs)
+    for a, b in zip(_bits(same.opt_state), _bits(state.opt_state), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+    environment = replace(environment, episode_length=5, reward_weights=("frame=2",))
+    edited = [
+        replace(
+            config,
+            environment=environment,
+            agent=replace(config.agent, final_learning_rate=config.agent.learning_rate / 10),
+            num_steps=2 * config.num_steps,
+        )
+        for config in configs
+    ]
+    found = Trainer(edited).restore(runs)
+    *_, after = found.opt_state
+    np.testing.assert_allclose(after.first, [1e-3, 2e-3])
+    np.testing.assert_allclose(after.last, [1e-4, 2e-4])
+    np.testing.assert_array_equal(after.count, 5)
+    np.testing.assert_array_equal(after.num_steps, rate.num_steps)
+    np.testing.assert_array_equal(found.envs.params.episode_length, np.full((2, 16), 5))
+    np.testing.assert_array_equal(found.envs.params.reward_weights["frame"], np.full((2, 16), 2.0))
+
+
+def test_what_turns_updates_into_frames_stays(tmp_path):
+    """Else the frames of metrics.csv would count all actions as if they had always lasted as long."""
+    longer = TrainConfig(EnvConfig(action_repeat=2))
+    with pytest.raises(ConfigError, match=r"action_repeat is 2 instead of 1, .*: put it back"):
+        check_same(RunDir(tmp_path), longer, noted(TrainConfig()))
+
+
+def test_a_curriculum_keeps_its_distractors(tmp_path):
+    levels = CurriculumConfig(num_levels=8)
+    config = TrainConfig(EnvConfig(distractors=("dcs/easy",)), curriculum=levels)
+    before, run = noted(config), RunDir(tmp_path)
+    harder = replace(config, environment=EnvConfig(distractors=("dcs/hard",)))
+    with pytest.raises(ConfigError, match=r"distractors is \['dcs/hard'\] instead of \['dcs/easy'\], .*: put it back"):
+        check_same(run, harder, before)
+    assert "distractors is" in check_same(run, replace(harder, curriculum=CurriculumConfig()), before)
 
 
 def test_a_run_that_breaks_down_keeps_its_last_good_checkpoint(tmp_path):

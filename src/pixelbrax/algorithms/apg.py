@@ -87,6 +87,12 @@ class APGConfig(RewardConfig):
         "entropy_coef",
     )
 
+    @property
+    @override
+    def idle(self) -> dict[str, str]:
+        """The width of silhouettes where no gradient flows through images."""
+        return {} if self.render_gradient == "pixels" else {"softness": "render_gradient is none"}
+
     @override
     def must_divide(self) -> dict[str, int]:
         """Environments, and the samples of a minibatch."""
@@ -106,7 +112,11 @@ class APGConfig(RewardConfig):
         self._not_negative("entropy_coef")
         self._positive("softness")
         if self.num_envs % self.critic_minibatches:
-            raise ConfigError(f"critic_minibatches {self.critic_minibatches} does not divide num_envs {self.num_envs}")
+            least = self.num_envs - self.num_envs % self.critic_minibatches or self.critic_minibatches
+            raise ConfigError(
+                f"critic_minibatches {self.critic_minibatches} does not divide num_envs {self.num_envs}: use {least} "
+                "environments"
+            )
 
 
 class APG(Agent):
@@ -132,8 +142,9 @@ class APG(Agent):
         check_env(env, self.network.obs_keys, config.random_shift)
         check_reversible(env)
         pixels = "pixels" in self.network.obs_keys
-        if config.render_gradient == "pixels" and not pixels:
-            raise ConfigError("render_gradient=pixels has no effect without images: take none")
+        if config.render_gradient == "pixels" and (network.blind or not pixels):
+            which = "with black images (blind)" if network.blind else "without images"
+            raise ConfigError(f"render_gradient=pixels has no effect {which}: take none")
         self._soft_frames = SoftFrames(env, config.softness) if config.render_gradient == "pixels" else None
         self.env, self.config = env, config
         critics = replace(config, learning_rate=config.critic_learning_rate)

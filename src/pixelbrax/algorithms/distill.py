@@ -77,6 +77,12 @@ class DistillConfig(ReplayConfig):
         "lost_stds",
     )
 
+    @property
+    @override
+    def idle(self) -> dict[str, str]:
+        """The time constant of what tells lost episodes where they go on."""
+        return {} if self.lost_stds else {"lost_steps": "lost_stds is 0"}
+
     @override
     def validate(self) -> None:
         """Checks what can be checked before anything is compiled.

@@ -33,7 +33,7 @@ from pixelbrax.learning import (
 from pixelbrax.networks import ActionDistribution, ActorCritic, NetworkConfig, Observation
 
 _LOG_STD = -4.0  # only the mode is searched for
-_PERTURBED = ("encoder", "policy")  # the parameters of the deterministic policy
+_PERTURBED = ("encoder", "policy_layers", "policy")  # the parameters of the deterministic policy, as far as it has them
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class ES(Agent):
 
 
 def _perturbed(params: PyTree) -> PyTree:
-    return {name: params[name] for name in _PERTURBED}
+    return {name: params[name] for name in _PERTURBED if name in params}
 
 
 def _noise(shapes: PyTree, key: Array, sign: Array) -> PyTree:

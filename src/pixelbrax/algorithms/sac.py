@@ -108,8 +108,10 @@ class SACConfig(ReplayConfig, RewardConfig):
     @property
     @override
     def idle(self) -> dict[str, str]:
-        """A reward's scale where rewards are normalized."""
-        return {"reward_scale": "normalize_reward chooses the unit of rewards"} if self.normalize_reward else {}
+        """A reward's scale where rewards are normalized; else, of a plain critic, the bound of values."""
+        if self.normalize_reward:
+            return {"reward_scale": "normalize_reward chooses the unit of rewards"}
+        return {"value_bound": "num_atoms is 1, and rewards are not normalized"} if self.num_atoms == 1 else {}
 
     @property
     def random_rows(self) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 
+from pixelbrax.algorithms import ESConfig
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError, check_count, check_flag, check_seed
 from pixelbrax.experiments.finish import finish, write_reports
@@ -238,8 +239,9 @@ def _begin(trainer: Trainer, path: Path, runs: list[RunDir], launch: Launch) -> 
         size = trainer.training_runs[0].env.video_bytes
         videos = f", {size / 1e6:,.1f} MB of videos" if size else ""
         say(f"distractors: {' + '.join(config.environment.distractors)}{videos}")
-    if note := _without_phase(config):
-        say(note, always=True)
+    for note in (_without_phase(config), _without_returns(config, trainer.training_runs[0].env)):
+        if note:
+            say(note, always=True)
     if launch.ahead and jax.process_count() == config.num_devices == 1 and jax.default_backend() == "gpu":
         trainer.programs.compile_all()
     state = trainer.init()
@@ -257,6 +259,17 @@ def _without_phase(config: TrainConfig) -> str:
     return (
         f"no auxiliary phase will run: the first follows {agent.policy_iterations} updates (policy_iterations), and "
         f"the run has {config.num_updates}: use at least {agent.phase_size:,} num_steps, or fewer policy_iterations"
+    )
+
+
+def _without_returns(config: TrainConfig, env: PixelEnv) -> str:
+    """That episodes of evolution strategies are cut before their time limit; empty if they are not."""
+    length, most = config.agent.unroll_length, -(-env.episode_length // env.action_repeat)
+    if not isinstance(config.agent, ESConfig) or length >= most:
+        return ""
+    return (
+        f"unroll_length is {length:,}: of an episode's {most:,} steps only these count, and returns in metrics.csv are "
+        f"those of members whose episodes end by then, if any do; use {most} to see whole ones"
     )
 
 

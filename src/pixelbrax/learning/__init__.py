@@ -23,9 +23,11 @@ from pixelbrax.learning.off_policy import RING, ReplayAgent, ReplayConfig
 from pixelbrax.learning.optimizer import (
     adapt_learning_rate,
     delayed,
+    learning_rates,
     make_optimizer,
     scale_by_decaying_rate,
     with_first_learning_rate,
+    with_learning_rates,
 )
 from pixelbrax.learning.pace import Pace
 from pixelbrax.learning.pairs import PairedAgent
@@ -93,6 +95,7 @@ __all__ = [
     "isolated",
     "learn_from_rollout",
     "learner_bytes",
+    "learning_rates",
     "make_optimizer",
     "means",
     "n_step",
@@ -113,5 +116,6 @@ __all__ = [
     "valid_mean",
     "value_error",
     "with_first_learning_rate",
+    "with_learning_rates",
     "without_open_episodes",
 ]

@@ -1,6 +1,6 @@
 """Adam on clipped gradients, with a learning rate that decays linearly or adapts to the policy's KL divergence."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 import jax
@@ -112,12 +112,39 @@ def with_first_learning_rate(state: PyTree, fresh: PyTree) -> PyTree:
 
     Adam's moments stay; the decay of the learning rate begins anew.
     """
-    rates = (LearningRateState, DecayState)
+    return jax.tree.map(lambda old, new: new if _is_rate(old) else old, state, fresh, is_leaf=_is_rate)
 
-    def is_rate(x: Any) -> bool:
-        return isinstance(x, rates)
 
-    return jax.tree.map(lambda old, new: new if is_rate(old) else old, state, fresh, is_leaf=is_rate)
+def learning_rates(state: PyTree) -> list[LearningRateState | DecayState]:
+    """The learning rates of optimizers' states, in the order of the tree."""
+    return [x for x in jax.tree.leaves(state, is_leaf=_is_rate) if _is_rate(x)]
+
+
+def with_learning_rates(
+    state: PyTree, rates: Iterable[LearningRateState | DecayState], *, restarts_adaptive: bool
+) -> PyTree:
+    """Optimizers' states between the first and the last learning rate of others; where a decay stands it stays.
+
+    Args:
+      state: of the optimizers.
+      rates: `learning_rates` of states of the same structure.
+      restarts_adaptive: whether learning rates that adapt to a KL divergence begin anew; else they stay as they are.
+    """
+    given = iter(rates)
+
+    def taken(old: Any) -> Any:
+        if not _is_rate(old):
+            return old
+        new = next(given)
+        if isinstance(old, DecayState) and isinstance(new, DecayState):
+            return old._replace(first=new.first, last=new.last)
+        return new if restarts_adaptive else old
+
+    return jax.tree.map(taken, state, is_leaf=_is_rate)
+
+
+def _is_rate(x: Any) -> bool:
+    return isinstance(x, LearningRateState | DecayState)
 
 
 def _scale_by_learning_rate(initial: float) -> optax.GradientTransformation:

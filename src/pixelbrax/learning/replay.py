@@ -22,7 +22,7 @@ class Steps:
 
     Attributes:
       frames: (row, env, height, width, channels) uint8, the newest frame of the observation; None without pixels.
-      age: (row, env) uint8, number of earlier frames of the same episode, at most stack - 1.
+      age: (row, env) uint8, number of earlier frames of the same episode, at most stack - 1; int32 above 255.
       kept: whatever else, by name: (row, env, ...) each. "state" belongs to the observation.
       stack: frames in an observation.
     """
@@ -41,7 +41,7 @@ class Steps:
             frames = pixels[None, ..., -(pixels.shape[-1] // stack) :]
         # The last action of an episode may be a short one; a diverged one is shown, too, and may have lasted no frame.
         actions = -(-state.metrics["episode_length"] // env.action_repeat) + state.metrics["diverged"]
-        age = jnp.minimum(actions, stack - 1).astype(jnp.uint8)
+        age = jnp.minimum(actions, stack - 1).astype(jnp.uint8 if stack <= 2**8 else jnp.int32)
         own = {"state": state.obs["state"]} if "state" in obs_keys else {}
         return cls(frames, age[None], {name: x[None] for name, x in (own | dict(kept)).items()}, stack)
 

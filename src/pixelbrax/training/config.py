@@ -118,7 +118,9 @@ class TrainConfig:
     @property
     def idle(self) -> dict[str, str]:
         """Settings of networks and algorithm that change nothing beside the others, and why."""
-        return self.network.idle(sees=self.environment.obs != "state") | self.agent.idle
+        sees = self.environment.obs != "state"
+        shifts = {} if sees else dict.fromkeys(("random_shift", "shift_coef"), "obs=state has no images")
+        return self.network.idle(sees) | self.agent.idle | shifts
 
     def with_algorithm(self, name: str) -> "TrainConfig":
         """The same with another algorithm, which keeps the values of shared settings.

@@ -8,8 +8,10 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.run_dir import RunDir
 
-_FIXED = ("algorithm", "task", "backend", "physics", "seed", "num_envs", "unroll_length")
-"""What a run is called by, and what turns its updates into steps: never another within a run."""
+_FIXED = ("algorithm", "task", "backend", "physics", "seed", "num_envs", "unroll_length", "action_repeat")
+"""What a run is called by, and what turns its updates into steps and frames: never another within a run."""
+_FIXED_IN_CURRICULUM = ("distractors", "distractor_strength")
+"""Where a curriculum sets the distractors' parameters."""
 _FREE = {"num_steps", "start_from", "start_part", "start_updates", "teacher", "teacher_updates"}
 """A run may be prolonged, and other runs may have been moved: it keeps what it needs of them."""
 
@@ -34,7 +36,8 @@ def check_same(run: RunDir, config: TrainConfig, before: Mapping[str, Any]) -> s
       ConfigError: a setting has changed that must not.
     """
     changes = changed_settings(config, before, (*_FREE, *(name for name in TrainConfig.NEUTRAL if name != "seed")))
-    if fixed := [changes[name] for name in _FIXED if name in changes]:
+    never = (*_FIXED, *(_FIXED_IN_CURRICULUM if config.curriculum.is_on else ()))
+    if fixed := [changes[name] for name in never if name in changes]:
         raise ConfigError(
             f"{run.config_file} was changed: {', '.join(fixed)}, with which the run has been trained so far: put it "
             f"back, or begin another run by `pixelbrax train --config {run.path}`"

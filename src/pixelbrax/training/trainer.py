@@ -139,7 +139,8 @@ class Trainer:
             self._acting.restore(mine, training_run.hook_states(run, updates))
             if reason := training_run.reason_stopped(run, updates):
                 self._stopped[mine] = reason
-        return self.all(states)
+        edited = zip(self.training_runs, runs, states, strict=True)
+        return self.all([training_run.with_edited_settings(run, state) for training_run, run, state in edited])
 
     def evaluate(self, runs: Sequence[RunDir], name: str, state: AgentState) -> None:
         """Evaluates each agent's deterministic policy and writes the result in its run, unless it is there already."""
@@ -199,7 +200,8 @@ class Trainer:
                 row, left = _mean_row(rows), clock.seconds_left(done, config.num_updates)
                 line, last = progress_line(row, total_steps, left), complete or stop.requested
                 self.progress.training(line, last, row["steps"] / total_steps, row["return"])
-                if config.eval_interval and done % config.eval_interval == 0 and not complete:
+                # The first interval's end at or after it: resumed with another log_interval, they may not meet.
+                if config.eval_interval and done % config.eval_interval < config.log_interval and not complete:
                     with clock.paused():
                         self.evaluate(runs, f"update {done:,}", state)
                     complete = self._enough(runs)

@@ -14,7 +14,7 @@ from pixelbrax.envs import PixelEnv, without_images
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import AgentState
 from pixelbrax.networks import ActionDistribution, Observation
-from pixelbrax.training.assembly import RunTeacher, build, check_memory, kept_state
+from pixelbrax.training.assembly import RunTeacher, build, check_memory, kept_state, make_agent
 from pixelbrax.training.checkpoint import (
     DamagedCheckpointError,
     all_checkpoints,
@@ -24,10 +24,11 @@ from pixelbrax.training.checkpoint import (
     save_checkpoint,
 )
 from pixelbrax.training.config import TrainConfig
+from pixelbrax.training.edited_state import with_edited_params, with_edited_rates
 from pixelbrax.training.evaluation import Evaluation, Evaluator
 from pixelbrax.training.progress import Progress
 from pixelbrax.training.run_dir import BEST, HELD_OUT, TEACHER, RunDir
-from pixelbrax.training.same_settings import check_same, noted
+from pixelbrax.training.same_settings import changed_settings, check_same, noted
 from pixelbrax.xla import check_single
 
 # Streams of random numbers of a run, all from its seed.
@@ -130,6 +131,15 @@ class TrainingRun:
         except DamagedCheckpointError:  # whoever loads it says so
             return ""
         return check_same(run, self.config, before)
+
+    def with_edited_settings(self, run: RunDir, state: AgentState) -> AgentState:
+        """The state of a run's checkpoint with the settings that it holds as data, where they were edited since."""
+        before = load_notes(run.checkpoint_dir, int(state.num_updates)).get(_SETTINGS, {})
+        edited = changed_settings(self.config, before, ()).keys()
+        if not edited:
+            return state
+        own = make_agent(self.config, self.env, self.agent.teacher)  # of agents side by side each has its own rates
+        return with_edited_params(with_edited_rates(state, own, edited), self.env, edited)
 
     def hook_states(self, run: RunDir, updates: int) -> dict[str, Any]:
         """The hooks' states in a checkpoint, by name."""
