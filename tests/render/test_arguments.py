@@ -92,3 +92,12 @@ def test_bad_arguments_raise():
     for crop in ((0, 0, 9, 8), (-1, 0, 4, 4), (0, 0, 0, 8), (0, 0, 8), (0, 0.5, 4, 4)):
         with pytest.raises(ValueError, match="crop is"):
             render(scene, pose, camera, 8, 8, crop=crop)  # pyright: ignore[reportArgumentType]
+
+
+def test_outputs_may_come_from_an_iterator():
+    """It is read once: all fields of the frame were None."""
+    model, data = _model()
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    names = ("depth", "segmentation")
+    frame = render(scene, pose, look_at(jnp.ones(3), jnp.zeros(3), 60.0), 8, 8, (name for name in names))  # pyright: ignore
+    assert frame.depth.shape == frame.segmentation.shape == (8, 8)

@@ -112,7 +112,7 @@ def render(
     scene, pose, camera = as_float32((scene, pose, check_camera(camera)))
     reflections = check_flag("reflections", reflections) and scene.mirror >= 0
     fog = check_flag("fog", fog)
-    _check_outputs(outputs)
+    outputs = _checked_outputs(outputs)
     height, width, samples, part = _checked_image(height, width, samples, crop)
     soft = None if soft is None else _checked_soft(soft)
     _check_scene(scene, pose, soft, reflections)
@@ -166,13 +166,15 @@ def _check_type(kind: type, given: Any) -> None:
         raise ConfigError(f"the {name} is a {what}: it must be a {kind.__name__}, as made by {_INPUTS[kind]}")
 
 
-def _check_outputs(outputs: Any) -> None:
+def _checked_outputs(outputs: Any) -> tuple[Output, ...]:
     if isinstance(outputs, str) and outputs in OUTPUTS:
         raise ConfigError(f"outputs is the text {outputs!r}: it must be a tuple of names, such as ({outputs!r},)")
     if not isinstance(outputs, Iterable):
         raise ConfigError(f"outputs is {outputs!r}: it must be a tuple of names, such as ('rgb',)")
+    outputs = tuple(outputs)  # an iterator would be spent when it has been checked
     if unknown := [o for o in outputs if o not in OUTPUTS]:
         raise ConfigError(f"unknown output {unknown[0]!r}: the renderer has {', '.join(OUTPUTS)}")
+    return outputs
 
 
 def _checked_image(height: Any, width: Any, samples: Any, crop: Any) -> tuple[int, int, int, Crop | None]:
