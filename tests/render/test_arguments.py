@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.render import Camera, GeomPose, Scene, look_at, orbit, render
+from pixelbrax.render import (
+    Camera,
+    GeomPose,
+    ModelCamera,
+    Scene,
+    look_at,
+    moving_lights,
+    orbit,
+    render,
+    spatial_tendons,
+)
 
 _KINDS = ("plane", "sphere", "capsule", "ellipsoid", "cylinder", "box", "box", "sphere")
 
@@ -101,3 +111,26 @@ def test_outputs_may_come_from_an_iterator():
     names = ("depth", "segmentation")
     frame = render(scene, pose, look_at(jnp.ones(3), jnp.zeros(3), 60.0), 8, 8, (name for name in names))  # pyright: ignore
     assert frame.depth.shape == frame.segmentation.shape == (8, 8)
+
+
+def test_data_without_poses_are_refused():
+    """Data that nothing has computed yet are all 0: the picture showed whatever rays meet then."""
+    model = mujoco.MjModel.from_xml_string('<mujoco><worldbody><camera/><geom size="1"/></worldbody></mujoco>')
+    data = mujoco.MjData(model)
+    for read in (GeomPose.from_mujoco, ModelCamera.from_mujoco(model, 0).of):
+        with pytest.raises(ConfigError, match=r"no poses yet: call mujoco.mj_forward\(model, data\) before"):
+            read(data)
+    with pytest.raises(ConfigError, match=r"no poses yet: call mjx.forward\(model, data\) before"):
+        GeomPose.from_mjx(data)
+    mujoco.mj_kinematics(model, data)
+    assert GeomPose.from_mujoco(data).xmat.shape == ModelCamera.from_mujoco(model, 0).of(data).mat[None].shape
+
+
+def test_what_is_no_model_or_no_data_is_named():
+    model, data = _model()
+    for read in (Scene.from_mujoco, moving_lights, spatial_tendons, lambda thing: ModelCamera.from_mujoco(thing, 0)):
+        for thing, name in (("a.xml", "str"), (mujoco.MjSpec(), "MjSpec"), (data, "MjData"), (None, "NoneType")):
+            with pytest.raises(ConfigError, match=rf"the model is a {name}: it must be a mujoco.MjModel, such as"):
+                read(thing)
+    with pytest.raises(ConfigError, match="the data is a MjModel: it must be data of MuJoCo or MJX, after"):
+        GeomPose.from_mujoco(model)  # pyright: ignore[reportArgumentType]
