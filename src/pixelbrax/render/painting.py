@@ -154,12 +154,21 @@ def repaint(scene: Scene, texture: int, images: Any) -> Scene:
     return replace(scene, textures=tuple(textures))
 
 
-def _checked_geoms(scene: Scene, geoms: Any) -> tuple[int, ...]:
-    count = len(scene.geom_type)
+def geom_ids(scene: Scene, geoms: Any) -> tuple[int, ...]:
+    """Ids of geoms, which may be of none.
+
+    Raises:
+      ConfigError: they are no sequence of whole numbers.
+    """
     try:
-        ids = tuple(map(operator.index, geoms))
+        return tuple(map(operator.index, geoms))
     except TypeError:
+        count = len(scene.geom_type)
         raise ConfigError(f"geoms is {geoms!r}: it must be a sequence of ids, whole numbers below {count}") from None
+
+
+def _checked_geoms(scene: Scene, geoms: Any) -> tuple[int, ...]:
+    ids, count = geom_ids(scene, geoms), len(scene.geom_type)
     if unknown := [i for i in ids if not 0 <= i < count]:
         raise ConfigError(f"the scene has no geom {unknown[0]}: it has {count}")
     return ids
