@@ -9,6 +9,7 @@ import pytest
 from PIL import Image, ImageSequence
 
 from pixelbrax.envs import PixelEnv
+from pixelbrax.errors import ConfigError
 from pixelbrax.report import record_episode, record_observations, write_video
 from tests.probe import CAMERA, ProbePhysics, probe_env
 
@@ -101,3 +102,26 @@ def test_a_video_of_odd_sides_is_not_stretched(tmp_path):
     assert shown.shape[1:3] == (34, 48)
     off = np.abs(shown[:, :33, :47].astype(int) - stripes)
     assert off.mean() < 20  # stretched by one column they would be gray in the middle
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"channels_first": True}, "needs channels last: make the environment without channels_first"),
+        ({"outputs": ("depth",)}, "the environment observes depth, state: make it with one camera and"),
+        ({"image_size": {"actor": 8, "critic": 12}}, "the environment observes pixels/actor, pixels/critic, state"),
+    ],
+)
+def test_observations_that_are_no_picture_are_no_video(settings, message):
+    """With channels first it was a film of a few rows."""
+    with pytest.raises(ConfigError, match=message):
+        record_observations(probe_env(**settings), _still, jax.random.key(0))
+
+
+def test_a_video_of_no_time_or_size_is_refused():
+    env = probe_env()
+    for seconds in (0, -1.0, float("nan")):
+        with pytest.raises(ConfigError, match=r"seconds is .*: it must be"):
+            record_episode(env, _still, jax.random.key(0), seconds=seconds)
+    with pytest.raises(ConfigError, match=r"size is 32\.5: it must be a whole number"):
+        record_episode(env, _still, jax.random.key(0), size=32.5)  # pyright: ignore[reportArgumentType]
