@@ -1,5 +1,6 @@
 """What `render` takes, and what it refuses."""
 
+import dataclasses
 import functools
 
 import jax
@@ -134,3 +135,26 @@ def test_what_is_no_model_or_no_data_is_named():
                 read(thing)
     with pytest.raises(ConfigError, match="the data is a MjModel: it must be data of MuJoCo or MJX, after"):
         GeomPose.from_mujoco(model)  # pyright: ignore[reportArgumentType]
+
+
+def test_arrays_of_a_scene_have_its_numbers_of_geoms_and_lights():
+    """A color of four numbers lost one, and rows for more geoms were left unread."""
+    model, data = _model()
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    camera = look_at(jnp.ones(3), jnp.zeros(3), 60.0)
+    wrong = [
+        ({"geom_rgb": jnp.ones((9, 3))}, r"scene's geom_rgb has shape \(9, 3\): it must be \(8, 3\)"),
+        ({"geom_rgb": jnp.ones((8, 4))}, r"geom_rgb has shape \(8, 4\)"),
+        (
+            {"geom_alpha": jnp.ones((2, 8))},
+            r"geom_alpha has shape \(2, 8\).* are rendered by jax.vmap",
+        ),
+        ({"light_pos": jnp.ones((1, 3))}, r"light_pos has shape \(1, 3\): it must be \(0, 3\)"),
+        ({"sky_rgb": jnp.ones(3)}, r"sky_rgb has shape \(3,\): it must be \(2, 3\)"),
+        ({"geom_rgb": [[1.0, 0.0, 0.0]] * 8}, r"geom_rgb is a list: it must be an array of shape \(8, 3\)"),
+    ]
+    for change, message in wrong:
+        with pytest.raises(ConfigError, match=message):
+            render(dataclasses.replace(scene, **change), pose, camera, 8, 8)
+    with pytest.raises(ConfigError, match="the pose's xpos is a list: it must be an array"):
+        render(scene, GeomPose(pose.xpos.tolist(), pose.xmat), camera, 8, 8)  # pyright: ignore
