@@ -257,6 +257,11 @@ def test_copied_geoms_look_as_those_of_a_model():
         (lambda s: paint(s, [0], _ramp(), cast(Any, 2.0)), "size is 2.0: it must be two positive numbers"),
         (lambda s: paint(s, cast(Any, ["floor"]), _ramp()), r"geoms is \['floor'\]: .* whole numbers below 2"),
         (lambda s: paint(s, cast(Any, 1), _ramp()), "geoms is 1: it must be a sequence"),
+        (
+            lambda s: paint(s, [0], 255 * np.ones((4, 4, 3), np.float32)),
+            "images are floats up to 255: they must",
+        ),
+        (lambda s: paint_sky(s, 255.0 * jnp.ones((4, 4, 3))), "images are floats up to 255"),
         (lambda s: paint(s, [0], "floor.png"), "images are a str: they must be an array"),
         (lambda s: paint_sky(s, _ramp(), heading=cast(Any, "north")), "heading is 'north': it must be a number"),
         (lambda s: repaint(s, 0, _ramp()), "there is no texture 0: the scene has 0"),

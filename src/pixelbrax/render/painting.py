@@ -34,6 +34,8 @@ class Texture(NamedTuple):
         return self.texels.nbytes
 
 
+# Floats beyond this are bytes in another type; those of images that are learned may be a little above 1.
+_BRIGHTEST = 2.0
 _CLIP = "(height, width, 3), or (frames, height, width, 3) for a clip"
 
 
@@ -182,9 +184,14 @@ def _positive_pair(name: str, value: Any, what: str) -> tuple[float, float]:
 
 def _array(images: Any) -> Array:
     try:
-        return jnp.asarray(images)
+        array = jnp.asarray(images)
     except (TypeError, ValueError):
         raise ConfigError(f"images are a {type(images).__name__}: they must be an array, {_CLIP}") from None
+    if jnp.issubdtype(array.dtype, jnp.floating) and not isinstance(images, jax.core.Tracer):
+        brightest = float(np.asarray(images).max(initial=0.0))
+        if brightest > _BRIGHTEST:
+            raise ConfigError(f"images are floats up to {brightest:g}: they must be uint8, or floats from 0 to 1")
+    return array
 
 
 def _clip(images: Any) -> Array:
