@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +19,7 @@ from pixelbrax.render import (
     look_at,
     moving_lights,
     orbit,
+    randomize_scene,
     render,
     spatial_tendons,
 )
@@ -158,3 +160,22 @@ def test_arrays_of_a_scene_have_its_numbers_of_geoms_and_lights():
             render(dataclasses.replace(scene, **change), pose, camera, 8, 8)
     with pytest.raises(ConfigError, match="the pose's xpos is a list: it must be an array"):
         render(scene, GeomPose(pose.xpos.tolist(), pose.xmat), camera, 8, 8)  # pyright: ignore
+
+
+def test_switches_of_a_scene_are_true_or_false():
+    with pytest.raises(ConfigError, match="sites is 'no': it must be True or False"):
+        Scene.from_mujoco(_model()[0], sites="no")  # pyright: ignore[reportArgumentType]
+
+
+def test_sampled_parameters_have_the_models_shapes():
+    """Arrays in double precision and lists are taken; rows for more geoms than there are were left unread."""
+    model, _ = _model()
+    scene = Scene.from_mujoco(model)
+    for rgba in ([[1, 0, 0, 1]] * 8, np.array([[1.0, 0, 0, 1]] * 8)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            sampled = randomize_scene(scene, model, {"geom_rgba": rgba})  # pyright: ignore
+        np.testing.assert_array_equal(sampled.geom_rgb, [[1, 0, 0]] * 8)
+    for shape in ((8, 3), (9, 4), (2, 8, 4), ()):
+        with pytest.raises(ConfigError, match=r"geom_rgba has shape .*, and the model's has \(8, 4\): .* by jax.vmap"):
+            randomize_scene(scene, model, {"geom_rgba": jnp.ones(shape)})

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Float, UInt32
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_flag
 from pixelbrax.render.air import Air
 from pixelbrax.render.camera import rotation_matrices
 from pixelbrax.render.concrete import check_data, check_model
@@ -239,12 +239,17 @@ class Scene:
 
         Raises:
           UnsupportedGeomError: a visible geom is not supported; the message names it.
-          ConfigError: the model is none.
+          ConfigError: the model is none, or a switch is neither True nor False.
         """
         check_model(model)
         from pixelbrax.render.read import read_scene
 
-        return read_scene(model, skip_unsupported, sites, tendons)
+        return read_scene(
+            model,
+            check_flag("skip_unsupported", skip_unsupported),
+            check_flag("sites", sites),
+            check_flag("tendons", tendons),
+        )
 
     def with_infinite_planes(self) -> "Scene":
         """The same scene with infinite planes, as the physics treats them.
