@@ -125,3 +125,26 @@ def test_a_video_of_no_time_or_size_is_refused():
             record_episode(env, _still, jax.random.key(0), seconds=seconds)
     with pytest.raises(ConfigError, match=r"size is 32\.5: it must be a whole number"):
         record_episode(env, _still, jax.random.key(0), size=32.5)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("suffix", [".mp4", ".gif"])
+def test_what_is_no_video_is_refused(tmp_path, suffix):
+    """Floats lost their colors, and nothing was a missing file."""
+    frames, file = np.zeros((2, 16, 16, 3), np.uint8), tmp_path / f"film{suffix}"
+    for wrong, message in (
+        (frames.astype(float), r"frame 0 of a video is float64 \(16, 16, 3\): it must be uint8"),
+        (frames[0], r"frame 0 of a video is uint8 \(16, 3\)"),
+        (frames[..., :1], r"frame 0 of a video is uint8 \(16, 16, 1\)"),
+        (frames[:0], "a video of no frames"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            write_video(file, wrong, 10)
+    with pytest.raises(ConfigError, match="fps is 0: it must be positive"):
+        write_video(file, frames, 0)
+    with pytest.raises(ConfigError, match=r"film.avi: the suffix is '.avi': it must be one of .mp4, .gif"):
+        write_video(tmp_path / "film.avi", frames, 10)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ConfigError, match="frame 1 of a video is NoneType"):  # the encoder may have begun
+        write_video(file, iter([frames[0], None]), 10)
+    assert write_video(str(file), frames, 10) is None
+    assert file.stat().st_size
