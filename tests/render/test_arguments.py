@@ -1,6 +1,8 @@
 """What `render` takes, and what it refuses."""
 
+import dataclasses
 import functools
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +11,18 @@ import numpy as np
 import pytest
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.render import Camera, GeomPose, Scene, look_at, orbit, render
+from pixelbrax.render import (
+    Camera,
+    GeomPose,
+    ModelCamera,
+    Scene,
+    look_at,
+    moving_lights,
+    orbit,
+    randomize_scene,
+    render,
+    spatial_tendons,
+)
 
 _KINDS = ("plane", "sphere", "capsule", "ellipsoid", "cylinder", "box", "box", "sphere")
 
@@ -92,3 +105,77 @@ def test_bad_arguments_raise():
     for crop in ((0, 0, 9, 8), (-1, 0, 4, 4), (0, 0, 0, 8), (0, 0, 8), (0, 0.5, 4, 4)):
         with pytest.raises(ValueError, match="crop is"):
             render(scene, pose, camera, 8, 8, crop=crop)  # pyright: ignore[reportArgumentType]
+
+
+def test_outputs_may_come_from_an_iterator():
+    """It is read once: all fields of the frame were None."""
+    model, data = _model()
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    names = ("depth", "segmentation")
+    frame = render(scene, pose, look_at(jnp.ones(3), jnp.zeros(3), 60.0), 8, 8, (name for name in names))  # pyright: ignore
+    assert frame.depth.shape == frame.segmentation.shape == (8, 8)
+
+
+def test_data_without_poses_are_refused():
+    """Data that nothing has computed yet are all 0: the picture showed whatever rays meet then."""
+    model = mujoco.MjModel.from_xml_string('<mujoco><worldbody><camera/><geom size="1"/></worldbody></mujoco>')
+    data = mujoco.MjData(model)
+    for read in (GeomPose.from_mujoco, ModelCamera.from_mujoco(model, 0).of):
+        with pytest.raises(ConfigError, match=r"no poses yet: call mujoco.mj_forward\(model, data\) before"):
+            read(data)
+    with pytest.raises(ConfigError, match=r"no poses yet: call mjx.forward\(model, data\) before"):
+        GeomPose.from_mjx(data)
+    mujoco.mj_kinematics(model, data)
+    assert GeomPose.from_mujoco(data).xmat.shape == ModelCamera.from_mujoco(model, 0).of(data).mat[None].shape
+
+
+def test_what_is_no_model_or_no_data_is_named():
+    model, data = _model()
+    for read in (Scene.from_mujoco, moving_lights, spatial_tendons, lambda thing: ModelCamera.from_mujoco(thing, 0)):
+        for thing, name in (("a.xml", "str"), (mujoco.MjSpec(), "MjSpec"), (data, "MjData"), (None, "NoneType")):
+            with pytest.raises(ConfigError, match=rf"the model is a {name}: it must be a mujoco.MjModel, such as"):
+                read(thing)
+    with pytest.raises(ConfigError, match="the data is a MjModel: it must be data of MuJoCo or MJX, after"):
+        GeomPose.from_mujoco(model)  # pyright: ignore[reportArgumentType]
+
+
+def test_arrays_of_a_scene_have_its_numbers_of_geoms_and_lights():
+    """A color of four numbers lost one, and rows for more geoms were left unread."""
+    model, data = _model()
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    camera = look_at(jnp.ones(3), jnp.zeros(3), 60.0)
+    wrong = [
+        ({"geom_rgb": jnp.ones((9, 3))}, r"scene's geom_rgb has shape \(9, 3\): it must be \(8, 3\)"),
+        ({"geom_rgb": jnp.ones((8, 4))}, r"geom_rgb has shape \(8, 4\)"),
+        (
+            {"geom_alpha": jnp.ones((2, 8))},
+            r"geom_alpha has shape \(2, 8\).* are rendered by jax.vmap",
+        ),
+        ({"light_pos": jnp.ones((1, 3))}, r"light_pos has shape \(1, 3\): it must be \(0, 3\)"),
+        ({"sky_rgb": jnp.ones(3)}, r"sky_rgb has shape \(3,\): it must be \(2, 3\)"),
+        ({"geom_rgb": [[1.0, 0.0, 0.0]] * 8}, r"geom_rgb is a list: it must be an array of shape \(8, 3\)"),
+    ]
+    for change, message in wrong:
+        with pytest.raises(ConfigError, match=message):
+            render(dataclasses.replace(scene, **change), pose, camera, 8, 8)
+    with pytest.raises(ConfigError, match="the pose's xpos is a list: it must be an array"):
+        render(scene, GeomPose(pose.xpos.tolist(), pose.xmat), camera, 8, 8)  # pyright: ignore
+
+
+def test_switches_of_a_scene_are_true_or_false():
+    with pytest.raises(ConfigError, match="sites is 'no': it must be True or False"):
+        Scene.from_mujoco(_model()[0], sites="no")  # pyright: ignore[reportArgumentType]
+
+
+def test_sampled_parameters_have_the_models_shapes():
+    """Arrays in double precision and lists are taken; rows for more geoms than there are were left unread."""
+    model, _ = _model()
+    scene = Scene.from_mujoco(model)
+    for rgba in ([[1, 0, 0, 1]] * 8, np.array([[1.0, 0, 0, 1]] * 8)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            sampled = randomize_scene(scene, model, {"geom_rgba": rgba})  # pyright: ignore
+        np.testing.assert_array_equal(sampled.geom_rgb, [[1, 0, 0]] * 8)
+    for shape in ((8, 3), (9, 4), (2, 8, 4), ()):
+        with pytest.raises(ConfigError, match=r"geom_rgba has shape .*, and the model's has \(8, 4\): .* by jax.vmap"):
+            randomize_scene(scene, model, {"geom_rgba": jnp.ones(shape)})

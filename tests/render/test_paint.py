@@ -257,6 +257,11 @@ def test_copied_geoms_look_as_those_of_a_model():
         (lambda s: paint(s, [0], _ramp(), cast(Any, 2.0)), "size is 2.0: it must be two positive numbers"),
         (lambda s: paint(s, cast(Any, ["floor"]), _ramp()), r"geoms is \['floor'\]: .* whole numbers below 2"),
         (lambda s: paint(s, cast(Any, 1), _ramp()), "geoms is 1: it must be a sequence"),
+        (
+            lambda s: paint(s, [0], 255 * np.ones((4, 4, 3), np.float32)),
+            "images are floats up to 255: they must",
+        ),
+        (lambda s: paint_sky(s, 255.0 * jnp.ones((4, 4, 3))), "images are floats up to 255"),
         (lambda s: paint(s, [0], "floor.png"), "images are a str: they must be an array"),
         (lambda s: paint_sky(s, _ramp(), heading=cast(Any, "north")), "heading is 'north': it must be a number"),
         (lambda s: repaint(s, 0, _ramp()), "there is no texture 0: the scene has 0"),
@@ -267,9 +272,22 @@ def test_copied_geoms_look_as_those_of_a_model():
         (lambda s: repaint(paint(s, [0], _ramp()), 0, np.zeros((64, 64, 3), np.uint8)), "pass the same kind"),
         (lambda s: add_geoms(s, ["plane"], jnp.ones((1, 3)), jnp.ones((1, 3))), "no geom of type 'plane'"),
         (lambda s: add_geoms(s, ["box"], jnp.ones((2, 3)), jnp.ones((1, 3))), "size of 1 geoms"),
+        (lambda s: add_geoms(s, ["box"], -jnp.ones((1, 3)), jnp.ones((1, 3))), "size of 1 geoms is .* at least 0"),
+        (lambda s: add_geoms(s, ["box"], jnp.ones((1, 3)), [[255, 0, 0]]), "rgb of 1 geoms is .* from 0 to 1"),
+        (lambda s: add_geoms(s, ["box"], "large", jnp.ones((1, 3))), "size of 1 geoms is 'large'"),
         (lambda s: copy_geoms(s, [7]), "geom 7 of the scene is not visible"),
+        (lambda s: copy_geoms(s, cast(Any, 1)), "geoms is 1: it must be a sequence of ids"),
+        (lambda s: add_poses(_setup()[1], [0.0, 0.0, 1.0]), r"xpos of 3 more geoms has shape \(3,\)"),
+        (lambda s: add_poses(_setup()[1], np.zeros((2, 3)), np.eye(3)), r"xmat of 2 .* it must be \(2, 3, 3\)"),
     ],
 )
 def test_wrong_arguments_are_named(wrong, message):
     with pytest.raises(ConfigError, match=message):
         wrong(_setup()[0])
+
+
+def test_poses_of_more_geoms_may_be_lists():
+    pose = add_poses(_setup()[1], [[1, 0, 2]])
+    assert pose.xpos.dtype == jnp.float32
+    np.testing.assert_array_equal(pose.xpos[-1], [1, 0, 2])
+    np.testing.assert_array_equal(pose.xmat[-1], np.eye(3))

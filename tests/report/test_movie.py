@@ -9,6 +9,7 @@ import pytest
 from PIL import Image, ImageSequence
 
 from pixelbrax.envs import PixelEnv
+from pixelbrax.errors import ConfigError
 from pixelbrax.report import record_episode, record_observations, write_video
 from tests.probe import CAMERA, ProbePhysics, probe_env
 
@@ -101,3 +102,49 @@ def test_a_video_of_odd_sides_is_not_stretched(tmp_path):
     assert shown.shape[1:3] == (34, 48)
     off = np.abs(shown[:, :33, :47].astype(int) - stripes)
     assert off.mean() < 20  # stretched by one column they would be gray in the middle
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"channels_first": True}, "needs channels last: make the environment without channels_first"),
+        ({"outputs": ("depth",)}, "the environment observes depth, state: make it with one camera and"),
+        ({"image_size": {"actor": 8, "critic": 12}}, "the environment observes pixels/actor, pixels/critic, state"),
+    ],
+)
+def test_observations_that_are_no_picture_are_no_video(settings, message):
+    """With channels first it was a film of a few rows."""
+    with pytest.raises(ConfigError, match=message):
+        record_observations(probe_env(**settings), _still, jax.random.key(0))
+
+
+def test_a_video_of_no_time_or_size_is_refused():
+    env = probe_env()
+    for seconds in (0, -1.0, float("nan")):
+        with pytest.raises(ConfigError, match=r"seconds is .*: it must be"):
+            record_episode(env, _still, jax.random.key(0), seconds=seconds)
+    with pytest.raises(ConfigError, match=r"size is 32\.5: it must be a whole number"):
+        record_episode(env, _still, jax.random.key(0), size=32.5)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("suffix", [".mp4", ".gif"])
+def test_what_is_no_video_is_refused(tmp_path, suffix):
+    """Floats lost their colors, and nothing was a missing file."""
+    frames, file = np.zeros((2, 16, 16, 3), np.uint8), tmp_path / f"film{suffix}"
+    for wrong, message in (
+        (frames.astype(float), r"frame 0 of a video is float64 \(16, 16, 3\): it must be uint8"),
+        (frames[0], r"frame 0 of a video is uint8 \(16, 3\)"),
+        (frames[..., :1], r"frame 0 of a video is uint8 \(16, 16, 1\)"),
+        (frames[:0], "a video of no frames"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            write_video(file, wrong, 10)
+    with pytest.raises(ConfigError, match="fps is 0: it must be positive"):
+        write_video(file, frames, 0)
+    with pytest.raises(ConfigError, match=r"film.avi: the suffix is '.avi': it must be one of .mp4, .gif"):
+        write_video(tmp_path / "film.avi", frames, 10)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ConfigError, match="frame 1 of a video is NoneType"):  # the encoder may have begun
+        write_video(file, iter([frames[0], None]), 10)
+    assert write_video(str(file), frames, 10) is None
+    assert file.stat().st_size

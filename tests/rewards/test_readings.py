@@ -83,3 +83,18 @@ def test_frames():
 def test_unknown_names_are_errors(names, message):
     with pytest.raises(ConfigError, match=message):
         Probe.of(MODEL, *names)
+
+
+@pytest.mark.parametrize("drives", ['tendon="string"', 'site="hand"', 'body="trunk"', 'joint="root"'])
+def test_an_actuator_without_an_angle_is_refused(drives):
+    """The number of what it drives was read as that of a joint."""
+    kind = "adhesion" if "body" in drives else "motor"
+    bound = 'ctrlrange="0 1"' if kind == "adhesion" else ""
+    model = mujoco.MjModel.from_xml_string(
+        f"""<mujoco><worldbody><body name="trunk"><freejoint name="root"/><geom size=".1"/><site name="hand"/>
+        <body name="arm"><joint name="elbow"/><geom size=".1"/></body></body></worldbody>
+        <tendon><fixed name="string"><joint joint="elbow" coef="1"/></fixed></tendon>
+        <actuator><motor joint="elbow"/><{kind} name="odd" {drives} {bound}/></actuator></mujoco>"""
+    )
+    with pytest.raises(ConfigError, match="the actuator 'odd' drives no hinge"):
+        Probe.of(model, "trunk", (), ())

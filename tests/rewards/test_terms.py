@@ -74,3 +74,16 @@ def test_gradients_are_finite_where_a_point_meets_its_target(name, strict):
     term, arrays = CALLS[name]
     arrays = [jnp.zeros(3) for _ in arrays]
     assert np.isfinite(jax.grad(term, argnums=0)(*arrays)).all()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_any_of_the_vectors_may_be_a_sequence_of_numbers(name, strict):
+    """A direction or a target is written as one; each was an error of Python's."""
+    term, given = CALLS[name]
+    expected = term(*given)
+    for listed in range(len(given)):
+        for xp in (np, jnp):
+            mixed = [tuple(map(float, x)) if k == listed and x.ndim else xp.asarray(x) for k, x in enumerate(given)]
+            found = term(*mixed)
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+            assert isinstance(found, jax.Array) == (xp is jnp and any(isinstance(x, jax.Array) for x in mixed))

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.render.concrete import check_array
+from pixelbrax.render.concrete import check_array, check_data, check_model
 from pixelbrax.render.tolerances import MIN_LENGTH, MIN_SINE_TO_UP, ROTATION_ERROR
 
 _SAME_ASPECT = 0.01  # a share by which a sensor may differ from the image, which has whole pixels
@@ -198,8 +198,10 @@ class ModelCamera:
         """The model's camera with this name or id.
 
         Raises:
-          ConfigError: there is no such camera (the message lists the model's cameras), or it is not supported.
+          ConfigError: there is no such camera (the message lists the model's cameras), or it is not supported; or the
+            model is none.
         """
+        check_model(model)
         names = [model.camera(i).name for i in range(model.ncam)]
         index = _index_of(camera, names)
         what = f"the model's camera {names[index] or index!r}"
@@ -261,7 +263,12 @@ class ModelCamera:
         return _upright(pos, self._center_of_mass(self.target, xpos, xmat), self.fovy)
 
     def of(self, data: mujoco.MjData) -> Camera:
-        """The camera in MuJoCo's data, after `mj_forward`."""
+        """The camera in MuJoCo's data, after `mj_forward`.
+
+        Raises:
+          ConfigError: it is no data, or has no poses yet.
+        """
+        check_data(data, "mujoco.mj_forward(model, data)")
         return self.at(jnp.asarray(data.xpos, jnp.float32), jnp.asarray(data.xmat, jnp.float32).reshape(-1, 3, 3))
 
     def _center_of_mass(

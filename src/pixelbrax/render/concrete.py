@@ -41,6 +41,35 @@ def check_array(name: str, x: Any, shape: tuple[int, ...]) -> np.ndarray | None:
     return values
 
 
+def check_model(model: Any) -> None:
+    """Refuses what is no MuJoCo model.
+
+    Raises:
+      ConfigError: it is a file's path, a specification, data, or something else.
+    """
+    if not hasattr(model, "ngeom") or not callable(getattr(model, "geom", None)):  # samples of a model stand in for it
+        raise ConfigError(
+            f"the model is a {type(model).__name__}: it must be a mujoco.MjModel, such as "
+            "mujoco.MjModel.from_xml_path(FILE), or spec.compile() of a mujoco.MjSpec"
+        )
+
+
+def check_data(data: Any, forward: str) -> None:
+    """Refuses data of MuJoCo or MJX without poses; of traced data nobody knows.
+
+    Args:
+      data: the data.
+      forward: the function that computes poses, for the message.
+
+    Raises:
+      ConfigError: it is something else, or nothing has computed its poses yet, which are all 0.
+    """
+    if not hasattr(data, "geom_xmat") or not hasattr(data, "xmat"):
+        raise ConfigError(f"the data is a {type(data).__name__}: it must be data of MuJoCo or MJX, after {forward}")
+    if _is_known(data.xmat) and not np.any(data.xmat):  # not even the world has axes
+        raise ConfigError(f"the data has no poses yet: call {forward} before they are read")
+
+
 def _is_known(x: Any) -> bool:
     """Whether all values are available: no tracers, and no arrays on other machines."""
     leaves = jax.tree.leaves(x)

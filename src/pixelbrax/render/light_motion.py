@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pixelbrax.render.camera import center_of_mass
+from pixelbrax.render.concrete import check_model
 from pixelbrax.render.read_lights import active_lights
 from pixelbrax.render.tolerances import MIN_LENGTH
 
@@ -23,7 +24,11 @@ def moving_lights(model: mujoco.MjModel) -> LightsAt | None:
     Returns:
       A function from the world positions (meters) and rotation matrices of all bodies to the arguments of
       `Scene.with_lights`.
+
+    Raises:
+      ConfigError: it is no model.
     """
+    check_model(model)
     lights = active_lights(model)
     if not any(model.light_bodyid[i] > 0 or model.light_mode[i] != _MODE.mjCAMLIGHT_FIXED for i in lights):
         return None

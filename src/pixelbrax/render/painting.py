@@ -34,6 +34,8 @@ class Texture(NamedTuple):
         return self.texels.nbytes
 
 
+# Floats beyond this are bytes in another type; those of images that are learned may be a little above 1.
+_BRIGHTEST = 2.0
 _CLIP = "(height, width, 3), or (frames, height, width, 3) for a clip"
 
 
@@ -154,12 +156,21 @@ def repaint(scene: Scene, texture: int, images: Any) -> Scene:
     return replace(scene, textures=tuple(textures))
 
 
-def _checked_geoms(scene: Scene, geoms: Any) -> tuple[int, ...]:
-    count = len(scene.geom_type)
+def geom_ids(scene: Scene, geoms: Any) -> tuple[int, ...]:
+    """Ids of geoms, which may be of none.
+
+    Raises:
+      ConfigError: they are no sequence of whole numbers.
+    """
     try:
-        ids = tuple(map(operator.index, geoms))
+        return tuple(map(operator.index, geoms))
     except TypeError:
+        count = len(scene.geom_type)
         raise ConfigError(f"geoms is {geoms!r}: it must be a sequence of ids, whole numbers below {count}") from None
+
+
+def _checked_geoms(scene: Scene, geoms: Any) -> tuple[int, ...]:
+    ids, count = geom_ids(scene, geoms), len(scene.geom_type)
     if unknown := [i for i in ids if not 0 <= i < count]:
         raise ConfigError(f"the scene has no geom {unknown[0]}: it has {count}")
     return ids
@@ -173,9 +184,14 @@ def _positive_pair(name: str, value: Any, what: str) -> tuple[float, float]:
 
 def _array(images: Any) -> Array:
     try:
-        return jnp.asarray(images)
+        array = jnp.asarray(images)
     except (TypeError, ValueError):
         raise ConfigError(f"images are a {type(images).__name__}: they must be an array, {_CLIP}") from None
+    if jnp.issubdtype(array.dtype, jnp.floating) and not isinstance(images, jax.core.Tracer):
+        brightest = float(np.asarray(images).max(initial=0.0))
+        if brightest > _BRIGHTEST:
+            raise ConfigError(f"images are floats up to {brightest:g}: they must be uint8, or floats from 0 to 1")
+    return array
 
 
 def _clip(images: Any) -> Array:

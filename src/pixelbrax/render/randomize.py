@@ -34,7 +34,11 @@ _LIGHT = ("pos", "dir", "ambient", "diffuse", "specular", "attenuation", "cutoff
 
 
 def randomized_model(model: mujoco.MjModel, arrays: Mapping[str, Array]) -> mujoco.MjModel:
-    """The model with some arrays replaced, to read poses, cameras and lights from; unknown names are ignored."""
+    """The model with some arrays replaced, to read poses, cameras and lights from; unknown names are ignored.
+
+    Raises:
+      ConfigError: an array has another shape than the model's.
+    """
     known = {name: array for name, array in arrays.items() if isinstance(getattr(model, name, None), np.ndarray)}
     return cast(mujoco.MjModel, _RandomizedModel(model, known)) if known else model
 
@@ -43,7 +47,7 @@ class _RandomizedModel:
     def __init__(self, model: mujoco.MjModel, arrays: Mapping[str, Array]):
         self._model = model
         # An engine may not know the last bodies and geoms, which are only rendered.
-        whole = {name: _whole(array, getattr(model, name)) for name, array in arrays.items()}
+        whole = {name: _whole(name, array, getattr(model, name)) for name, array in arrays.items()}
         if (direction := whole.get("light_dir")) is not None:
             whole["light_dir"] = direction / jnp.linalg.norm(direction, axis=-1, keepdims=True)
         self._arrays = _offsets(model, whole) | whole
@@ -53,7 +57,14 @@ class _RandomizedModel:
         return arrays[name] if name in arrays else getattr(self.__dict__["_model"], name)
 
 
-def _whole(array: Array, own: np.ndarray) -> Array:
+def _whole(name: str, array: Any, own: np.ndarray) -> Array:
+    array = jnp.asarray(array)
+    width = int(np.prod(own.shape[1:]))
+    if not array.ndim or len(array) > len(own) or array.size != len(array) * width:
+        raise ConfigError(
+            f"{name} has shape {array.shape}, and the model's has {own.shape}: samples of several environments are "
+            "read one by one, by jax.vmap"
+        )
     return jnp.concatenate([array.reshape(-1, *own.shape[1:]), jnp.asarray(own[len(array) :], array.dtype)])
 
 
@@ -112,7 +123,8 @@ def randomize_scene(
       tendons: whether it was read with tendons.
 
     Raises:
-      ConfigError: the scene has another number of geoms than the model with or without sites and tendons.
+      ConfigError: the scene has another number of geoms than the model with or without sites and tendons; or a
+        parameter has another shape than the model's.
     """
     randomized, parts = randomized_model(model, arrays), _parts(scene, model, arrays, sites, tendons)
     changes: dict[str, Array] = {}

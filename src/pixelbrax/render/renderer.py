@@ -4,11 +4,12 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, UInt8, UInt32
 
 from pixelbrax.errors import ConfigError, check_flag
@@ -112,7 +113,7 @@ def render(
     scene, pose, camera = as_float32((scene, pose, check_camera(camera)))
     reflections = check_flag("reflections", reflections) and scene.mirror >= 0
     fog = check_flag("fog", fog)
-    _check_outputs(outputs)
+    outputs = _checked_outputs(outputs)
     height, width, samples, part = _checked_image(height, width, samples, crop)
     soft = None if soft is None else _checked_soft(soft)
     _check_scene(scene, pose, soft, reflections)
@@ -166,13 +167,15 @@ def _check_type(kind: type, given: Any) -> None:
         raise ConfigError(f"the {name} is a {what}: it must be a {kind.__name__}, as made by {_INPUTS[kind]}")
 
 
-def _check_outputs(outputs: Any) -> None:
+def _checked_outputs(outputs: Any) -> tuple[Output, ...]:
     if isinstance(outputs, str) and outputs in OUTPUTS:
         raise ConfigError(f"outputs is the text {outputs!r}: it must be a tuple of names, such as ({outputs!r},)")
     if not isinstance(outputs, Iterable):
         raise ConfigError(f"outputs is {outputs!r}: it must be a tuple of names, such as ('rgb',)")
+    outputs = tuple(outputs)  # an iterator would be spent when it has been checked
     if unknown := [o for o in outputs if o not in OUTPUTS]:
         raise ConfigError(f"unknown output {unknown[0]!r}: the renderer has {', '.join(OUTPUTS)}")
+    return outputs
 
 
 def _checked_image(height: Any, width: Any, samples: Any, crop: Any) -> tuple[int, int, int, Crop | None]:
@@ -219,21 +222,38 @@ def _checked_soft(soft: Any) -> float:
 
 def _check_scene(scene: Scene, pose: GeomPose, soft: float | None, reflections: bool) -> None:
     count = len(scene.geom_type)
-    if pose.xpos.shape[-2] != count:
+    if np.ndim(pose.xpos) > 1 and np.shape(pose.xpos)[-2] != count:
         raise ConfigError(
-            f"the pose has {pose.xpos.shape[-2]} geoms, but the scene has {count}: read both from one "
+            f"the pose has {np.shape(pose.xpos)[-2]} geoms, but the scene has {count}: read both from one "
             "model, and both with or without sites"
         )
-    arrays = {"pose's xpos": pose.xpos, "pose's xmat": pose.xmat, "scene's geom_size": scene.geom_size}
-    for (name, array), shape in zip(arrays.items(), ((count, 3), (count, 3, 3), (count, 3)), strict=True):
-        if array.shape != shape:
-            raise ConfigError(
-                f"the {name} has shape {array.shape}: it must be {shape}; images of a batch are rendered by jax.vmap"
-            )
+    _check_shape("the pose's xpos", pose.xpos, (count, 3))
+    _check_shape("the pose's xmat", pose.xmat, (count, 3, 3))
+    counts = {"ngeom": count, "nlight": len(scene.light_kind), "ntexture": len(scene.textures)}
+    for name, axes in _axes_of_leaves():
+        _check_shape(
+            f"the scene's {name}", getattr(scene, name), tuple(counts[a] if a in counts else int(a) for a in axes)
+        )
     if soft is not None and any(scene.geom_mesh[i] >= 0 for i in scene.visible):
         raise ConfigError("soft silhouettes of meshes and height fields are not rendered: pass soft=None")
     if soft is not None and reflections:
         raise ConfigError("reflections are not rendered with soft silhouettes: pass soft=None or reflections=False")
+
+
+def _check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:
+    if isinstance(array, list | tuple):
+        raise ConfigError(f"{name} is a {type(array).__name__}: it must be an array of shape {shape}")
+    if np.shape(array) != shape:
+        raise ConfigError(
+            f"{name} has shape {np.shape(array)}: it must be {shape}; images of a batch are rendered by jax.vmap"
+        )
+
+
+@functools.cache
+def _axes_of_leaves() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The axes of each of a scene's arrays, beside those of a batch: "ngeom", or a number; from their annotations."""
+    dims = {part.name: getattr(part.type, "dim_str", None) for part in fields(Scene)}
+    return tuple((name, tuple(text.split()[1:])) for name, text in dims.items() if text is not None)
 
 
 def _checked_crop(crop: Any, height: int, width: int) -> Crop:

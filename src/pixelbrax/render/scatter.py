@@ -5,9 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array
 
 from pixelbrax.errors import ConfigError
+from pixelbrax.render.concrete import check_array
+from pixelbrax.render.painting import geom_ids
 from pixelbrax.render.read import DEFAULT_SHININESS, DEFAULT_SPECULAR
 from pixelbrax.render.scene import GeomPose, Pattern, Scene
 from pixelbrax.render.shapes import SHAPES
@@ -31,16 +34,18 @@ def add_geoms(scene: Scene, kinds: Sequence[str], size: Any, rgb: Any) -> Scene:
       rgb: (more, 3) 0..1.
 
     Raises:
-      ConfigError: a type is not known, or shapes do not fit.
+      ConfigError: a type is not known, shapes do not fit, or sizes or colors are out of range.
     """
     types = {shape.name: kind for kind, shape in SHAPES.items() if shape.name != "plane"}
     if unknown := [kind for kind in kinds if kind not in types]:
         raise ConfigError(f"no geom of type {unknown[0]!r} can be added: types are {', '.join(types)}")
     more = len(kinds)
+    for name, value, most in (("size", size, np.inf), ("rgb", rgb, 1.0)):
+        known = check_array(f"{name} of {more} geoms", value, (more, 3))
+        if known is not None and (np.any(known < 0) or np.any(known > most)):
+            rule = "at least 0" if most == np.inf else "from 0 to 1"
+            raise ConfigError(f"{name} of {more} geoms is {known.tolist()}: all of it must be {rule}")
     size, rgb = jnp.asarray(size, jnp.float32), jnp.asarray(rgb, jnp.float32)
-    for name, value in (("size", size), ("rgb", rgb)):
-        if value.shape != (more, 3):
-            raise ConfigError(f"{name} of {more} geoms has shape {value.shape}: it must be {(more, 3)}")
     first = len(scene.geom_type)
 
     def joined(old: Array, new: Array | float) -> Array:
@@ -76,8 +81,9 @@ def copy_geoms(scene: Scene, geoms: Sequence[int]) -> Scene:
       geoms: ids of visible geoms.
 
     Raises:
-      ConfigError: one is not visible.
+      ConfigError: one is not visible, or they are no ids.
     """
+    geoms = geom_ids(scene, geoms)
     if unknown := [i for i in geoms if i not in scene.visible]:
         raise ConfigError(f"geom {unknown[0]} of the scene is not visible: only visible geoms can be copied")
     first, rows = len(scene.geom_type), jnp.asarray(geoms, jnp.int32)
@@ -93,14 +99,22 @@ def copy_geoms(scene: Scene, geoms: Sequence[int]) -> Scene:
     )
 
 
-def add_poses(pose: GeomPose, xpos: Float[Array, "more 3"], xmat: Float[Array, "more 3 3"] | None = None) -> GeomPose:
+def add_poses(pose: GeomPose, xpos: Any, xmat: Any = None) -> GeomPose:
     """The poses with those of the geoms that `add_geoms` or `copy_geoms` added.
 
     Args:
       pose: of the model's geoms.
       xpos: (more, 3) meters, world frame.
       xmat: (more, 3, 3) geom-to-world rotations; by default none is turned.
+
+    Raises:
+      ConfigError: shapes do not fit.
     """
+    more = np.shape(xpos)[0] if np.ndim(xpos) else 0
     if xmat is None:
-        xmat = jnp.broadcast_to(jnp.eye(3, dtype=jnp.float32), (xpos.shape[0], 3, 3))
+        xmat = jnp.broadcast_to(jnp.eye(3, dtype=jnp.float32), (more, 3, 3))
+    for name, value, shape in (("xpos", xpos, (more, 3)), ("xmat", xmat, (more, 3, 3))):
+        if np.shape(value) != shape:
+            raise ConfigError(f"{name} of {more} more geoms has shape {np.shape(value)}: it must be {shape}")
+    xpos, xmat = jnp.asarray(xpos, jnp.float32), jnp.asarray(xmat, jnp.float32)
     return GeomPose(jnp.concatenate([pose.xpos, xpos]), jnp.concatenate([pose.xmat, xmat]))

@@ -10,9 +10,10 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Float, UInt32
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_flag
 from pixelbrax.render.air import Air
 from pixelbrax.render.camera import rotation_matrices
+from pixelbrax.render.concrete import check_data, check_model
 from pixelbrax.render.mesh.triangles import Mesh
 from pixelbrax.render.shapes import PLANE
 from pixelbrax.xla import take_rows
@@ -73,12 +74,17 @@ class GeomPose:
         Args:
           data: the data.
           sites: append the sites, for a scene that was read with them.
+
+        Raises:
+          ConfigError: it is no data, or has no poses yet.
         """
+        check_data(data, "mujoco.mj_forward(model, data)")
         return cls(*_joined(data.geom_xpos, data.geom_xmat, data.site_xpos, data.site_xmat, sites))
 
     @classmethod
     def from_mjx(cls, data: "mujoco.mjx.Data", *, sites: bool = False) -> "GeomPose":  # pyright: ignore
         """Poses in MJX's data, one environment or a batch of them; see `from_mujoco`."""
+        check_data(data, "mjx.forward(model, data)")
         return cls(*_joined(data.geom_xpos, data.geom_xmat, data.site_xpos, data.site_xmat, sites))
 
     @classmethod
@@ -233,10 +239,17 @@ class Scene:
 
         Raises:
           UnsupportedGeomError: a visible geom is not supported; the message names it.
+          ConfigError: the model is none, or a switch is neither True nor False.
         """
+        check_model(model)
         from pixelbrax.render.read import read_scene
 
-        return read_scene(model, skip_unsupported, sites, tendons)
+        return read_scene(
+            model,
+            check_flag("skip_unsupported", skip_unsupported),
+            check_flag("sites", sites),
+            check_flag("tendons", tendons),
+        )
 
     def with_infinite_planes(self) -> "Scene":
         """The same scene with infinite planes, as the physics treats them.

@@ -3,19 +3,22 @@
 import importlib
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
 from PIL import Image
+
+from pixelbrax.errors import ConfigError, check_choice, check_number, check_path
 
 MOVIES = (".mp4", ".gif")
 _COLORS_OF = 16  # frames that a GIF's palette is computed from
 _HUNDREDTHS = 2  # of a second: the shortest time that browsers show a frame of a GIF
 
 
-def write_video(path: Path, frames: Iterable[UInt8[np.ndarray, "height width 3"]], fps: float) -> str | None:
+def write_video(path: str | os.PathLike[str], frames: Iterable[Any], fps: float) -> str | None:
     """Writes a video: H.264 in a .mp4, or a .gif. The file is written atomically.
 
     A GIF counts time in hundredths of a second and shows at most 50 frames a second; frames are left out or repeated
@@ -23,21 +26,43 @@ def write_video(path: Path, frames: Iterable[UInt8[np.ndarray, "height width 3"]
 
     Args:
       path: the file; its suffix determines the format.
-      frames: uint8 RGB, all of one size: an array of them, or, while they are still being made, an iterator. An MP4 is
-        encoded as they come.
+      frames: (height, width, 3) uint8 RGB, all of one size: an array of them, or, while they are still being made, an
+        iterator. An MP4 is encoded as they come.
       fps: frames a second.
 
     Returns:
       None, or why there is no video: the MP4 encoder is an optional dependency.
+
+    Raises:
+      ConfigError: there is no such format, no frame, or one that is no uint8 RGB; or fps is not positive.
     """
-    part = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
+    file = check_path("path", path)
+    check_choice(f"{file}: the suffix", file.suffix, MOVIES)
+    fps = check_number("fps", fps, above=0)
+    if isinstance(frames, np.ndarray):
+        next(_checked(frames))  # all are alike
+    else:
+        frames = _checked(frames)
+    part = file.with_name(f".{file.stem}-{os.getpid()}{file.suffix}")
     try:
-        problem = _write_gif(part, frames, fps) if path.suffix == ".gif" else _write_mp4(part, frames, fps)
+        problem = _write_gif(part, frames, fps) if file.suffix == ".gif" else _write_mp4(part, frames, fps)
         if problem is None:
-            os.replace(part, path)
+            os.replace(part, file)
         return problem
     finally:
         part.unlink(missing_ok=True)
+
+
+def _checked(frames: Iterable[Any]) -> Iterator[np.ndarray]:
+    """The frames, each checked when it is read."""
+    number = -1
+    for number, frame in enumerate(frames):
+        shape, dtype = np.shape(frame), getattr(frame, "dtype", type(frame).__name__)
+        if len(shape) != 3 or shape[-1] != 3 or 0 in shape or dtype != np.uint8:
+            raise ConfigError(f"frame {number} of a video is {dtype} {shape}: it must be uint8 (height, width, 3)")
+        yield np.asarray(frame)
+    if number < 0:
+        raise ConfigError("a video of no frames: give at least one")
 
 
 def _write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float) -> str | None:

@@ -13,6 +13,7 @@ from jax.tree_util import Partial
 from jaxtyping import Array, Float, UInt8
 
 from pixelbrax.envs import PixelEnv, State, with_autoreset
+from pixelbrax.errors import ConfigError, check_count, check_number
 from pixelbrax.physics import PhysicsState
 from pixelbrax.report.enlarge import enlarged, whole_multiple
 from pixelbrax.xla import compiler_options
@@ -75,7 +76,11 @@ def record_episode(
 
     Returns:
       The frames after each physics step, up to the episode's end.
+
+    Raises:
+      ConfigError: the size is no whole number of pixels, or seconds are not positive.
     """
+    check_count("size", size)
     env = with_autoreset(env, "disabled")  # nothing is shown of later episodes: a smaller program
 
     def step(actor: Actor, state: State, key: Array) -> tuple[State, tuple[Array, Any, Any]]:
@@ -114,7 +119,12 @@ def record_observations(
 
     Returns:
       The newest frame of each observation, up to the episode's end.
+
+    Raises:
+      ConfigError: the environment observes no pixels, those of several cameras, or channels first; or seconds are not
+        positive.
     """
+    _check_shows_pixels(env)
     env = with_autoreset(env, "disabled")
 
     def step(actor: Actor, state: State, key: Array) -> tuple[State, tuple[Array, Any, Any]]:
@@ -129,6 +139,22 @@ def record_observations(
     frames = enlarged(frames[: last + 1 : skip], size or whole_multiple(max(frames.shape[1:3]), _SIDE))
     simulated = int(length[last]) * env.physics.dt if ending else last * env.dt
     return Recording(frames, 1 / env.dt / skip, ending, simulated, *_moments(env, seen, max(0, last - 1)))
+
+
+def _check_shows_pixels(env: PixelEnv) -> None:
+    """Refuses environments whose observations are no pictures, or would be taken apart along the wrong axis.
+
+    Raises:
+      ConfigError: see `record_observations`.
+    """
+    if "pixels" not in env.observation_spec:
+        given = ", ".join(env.observation_spec)
+        raise ConfigError(
+            f"a video of observations needs those of one camera, and the environment observes {given}: make it with "
+            'one camera and outputs=("pixels",), or record_episode what the camera sees'
+        )
+    if env.images.channels_first:
+        raise ConfigError("a video of observations needs channels last: make the environment without channels_first")
 
 
 def record(
@@ -153,9 +179,15 @@ def num_frames(env: PixelEnv, seconds: float) -> int:
 
 
 def num_steps_of(env: PixelEnv, seconds: float | None) -> int:
-    """Actions of an episode, or of so many simulated seconds."""
+    """Actions of an episode, or of so many simulated seconds.
+
+    Raises:
+      ConfigError: the seconds are not positive.
+    """
     num_steps = -(-env.episode_length // env.action_repeat)
-    return num_steps if seconds is None else max(1, min(num_steps, round(seconds / env.dt)))
+    if seconds is None:
+        return num_steps
+    return max(1, min(num_steps, round(check_number("seconds", seconds, above=0) / env.dt)))
 
 
 def _kept(env: PixelEnv, seconds: float | None) -> tuple[Callable[[Any], Any], int]:

@@ -13,6 +13,13 @@ def namespace(*arrays: Any) -> Any:
     return np
 
 
+def arrays(*values: Any) -> tuple[Any, ...]:
+    """The namespace of some arrays, and these; sequences of numbers among them become arrays of it."""
+    xp = namespace(*(value for value in values if not isinstance(value, list | tuple)))
+    dtype = float if xp is np else xp.float32
+    return xp, *(xp.asarray(value, dtype=dtype) if isinstance(value, list | tuple) else value for value in values)
+
+
 def length(vector: Any) -> Any:
     """Euclidean length along the last axis; its gradient is finite at 0."""
     xp = namespace(vector)

@@ -16,6 +16,9 @@ NEAR = 5e-3
 """Meters: a foot whose lowest point is at most that high stands on the ground."""
 _SPHERE, _CAPSULE, _ELLIPSOID, _BOX = 2, 3, 4, 6  # MuJoCo's geom types
 
+_OF_JOINT = (0, 1)  # mjtTrn: transmissions to a joint, whose id other transmissions do not have
+_SINGLE = (2, 3)  # mjtJoint: slides and hinges
+
 
 class Readings(NamedTuple):
     """A body at one moment. Arrays are float32 (float64 from MuJoCo) and NumPy's or JAX's; all axes are right-handed.
@@ -78,9 +81,9 @@ class Probe:
           feet: names of geoms: spheres, capsules, ellipsoids or boxes.
 
         Raises:
-          ConfigError: the model lacks one of them, or a foot has another shape.
+          ConfigError: the model lacks one of them, a foot has another shape, or an actuator drives something else.
         """
-        joints = model.actuator_trnid[:, 0]
+        joints = _actuated(model)
         places = {}
         for name in points:
             site = _id(model, "site", model.nsite, name)
@@ -145,6 +148,18 @@ class Probe:
             foot_heights=foot_heights,
             contacts=xp.asarray(foot_heights < NEAR, dtype=xp.float32),
         )
+
+
+def _actuated(model: "mujoco.MjModel") -> np.ndarray:
+    """(nu,) the joint of each actuator; raises ConfigError if one has none, or one of several angles."""
+    joints = model.actuator_trnid[:, 0]
+    for k, joint in enumerate(joints.tolist()):
+        if model.actuator_trntype[k] not in _OF_JOINT or model.jnt_type[joint] not in _SINGLE:
+            raise ConfigError(
+                f"the actuator {model.actuator(k).name or k!r} drives no hinge, and readings have an angle for each "
+                "actuator: leave it out of this model, or read its tendon, site or body yourself"
+            )
+    return joints
 
 
 def _lowest(pos: Any, mat: Any, place: np.ndarray, turn: np.ndarray, kind: int, size: np.ndarray) -> Any:

@@ -2,12 +2,13 @@
 
 Costs (`energy`, `effort`, `action_rate`) are at least 0: give them negative weights. Positions are in meters,
 velocities in meters per second, angles in radians; vectors are of the world unless said otherwise, and its z is up.
+Vectors may be sequences of numbers too, such as (1.0, 0.0, 0.0).
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from pixelbrax.rewards._arrays import length, namespace, unit
+from pixelbrax.rewards._arrays import arrays, length, namespace, unit
 
 
 def alive(terminated: Any) -> Any:
@@ -28,7 +29,7 @@ def forward_velocity(velocity: Any, direction: Any, target_speed: float | None =
       direction: (3,) unit vector.
       target_speed: m/s; more speed earns no more.
     """
-    xp = namespace(velocity, direction)
+    xp, velocity, direction = arrays(velocity, direction)
     speed = xp.sum(velocity * direction)
     return speed if target_speed is None else xp.minimum(speed, target_speed)
 
@@ -40,7 +41,7 @@ def energy(action: Any, joint_vel: Any) -> Any:
       action: (n,) in [-1, 1], of the actuator of each joint.
       joint_vel: (n,) rad/s.
     """
-    xp = namespace(action, joint_vel)
+    xp, action, joint_vel = arrays(action, joint_vel)
     return xp.mean(xp.abs(action * joint_vel))
 
 
@@ -50,7 +51,8 @@ def effort(action: Any) -> Any:
     Args:
       action: (n,) in [-1, 1].
     """
-    return namespace(action).mean(action * action)
+    xp, action = arrays(action)
+    return xp.mean(action * action)
 
 
 def action_rate(action: Any, previous: Any) -> Any:
@@ -60,8 +62,9 @@ def action_rate(action: Any, previous: Any) -> Any:
       action: (n,) in [-1, 1].
       previous: (n,), of the step before.
     """
+    xp, action, previous = arrays(action, previous)
     change = action - previous
-    return namespace(change).mean(change * change)
+    return xp.mean(change * change)
 
 
 def alternation(contacts: Any, first: Sequence[int], second: Sequence[int]) -> Any:
@@ -74,7 +77,7 @@ def alternation(contacts: Any, first: Sequence[int], second: Sequence[int]) -> A
       first: indices of the feet of one group.
       second: those of the other.
     """
-    xp = namespace(contacts)
+    xp, contacts = arrays(contacts)
     one, other = (sum(contacts[foot] for foot in group) / len(group) for group in (first, second))
     return xp.abs(one - other)
 
@@ -95,7 +98,7 @@ def pose(joint_pos: Any, scale: float = 0.5) -> Any:
       joint_pos: (n,) rad.
       scale: rad; a deviation of that size in all joints gives 1/e.
     """
-    xp = namespace(joint_pos)
+    xp, joint_pos = arrays(joint_pos)
     return xp.exp(-xp.mean((joint_pos / scale) ** 2))
 
 
@@ -118,7 +121,8 @@ def closeness(point: Any, target: Any, scale: float = 1.0) -> Any:
       target: (3,) m.
       scale: m.
     """
-    return namespace(point, target).exp(-length(target - point) / scale)
+    xp, point, target = arrays(point, target)
+    return xp.exp(-length(target - point) / scale)
 
 
 def approach(point: Any, velocity: Any, target: Any, target_speed: float | None = None) -> Any:
@@ -130,6 +134,7 @@ def approach(point: Any, velocity: Any, target: Any, target_speed: float | None 
       target: (3,) m.
       target_speed: m/s; more speed earns no more.
     """
+    _, point, velocity, target = arrays(point, velocity, target)
     return forward_velocity(velocity, unit(target - point), target_speed)
 
 
@@ -141,7 +146,7 @@ def facing(direction: Any, point: Any, target: Any) -> Any:
       point: (3,) m.
       target: (3,) m.
     """
-    xp = namespace(direction, point, target)
+    xp, direction, point, target = arrays(direction, point, target)
     return xp.sum(unit(direction[:2]) * unit((target - point)[:2]))
 
 
@@ -153,7 +158,7 @@ def touch(point: Any, target: Any, radius: float) -> Any:
       target: (3,) m.
       radius: m.
     """
-    xp = namespace(point, target)
+    xp, point, target = arrays(point, target)
     return xp.asarray(length(target - point) < radius, dtype=xp.float32)
 
 
@@ -167,6 +172,6 @@ def strike(point: Any, velocity: Any, target: Any, radius: float, speed: float) 
       radius: m.
       speed: m/s of a full hit.
     """
-    xp = namespace(point, velocity, target)
+    xp, point, velocity, target = arrays(point, velocity, target)
     impact = xp.clip(approach(point, velocity, target) / speed, 0.0, 1.0)
     return touch(point, target, radius) * impact

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError
+from pixelbrax.render.concrete import check_model
 from pixelbrax.render.read import DEFAULT_RGBA
 from pixelbrax.render.scatter import add_poses
 from pixelbrax.render.scene import GeomPose, Scene
@@ -34,7 +35,11 @@ def spatial_tendons(model: mujoco.MjModel) -> PlaceTendons | None:
     Returns:
       A function of a scene that was read with `tendons=True`, of its poses without the tendons', and of the world
       positions of all sites, (nsite, 3) meters; it returns the scene with the tendons' sizes, and all poses.
+
+    Raises:
+      ConfigError: it is no model.
     """
+    check_model(model)
     tendons = read_tendons(model)
     if not tendons:
         return None
