@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("probe_tasks")
     [
         ("train --num-step 5", "Unrecognized options: --num-step, 5: did you mean --num-steps"),
         ("train --learning-rat 5", "did you mean --final-learning-rate or --learning-rate"),
-        ("eval r --episode 3", "did you mean --episodes"),
+        ("eval r --episode 3", "did you mean --episode-length or --episodes"),
         ("eval r --bestt", "did you mean --best or --no-best"),
         ("render ant --backen mjx", "did you mean --backend"),
         ("trian", "unknown command 'trian': did you mean train"),
