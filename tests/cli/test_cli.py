@@ -20,7 +20,6 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import file_name
 from pixelbrax.generalization import SUITES, Pair, PairSuite
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig, TrainingRun, runs_in
-from tests.algorithms.agents import CONFIGS
 from tests.images import read_image
 
 TINY = """
@@ -339,17 +338,6 @@ def test_a_run_without_checkpoints_does_not_stop_the_evaluation_of_others(finish
 
 
 @pytest.mark.full
-def test_bench_train_splits_an_update(tmp_path, monkeypatch, capsys):
-    config = TrainConfig(EnvConfig(task="probe/sides", obs="state"), agent=CONFIGS["ppo"])
-    monkeypatch.setattr("pixelbrax.cli.bench_train.load_preset", lambda name: config)
-    assert main(["bench", "train", "--preset", "a,b", "--seconds", "0.1", "--json", str(tmp_path / "out.json")]) == 0
-    rows = json.loads((tmp_path / "out.json").read_text())["rows"]
-    assert [row["preset"] for row in rows] == ["a", "b"]
-    assert all(row["acting_seconds"] > 0 for row in rows)
-    assert "learning" in capsys.readouterr().out
-
-
-@pytest.mark.full
 def test_render_shows_what_distracts(finished, tmp_path, capsys):
     grid = tmp_path / "grid.png"
     task = "render probe/sides --distractors kage/hue kage/pixelate --size 16 --seeds 1".split()
@@ -399,32 +387,6 @@ def test_plot_draws_seeds_as_one_curve(tmp_path, capsys, monkeypatch):
     assert len(drawn) == 3
     assert main(["plot", str(empty.path), "--out", str(tmp_path / "curves.png")]) == 2
     assert "none of its episodes has ended" in capsys.readouterr().err
-
-
-@pytest.mark.full
-def test_bench_env_splits_a_step(tmp_path, capsys):
-    out = tmp_path / "bench.json"
-    settings = "--task probe/sides --size 8 --num-envs 2 --seconds 0.1".split()
-    assert main(["bench", "env", *settings, "--json", str(out)]) == 0
-    rows = json.loads(out.read_text())["rows"]
-    assert [row["num_envs"] for row in rows] == [2]
-    for row in rows:
-        parts = row["physics_seconds"] + row["render_seconds"] + row["rest_seconds"]
-        assert parts == pytest.approx(row["seconds_per_step"])
-        assert row["steps_per_second"] > 0
-        assert row["bytes_per_env"] > 8 * 8 * 9
-    assert "physics" in capsys.readouterr().out
-
-
-@pytest.mark.full
-def test_bench_render_measures(tmp_path, capsys):
-    out = tmp_path / "bench.json"
-    settings = "--task probe/sides --size 8,16 --num-envs 2 --seconds 0.1".split()
-    assert main(["bench", "render", *settings, "--json", str(out)]) == 0
-    rows = json.loads(out.read_text())["rows"]
-    assert [(row["size"], row["num_envs"]) for row in rows] == [(8, 2), (16, 2)]
-    assert all(row["frames_per_second"] > 0 and row["operations_per_frame"] > 0 for row in rows)
-    assert "of peak" in capsys.readouterr().out
 
 
 def test_list_shows_sizes_without_loading_engines(capsys):
