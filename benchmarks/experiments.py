@@ -142,7 +142,7 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
         Run("dcpg-video", f"--preset dcpg-cpu {_VIDEO} {_EVAL}"),
         Run("pendulum", f"--preset pendulum-cpu {_EVAL}"),
     ),
-    # The paper's four tasks by rewards alone, with states while they learn; and from states.
+    # The paper's four tasks by rewards alone, with states while they learn, without and with videos; and from states.
     "rewards": tuple(
         run
         for task, from_states in (
@@ -153,6 +153,7 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
         )
         for run in (
             Run(f"{task}-ppo", f"--preset {task}-ppo-cpu {_EVAL}"),
+            Run(f"{task}-ppo-video", f"--preset {task}-ppo-cpu {_VIDEO} {_EVAL}"),
             Run(f"{task}-ppo-state", f"{from_states} {_EVAL}"),
         )
     ),
