@@ -93,22 +93,25 @@ def learning(machine: str = "cpu") -> str:
 
 
 def rewards() -> str:
-    """Returns of PPO by rewards alone from pixels, beside PPO from states after as many actions."""
+    """Returns by rewards alone from pixels, beside PPO from states after as many actions."""
     finished = read("cpu-rewards.json")["rows"]
     rows = []
-    for (_, task, observation, _, steps, _), runs in by_setting(finished):
+    for (algorithm, task, observation, distractors, steps, _), runs in by_setting(finished):
         if observation == "states":
             continue
         trained = [run["evaluations"]["trained"] for run in runs]
         each = ", ".join(f"{result['mean_return']:,.0f} ± {result['standard_error']:,.0f}" for result in trained)
+        held_out = ", ".join(f"{result['held_out']['mean_return']:,.0f}" for result in trained if "held_out" in result)
         drawn = ", ".join(f"{run['sampled_return']:,.0f}" for run in runs)
         ended = np.concatenate([result["lengths"] for result in trained]) < _WHOLE
         reference = _evaluated_from_states(finished, task, runs[0]["steps"])
         share = f"{_mean_return(runs) / np.mean(reference):.0%}"
         states = ", ".join(f"{value:,.0f}" for value in reference)
-        rows.append([task, observation, steps, each, drawn, f"{ended.mean():.0%}", states, share, _minutes(runs)])
-    heading = ["task", "observation", "actions", "return, seed by seed", "with sampled actions"]
-    heading += ["episodes that end early", "PPO from states, seed by seed", "share of it", "minutes"]
+        how = [task, algorithm, observation, distractors, steps]
+        rows.append([*how, each, held_out or "-", drawn, f"{ended.mean():.0%}", states, share, _minutes(runs)])
+    heading = ["task", "algorithm", "observation", "distractors", "actions", "return, seed by seed"]
+    heading += ["under held-out distractors", "with sampled actions", "episodes that end early"]
+    heading += ["PPO from states, seed by seed", "share of it", "minutes"]
     first, *further = (row["provenance"] for row in finished)
     return table(heading, rows) + "\n\n" + source(first, "cpu-rewards.json", *further)
 
@@ -271,15 +274,16 @@ def at_equal_steps(file: str) -> str:
 
 
 def rewards_summary() -> str:
-    """Returns of PPO by rewards alone, from pixels and from states: means over seeds."""
+    """Returns by rewards alone, from pixels and from states: means over seeds."""
     finished = read("cpu-rewards.json")["rows"]
     rows = []
-    for (_, task, observation, _, steps, _), runs in by_setting(finished):
+    for (algorithm, task, observation, distractors, steps, _), runs in by_setting(finished):
         if observation != "states":
             states = _from_states(finished, task, runs[0]["steps"])
             means = [f"{value:,.0f}" for value in (_mean_return(runs), states or np.nan)]
-            rows.append([task, observation, steps, f"{len(runs)}", *means, _minutes(runs)])
-    return table(["task", "observation", "actions", "seeds", "mean return", "from states", "minutes"], rows)
+            rows.append([task, algorithm, observation, distractors, steps, f"{len(runs)}", *means, _minutes(runs)])
+    heading = ["task", "algorithm", "observation", "distractors", "actions", "seeds", "mean return"]
+    return table([*heading, "PPO's from states", "minutes"], rows)
 
 
 def learning_summary() -> str:
