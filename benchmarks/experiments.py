@@ -70,6 +70,10 @@ _SHORT = "--num-steps 204800 --eval-interval 50"
 _EVAL = "--eval-episodes 128"
 _VIDEO = "--distractors pixelbrax/video --eval-distractors pixelbrax/video@test"
 _WIDE = "--patch-features 32 --conv-features 64 64 --features 256"  # the network of walker2d-cpu and ant-cpu
+# With phases of 40,960 actions, and PPO's settings else.
+_PHASES = "--policy-epochs 3 --auxiliary-epochs 2 --auxiliary-minibatches 64"
+_PPG = "--algorithm ppg --value-epochs 4"
+_DCPG = "--algorithm dcpg --critic shared"
 # 500,000 frames of the suite, its teacher's among them, each action held for two, as in DrQ-v2.
 _SUITE = f"--preset suite-cpu {_EVAL}"
 
@@ -145,15 +149,17 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
     # The paper's four tasks by rewards alone, with states while they learn, without and with videos; and from states.
     "rewards": tuple(
         run
-        for task, from_states in (
-            ("halfcheetah", "--preset halfcheetah-ppo-cpu --obs state --state-coef 0"),
-            ("walker2d", "--preset walker2d-state-cpu --num-steps 2457600"),
-            ("ant", "--preset ant-ppo-cpu --obs state --state-coef 0"),
-            ("humanoid", "--preset humanoid-ppo-cpu --obs state --state-coef 0"),
+        for task, from_states, rollouts in (
+            ("halfcheetah", "--preset halfcheetah-ppo-cpu --obs state --state-coef 0", 20),
+            ("walker2d", "--preset walker2d-state-cpu --num-steps 2457600", 20),
+            ("ant", "--preset ant-ppo-cpu --obs state --state-coef 0", 4),
+            ("humanoid", "--preset humanoid-ppo-cpu --obs state --state-coef 0", 10),
         )
         for run in (
             Run(f"{task}-ppo", f"--preset {task}-ppo-cpu {_EVAL}"),
             Run(f"{task}-ppo-video", f"--preset {task}-ppo-cpu {_VIDEO} {_EVAL}"),
+            Run(f"{task}-ppg", f"--preset {task}-ppo-cpu {_PHASES} --policy-iterations {rollouts} {_PPG} {_EVAL}"),
+            Run(f"{task}-dcpg", f"--preset {task}-ppo-cpu {_PHASES} --policy-iterations {rollouts} {_DCPG} {_EVAL}"),
             Run(f"{task}-ppo-state", f"{from_states} {_EVAL}"),
         )
     ),
