@@ -227,6 +227,14 @@ def test_an_unfinished_run_of_any_kind(tmp_path):
     assert "is damaged" in page.text
 
 
+def test_returns_that_are_not_finite_have_no_interval_and_no_warning(tmp_path):
+    evaluations = {"untrained": _evaluation(0, [1.0, 3.0]), "trained": _evaluation(20_480, [float("inf"), 1.0])}
+    run = _run(tmp_path / "run", rows=[(5, 1.0), (10, float("inf"))], evaluations=evaluations)
+    page = _checked(page_of_run(run))
+    assert "inf (nan to nan)" in page.text
+    assert "2 (1 to 3)" in page.text
+
+
 def test_no_name_becomes_markup(tmp_path):
     config = TrainConfig(environment=EnvConfig(task=EVIL), eval_distractors=(EVIL,), num_steps=20_480)
     held_out = {"distractors": EVIL, **_evaluation(0, [1.0])}
@@ -349,8 +357,8 @@ def test_parts_of_the_time_add_up(finished):
     parts, total = spent(RunFacts.of(finished))
     assert parts == {"compiling": 12.0, "training": 21.0, "starting, writing and the rest": 9.0}
     assert total == 42.0
-    told = ["3.2 s", "59 s", "1 min 0 s", "1 h 0 min", "2 h 1 min"]
-    assert [duration(seconds) for seconds in (3.21, 59.4, 60, 3599.6, 7260)] == told
+    told = ["3.2 s", "59 s", "1 min 0 s", "1 h 0 min", "2 h 1 min", "-"]
+    assert [duration(seconds) for seconds in (3.21, 59.4, 60, 3599.6, 7260, NAN)] == told
 
 
 def test_an_overlay_is_brightest_where_the_map_is_largest():

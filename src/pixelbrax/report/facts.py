@@ -135,7 +135,8 @@ def interval_of(result: Mapping[str, Any]) -> tuple[float, float]:
     Twice the standard error to each side where an earlier version did not keep every episode's return.
     """
     if returns := result.get("returns"):
-        return mean_interval(np.array(returns, float))
+        finite = all(map(math.isfinite, returns))  # of others there is none, and NumPy would warn
+        return mean_interval(np.array(returns, float)) if finite else (math.nan, math.nan)
     mean, error = result["mean_return"], result.get("standard_error", 0.0)
     return mean - 2 * error, mean + 2 * error
 
