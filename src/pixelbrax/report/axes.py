@@ -23,7 +23,10 @@ def steps_axis(axes: Any, last: float) -> None:
 
 
 def short(count: float, digits: int = _DIGITS) -> str:
-    """A number of steps, with so many significant digits: 500, 1.5k, 50k, 2M, 1.5G."""
+    """A number of steps, with so many significant digits: 500, 1.5k, 50k, 2M, 1.5G; of 1e12 and more as a power of 10."""
+    count = float(f"{count:.{digits}g}")  # 999,999 is 1M, and not 1000k
+    if count >= 1e12:  # of what grows without bounds, not of steps
+        return f"{count:.{digits}g}"
     for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if count >= unit:
             return f"{count / unit:.{digits}g}{letter}"
@@ -36,6 +39,11 @@ def tick_texts(values: Sequence[float]) -> list[str]:
     enough = (n for n in range(_DIGITS, _MOST_DIGITS) if all(abs(float(f"{x:.{n}g}") - x) <= near for x in values))
     digits = next(enough, _MOST_DIGITS)
     return [f"\N{MINUS SIGN}{short(-value, digits)}" if value < 0 else short(value, digits) for value in values]
+
+
+def as_written(text: str) -> str:
+    """Text for Matplotlib that it shows letter by letter, where it would read what is between dollars as a formula."""
+    return text.replace("$", r"\$")
 
 
 def dashes_of(k: int, num_colors: int) -> tuple[float, ...]:
@@ -70,6 +78,6 @@ def legend_below(figure: Figure, most_columns: int = 3) -> None:
     width = int(16 * figure.get_figwidth())  # characters of small type
     columns = max(1, min(most_columns, len(labels), width // (6 + max(map(len, labels)))))
     wrapped = [textwrap.fill(label, width // columns - 6) for label in labels]
-    figure.legend(handles, wrapped, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
+    figure.legend(handles, list(map(as_written, wrapped)), loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
     rows = sum(label.count("\n") + 1 for label in wrapped) / columns
     figure.set_figheight(figure.get_figheight() + 0.2 * max(0, rows - 2))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from pixelbrax.report.axes import legend_below, line_style
+from pixelbrax.report.axes import as_written, legend_below, line_style
 from pixelbrax.training import replacing, share_above
 
 _LEVELS = 400
@@ -33,7 +33,7 @@ def write_profiles(path: Path, tasks: Mapping[str, Mapping[str, Sequence[np.ndar
             if len(runs) > 1:
                 for returns in runs:
                     axes.plot(levels, share_above(returns, levels), alpha=0.4, linewidth=0.7, **style)
-        axes.set(xlabel="return", title=task, ylim=(-0.02, 1.02))
+        axes.set(xlabel="return", title=as_written(task), ylim=(-0.02, 1.02))
         axes.grid(alpha=0.3)
     panels[0].set_ylabel("share of episodes above it")
     legend_below(figure)
