@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pixelbrax.report.axes import as_written, legend_below, lone_marker, steps_axis
+from pixelbrax.report.facts import looks_of
 from pixelbrax.training import BEST, HELD_OUT, TEACHER, replacing
 
 _SAMPLED, _MODE, _DIVERGED = "#2a6f97", "#bb3e03", "#9b2226"
@@ -41,7 +42,7 @@ def write_curve(path: Path, rows: list[dict[str, float]], evaluations: dict[str,
     _points(axes, results, "deterministic policy: evaluations", "o:")
     held_out = [{"steps": result["steps"]} | result[HELD_OUT] for result in results if HELD_OUT in result]
     if held_out:
-        _points(axes, held_out, f"deterministic policy, {held_out[0]['distractors']}", "s:", markerfacecolor="none")
+        _points(axes, held_out, f"deterministic policy, {looks_of(held_out[0])}", "s:", markerfacecolor="none")
     if teachers := [result[TEACHER]["mean_return"] for result in results if TEACHER in result]:
         axes.axhline(teachers[-1], color="0.4", linestyle="--", linewidth=1, label="its teacher, deterministic")
     _diverged(axes, rows, results)

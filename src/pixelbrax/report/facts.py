@@ -141,6 +141,11 @@ def interval_of(result: Mapping[str, Any]) -> tuple[float, float]:
     return mean - 2 * error, mean + 2 * error
 
 
+def looks_of(held_out: Mapping[str, Any]) -> str:
+    """The distractors of an evaluation under held-out ones, as far as its file names them."""
+    return str(held_out.get("distractors", "held-out looks"))
+
+
 def settings_of(config: TrainConfig) -> dict[str, tuple[Any, Any]]:
     """Every setting by its name and table, with its default: (value, default)."""
     found: dict[str, tuple[Any, Any]] = {}
