@@ -180,3 +180,13 @@ def test_many_tasks_fit_into_a_picture(drawn, tmp_path):
     shown = [axes for axes in drawn[1].axes if axes.get_visible()]
     assert [axes.get_title() for axes in shown] == tasks
     assert drawn[1].bbox.width < 2.5 * drawn[1].bbox.height
+
+
+def test_names_of_stages_stand_over_the_data(drawn, tmp_path):
+    rows, evaluations = [_row(10), _row(50_000)], [{"steps": 25_000, "mean_return": 5_000.0}]
+    segments = [Segment(name, 50_000 * k, rows, evaluations, {}, None) for k, name in enumerate(("stand", "move"))]
+    write_stages(tmp_path / "stages.png", segments, "title")
+    axes = drawn[0].axes[0]
+    _, top = axes.transData.transform((0.0, 5_000.0))
+    assert [text.get_text() for text in axes.texts] == ["stand", "move"]
+    assert all(text.get_window_extent().y0 > top for text in axes.texts)

@@ -56,6 +56,7 @@ def write_stages(path: Path, segments: Sequence[Segment], title: str) -> None:
     heights = [2.6, *[_PER_PANEL] * len(metrics)]
     figure = Figure(figsize=(8, 1.4 + sum(heights)), dpi=120, layout="constrained")
     panels = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
+    panels[0].margins(y=0.15)  # the stages' names stand over the data
     _returns(panels[0], segments)
     panels[0].set(ylabel="return of an episode", title=as_written(title))
     for axes, name in zip(panels[1:], metrics, strict=True):
