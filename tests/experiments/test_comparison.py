@@ -58,6 +58,22 @@ def test_the_table_has_intervals_over_seeds_and_shares_of_episodes(runs):
     assert Comparison.of(runs).table(below=1e6)[0]["below"] == 1.0
 
 
+def test_episodes_are_counted_below_half_of_what_the_table_says(tmp_path):
+    """Of ten seeds that is the interquartile mean, which two that failed do not change."""
+    levels = [10.0, 20.0, *[1000.0] * 8]
+    (row,) = Comparison.of([_run(tmp_path, _SLOW, [level], seed=seed) for seed, level in enumerate(levels)]).table()
+    assert (row["return"], row["level"], row["below"]) == (1000.0, 500.0, 0.2)
+
+
+def test_an_evaluation_without_lengths_is_told(tmp_path):
+    run = _run(tmp_path, _SLOW, [1.0, 2.0])
+    results = run.read_evaluations()
+    del results["trained"]["lengths"]
+    run.evaluation_file.write_text(json.dumps(results))
+    with pytest.raises(ConfigError, match="did not keep every episode's return and length: leave it out"):
+        Comparison.of([run])
+
+
 def test_improvement_needs_three_runs_of_each(runs):
     comparison = Comparison.of(runs)
     ((pair, center),) = comparison.improvements().items()

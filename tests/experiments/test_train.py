@@ -70,6 +70,20 @@ def test_a_notebook_shows_a_run_that_cannot_be_written(finished, env, monkeypatc
     assert "<img" in group._repr_html_()
 
 
+def test_a_damaged_run_is_shown_with_what_is_damaged(finished, tmp_path):
+    for name in ("sound", "torn"):
+        shutil.copytree(finished.path, tmp_path / name)
+    (tmp_path / "torn" / "metrics.csv").write_text("a,b\n1,2\n")
+    torn, group = pixelbrax.Run(tmp_path / "torn"), pixelbrax.RunGroup(tmp_path)
+    assert "metrics.csv, line 1, is damaged" in repr(torn)
+    assert "is damaged" in torn._repr_html_()
+    shown = group._repr_html_()
+    assert "is damaged" in shown
+    assert "trained return" in shown, "the other is shown as it is"
+    with pytest.raises(ConfigError, match="is damaged"):
+        torn.metrics  # noqa: B018
+
+
 def test_a_task_by_name_is_the_same_as_by_the_command_line(tmp_path, probe_tasks):
     settings = {"obs": "state", "episode_length": 10, **SETTINGS}
     run = pixelbrax.train("probe/sides", runs=tmp_path, name="python", **settings)

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from pixelbrax.report import write_curve, write_curves, write_profiles, write_severity
+from pixelbrax.report import (
+    Segment,
+    write_curve,
+    write_curves,
+    write_drift,
+    write_matrix,
+    write_profiles,
+    write_severity,
+    write_stages,
+)
+from pixelbrax.report.axes import short
 
 _EVALUATIONS = {
     "trained": {"steps": 50_000, "mean_return": 900.0, "standard_error": 9.0},
@@ -134,3 +144,49 @@ def test_methods_of_one_color_have_different_markers(drawn, tmp_path):
     write_severity(tmp_path / "severity.png", rows, ("hue",), (0, 1))
     lines = drawn[0].axes[0].lines
     assert len({(line.get_color(), line.get_linestyle(), line.get_marker()) for line in lines}) == len(rows)
+
+
+def test_names_are_drawn_as_they_are_written(drawn, tmp_path):
+    """What is between two dollars is a formula to Matplotlib, and a name that begins with an underscore is hidden."""
+    name, file = "$x_$ of a \\$ and $5", tmp_path / "picture.png"
+    rows, evaluations = [_row(10), _row(50_000)], {"trained": _EVALUATIONS["trained"] | {"distractors": name}}
+    write_curve(file, rows, evaluations | {"held_out": _EVALUATIONS["trained"]}, name)
+    write_curves(file, {name: [rows]}, name)
+    write_profiles(file, {name: {name: [np.arange(3.0)]}})
+    write_severity(file, [{"method": "_m", "track": name, "curves": {"hue": [(0.5, 0.4, 0.6)] * 2}}], ("hue",), (0, 1))
+    write_matrix(file, np.zeros((1, 1)), [name], [name], np.zeros((1, 1), bool))
+    write_stages(file, [Segment(name, 0, rows, [{"steps": 1, name: 2.0}], {name: [1.0]}, None)], name)
+    series = {"times": [0.0, 1.0], "energy": {which: [0.0, 1e-3] for which in ("median", "low", "high")}}
+    write_drift(file, [{"name": name, "series": series, "sweep": [], "timestep": 0.01}], {"energy": "energy"}, name)
+    curves, severity = drawn[1], drawn[3]
+    assert curves.legends[0].get_texts()[0].get_text() == f"{name} (1 seed)".replace("$", r"\$")
+    assert "_m" in severity.legends[0].get_texts()[0].get_text()
+
+
+def test_numbers_are_short():
+    counts = [0, 999.96, 9_999.96, 50_000, 999_999, 2_048_000, 1.5e9, 3e12, 1e30]
+    assert list(map(short, counts)) == ["0", "1k", "10k", "50k", "1M", "2.048M", "1.5G", "3e+12", "1e+30"]
+    assert short(999_999, 6) == "999.999k"
+
+
+def test_many_tasks_fit_into_a_picture(drawn, tmp_path):
+    tasks = [f"a_task_of_some_length_{k}" for k in range(9)]
+    rows = [_row(10), _row(50_000)]
+    write_curves(tmp_path / "curves.png", {task: [rows] for task in tasks}, ", ".join(f"{x} from 64x64" for x in tasks))
+    write_profiles(tmp_path / "profiles.png", {task: {"a": [np.arange(3.0)]} for task in tasks})
+    title = drawn[0].texts[0].get_window_extent()
+    assert 0 <= title.x0 < title.x1 <= drawn[0].bbox.width
+    assert not any(title.overlaps(axes.get_window_extent()) for axes in drawn[0].axes)
+    shown = [axes for axes in drawn[1].axes if axes.get_visible()]
+    assert [axes.get_title() for axes in shown] == tasks
+    assert drawn[1].bbox.width < 2.5 * drawn[1].bbox.height
+
+
+def test_names_of_stages_stand_over_the_data(drawn, tmp_path):
+    rows, evaluations = [_row(10), _row(50_000)], [{"steps": 25_000, "mean_return": 5_000.0}]
+    segments = [Segment(name, 50_000 * k, rows, evaluations, {}, None) for k, name in enumerate(("stand", "move"))]
+    write_stages(tmp_path / "stages.png", segments, "title")
+    axes = drawn[0].axes[0]
+    _, top = axes.transData.transform((0.0, 5_000.0))
+    assert [text.get_text() for text in axes.texts] == ["stand", "move"]
+    assert all(text.get_window_extent().y0 > top for text in axes.texts)

@@ -15,6 +15,7 @@ from pixelbrax.report.markup import markup, tag
 from pixelbrax.report.overlay import overlays
 from pixelbrax.report.spent import duration, spent
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig
+from tests.viewer.browser import CHROMIUM, Browser
 
 NAN = float("nan")
 EVIL = '<script>alert(1)</script> & "quotes"'
@@ -227,6 +228,22 @@ def test_an_unfinished_run_of_any_kind(tmp_path):
     assert "is damaged" in page.text
 
 
+def test_returns_that_are_not_finite_have_no_interval_and_no_warning(tmp_path):
+    evaluations = {"untrained": _evaluation(0, [1.0, 3.0]), "trained": _evaluation(20_480, [float("inf"), 1.0])}
+    run = _run(tmp_path / "run", rows=[(5, 1.0), (10, float("inf"))], evaluations=evaluations)
+    page = _checked(page_of_run(run))
+    assert "inf (nan to nan)" in page.text
+    assert "2 (1 to 3)" in page.text
+
+
+def test_what_an_evaluation_does_not_say_is_left_out(tmp_path):
+    result = {"steps": 5, "mean_return": 2.0, "iqm": 2.0, "held_out": {"mean_return": 1.0, "iqm": 1.0}}
+    run = _run(tmp_path / "run", rows=[(5, 1.0)], evaluations={"trained": result})
+    page = _checked(page_of_run(run))
+    assert "95 % interval 2 to 2" in page.text
+    assert "the same under held-out looks" in page.text
+
+
 def test_no_name_becomes_markup(tmp_path):
     config = TrainConfig(environment=EnvConfig(task=EVIL), eval_distractors=(EVIL,), num_steps=20_480)
     held_out = {"distractors": EVIL, **_evaluation(0, [1.0])}
@@ -349,8 +366,8 @@ def test_parts_of_the_time_add_up(finished):
     parts, total = spent(RunFacts.of(finished))
     assert parts == {"compiling": 12.0, "training": 21.0, "starting, writing and the rest": 9.0}
     assert total == 42.0
-    told = ["3.2 s", "59 s", "1 min 0 s", "1 h 0 min", "2 h 1 min"]
-    assert [duration(seconds) for seconds in (3.21, 59.4, 60, 3599.6, 7260)] == told
+    told = ["3.2 s", "59 s", "1 min 0 s", "1 h 0 min", "2 h 1 min", "-"]
+    assert [duration(seconds) for seconds in (3.21, 59.4, 60, 3599.6, 7260, NAN)] == told
 
 
 def test_an_overlay_is_brightest_where_the_map_is_largest():
@@ -363,3 +380,21 @@ def test_an_overlay_is_brightest_where_the_map_is_largest():
 
 def test_the_state_says_how_far_a_run_came(finished):
     assert RunFacts.of(finished).state == FINISHED
+
+
+@pytest.mark.full
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to look with")
+def test_no_page_is_wider_than_the_window(tmp_path):
+    long, width = "x" * 120, 480
+    config = TrainConfig(num_steps=20_480, start_from=f"/{long}/{long}")
+    run = _run(tmp_path / long, config, [(5, 1.0), (10, 2.0)], {"trained": _evaluation(20_480, [1.0, 2.0])})
+    run.fail(f"{run.path} is damaged")
+    facts = RunFacts.of(run)
+    names = [f"PPO halfcheetah dcs/hard, learning_rate 0.0003, discount 0.{k} and more settings" for k in range(9)]
+    pages = {"run": page_of_run(run), "runs": page_of_runs({name: [facts] for name in names}, [], {}, [long], tmp_path)}
+    with Browser(tmp_path / "profile") as browser:
+        for name, text in pages.items():
+            file = tmp_path / f"{name}.html"
+            file.write_text(text)
+            browser.open(file.as_uri(), width, 800)
+            assert browser.evaluate("document.documentElement.scrollWidth") <= width + 4, name

@@ -3,9 +3,9 @@
 import base64
 import json
 import re
-import shutil
 import subprocess
 from dataclasses import replace
+from time import sleep
 
 import jax
 import jax.numpy as jnp
@@ -21,8 +21,9 @@ from pixelbrax.report import record_replay, write_replay
 from pixelbrax.report.replay import Replay, replay_data
 from tests.golden.models import load
 from tests.probe import CAMERA, ProbePhysics, probe_env
+from tests.viewer.browser import CHROMIUM, Browser
 
-_CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+_SOFTWARE = "--use-angle=swiftshader", "--enable-unsafe-swiftshader"
 
 
 def _floats(text):
@@ -128,27 +129,45 @@ def test_a_page_loads_nothing_and_no_title_becomes_markup(tmp_path):
 
 def _browse(page, *flags):
     """What Chromium prints about the first frames of a page."""
-    always = ["--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    always = ["--headless=new", "--no-sandbox", *_SOFTWARE]
     always += ["--hide-scrollbars", "--virtual-time-budget=3000", "--window-size=640,640"]
-    return subprocess.run([str(_CHROMIUM), *always, *flags, page], check=True, capture_output=True, text=True).stdout
+    return subprocess.run([str(CHROMIUM), *always, *flags, page], check=True, capture_output=True, text=True).stdout
 
 
-@pytest.mark.full
-@pytest.mark.skipif(_CHROMIUM is None, reason="there is no Chromium to look with")
-def test_a_browser_tells_the_whole_return_and_time(tmp_path):
+def _page_of_three_frames(folder):
     scene = Scene.from_mujoco(mujoco.MjModel.from_xml_string("<mujoco/>"))
     pose = GeomPose(jnp.zeros((3, 0, 3)), jnp.zeros((3, 0, 3, 3)))
     camera = jax.tree.map(lambda x: jnp.repeat(x[None], 3, 0), look_at(jnp.ones(3), jnp.zeros(3), 45.0))
     replay = replace(_replay(scene, pose, camera), rewards=np.ones(3), seconds=0.25, ending="terminated")
-    write_replay(tmp_path / "page.html", replay, "three")
+    write_replay(folder / "page.html", replay, "three")
+    return f"file://{folder}/page.html"
+
+
+@pytest.mark.full
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to look with")
+def test_a_browser_tells_the_whole_return_and_time(tmp_path):
+    address = _page_of_three_frames(tmp_path)
     for frame, time, told in (0, "0.10", "1.0</div>"), (1, "0.20", "2.0</div>"), (2, "0.25", "3.0\nterminated</div>"):
-        page = _browse(f"file://{tmp_path}/page.html#frame={frame}", "--dump-dom")
+        page = _browse(f"{address}#frame={frame}", "--dump-dom")
         assert f"{time} of 0.25 s" in page
         assert f"return so far {told}" in page
 
 
 @pytest.mark.full
-@pytest.mark.skipif(_CHROMIUM is None, reason="there is no Chromium to look with")
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to look with")
+def test_arrows_show_single_frames_also_from_the_end(tmp_path):
+    told = "document.getElementById('told').textContent"
+    with Browser(tmp_path / "profile", *_SOFTWARE) as browser:
+        browser.open(_page_of_three_frames(tmp_path), 640, 640)
+        browser.wait(f"{told}.endsWith('terminated')")
+        sleep(0.3)  # the end stays for a moment
+        for key, end in ((" ", "3.0\nterminated"), ("ArrowLeft", "2.0"), ("ArrowLeft", "1.0"), ("ArrowRight", "2.0")):
+            browser.key(key)
+            browser.wait(f"{told}.endsWith({json.dumps(end)})", 5.0)
+
+
+@pytest.mark.full
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to look with")
 @pytest.mark.parametrize("name", ["solids", "checker", "spots", "materials", "infinite", "strip", "glass"])
 def test_a_browser_shows_what_the_renderer_shows(name, tmp_path):
     model, data, view = load("infinite" if name == "strip" else name)

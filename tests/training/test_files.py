@@ -170,6 +170,9 @@ _HEADER = b"updates,steps,seconds,return\r\n"
     [
         (_HEADER + b"5,50,2.5\r\n10,100,5,1\r\n", r"metrics.csv, line 2, is damaged: it has 3 cells, the header has 4"),
         (_HEADER + b"5,50,2.5,1\r\n10,many,5,1\r\n", r"metrics.csv, line 3, is damaged: steps is 'many'"),
+        (_HEADER + b"5,50,2.5,1\r\n10,100,,1\r\n", r"metrics.csv, line 3, is damaged: seconds is ''"),
+        (_HEADER + b"5,nan,2.5,1\r\n", r"metrics.csv, line 2, is damaged: steps is 'nan'"),
+        (_HEADER + b",50,2.5,1\r\n", r"metrics.csv, line 2, is damaged: updates is '', but must be a number"),
         (b"a,b\r\n1,2\r\n", r"metrics.csv, line 1, is damaged: there is no column updates, steps, seconds, return"),
         (b"updates,steps,seconds,return,return\r\n", r"metrics.csv, line 1, is damaged: a column appears twice"),
         (_HEADER + b"5,50,\xff\xfe,1\r\n", r"metrics.csv is damaged: it is not text"),

@@ -31,11 +31,12 @@ os.execv(sys.argv[3], sys.argv[3:])
 class Browser:
     """One tab of a fresh browser; use it as a context manager."""
 
-    def __init__(self, profile: Path):
+    def __init__(self, profile: Path, *flags: str):
         """Starts the browser.
 
         Args:
           profile: an empty folder.
+          *flags: more of its flags.
         """
         assert CHROMIUM
         ours_read, theirs_write = os.pipe()
@@ -43,7 +44,7 @@ class Browser:
 
         ends = theirs_read, theirs_write
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _WITH_PIPE, *map(str, ends), CHROMIUM, *_FLAGS]
+            [sys.executable, "-c", _WITH_PIPE, *map(str, ends), CHROMIUM, *_FLAGS, *flags]
             + [f"--user-data-dir={profile}", "about:blank"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -181,3 +181,11 @@ def test_nothing_is_wider_than_the_window_and_all_is_named(page, width, height):
         "!x.labels?.length && !x.ariaLabel && !x.textContent.trim()).map(x => x.outerHTML)"
     )
     assert nameless == []
+
+
+def test_titles_of_settings_beside_each_other_are_on_one_line(page):
+    page.resize(700, 900)
+    first, second = page.evaluate(
+        "[...document.querySelectorAll('aside legend')].slice(0, 2).map(x => x.getBoundingClientRect().top)"
+    )
+    assert first == second

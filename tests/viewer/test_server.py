@@ -103,6 +103,16 @@ def test_without_the_token_nothing_is_told(client, method, token):
     assert client.server.token.encode() not in body
 
 
+def test_an_address_without_its_slash_leads_to_the_page(client):
+    """The page loads its script and its style from the folder of its address."""
+    client.connection.request("GET", f"/{client.server.token}")
+    response = client.connection.getresponse()
+    response.read()
+    assert response.status == 307
+    assert response.headers["Location"] == f"/{client.server.token}/"
+    assert client.ask("GET", "")[0] == 200, "on the same connection"
+
+
 def test_an_address_that_is_none_is_refused_like_others(client, capsys):
     client.connection.request("GET", "http://[/", headers={"Host": "localhost"})
     assert client.connection.getresponse().status == 403

@@ -50,8 +50,8 @@ class Comparison:
         """Compares finished runs; those that differ in task and seed only are of one setting.
 
         Raises:
-          ConfigError: a run has not been evaluated at its end, or without keeping every episode's return; one of
-            them is not finite; or two have the same seed.
+          ConfigError: a run has not been evaluated at its end, or without keeping every episode's return and length; a
+            return is not finite; or two have the same seed.
         """
         results = {}
         for name, several in grouped(runs, over_tasks=True).items():
@@ -88,9 +88,10 @@ class Comparison:
         rows = []
         for task in self.tasks:
             there = {name: results[task] for name, results in self.results.items() if task in results}
-            level = _half_of(max(result.scores.mean() for result in there.values())) if below is None else below
+            centers = {name: over_runs(result.scores) for name, result in there.items()}
+            level = _half_of(max(center.value for center in centers.values())) if below is None else below
             for name, result in there.items():
-                center = over_runs(result.scores)
+                center = centers[name]
                 rows.append(
                     {
                         "task": task,

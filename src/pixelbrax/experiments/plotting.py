@@ -65,8 +65,8 @@ def incomparable(run: RunDir) -> str:
     """
     if (trained := run.read_evaluations().get("trained")) is None:
         return "was not evaluated at the end of its training"
-    if "returns" not in trained:
-        return "is from a version that did not keep every episode's return"
+    if not {"returns", "lengths"} <= trained.keys():
+        return "is from a version that did not keep every episode's return and length"
     return "" if all(map(math.isfinite, trained["returns"])) else "has a return that is not finite"
 
 

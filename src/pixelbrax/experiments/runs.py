@@ -172,8 +172,11 @@ class Run:
         facts = [f"{env.task} from {env.view} by {config.algorithm.upper()}, seed {config.seed}"]
         if not self.path.is_dir():
             return f"{facts[0]}, not here"
-        results = self.evaluations
-        facts.append(f"{self.updates:,} of {config.num_updates:,} updates")
+        try:
+            results, updates = self.evaluations, self.updates
+        except ConfigError as e:  # told, for what shows a run must not fail
+            return f"{facts[0]}, {e}"
+        facts.append(f"{updates:,} of {config.num_updates:,} updates")
         if results:
             name, last = max(results.items(), key=lambda item: item[1]["steps"])
             facts.append(f"{name} return {amount(last['mean_return'])} ± {amount(last['standard_error'])}")
@@ -185,11 +188,12 @@ class Run:
         parts = [f"<p><b>{html.escape(str(shown_path(self.path)))}</b>: {html.escape(self._summary())}</p>"]
         if not self.path.is_dir():
             return parts[0]
-        if self._dir.has_returns or self.evaluations:
-            parts.append(_shown_curve(self))
-        video = self._dir.video_file
-        if video.exists() and self._dir.recorded_after(video) in (None, self.updates):
-            parts.append(Video(video)._repr_html_())
+        with contextlib.suppress(ConfigError):  # of a damaged file, which the line above names
+            if self._dir.has_returns or self.evaluations:
+                parts.append(_shown_curve(self))
+            video = self._dir.video_file
+            if video.exists() and self._dir.recorded_after(video) in (None, self.updates):
+                parts.append(Video(video)._repr_html_())
         return "\n".join(parts)
 
 
@@ -250,10 +254,9 @@ class RunGroup(Sequence[Run]):
         lines = "".join(f"<li>{html.escape(repr(run))}</li>" for run in self._runs)
         if not self.path.is_dir():
             return f"<ul>{lines}</ul>"
-        shown = [run for run in self._runs if not run.failure and RunDir(run.path).has_returns]
         curve = ""
-        if len(shown) == len(self._runs):
-            with contextlib.suppress(ConfigError):  # a folder of other runs may have a seed twice
+        with contextlib.suppress(ConfigError):  # a folder of other runs may have a seed twice, or a damaged file
+            if all(not run.failure and RunDir(run.path).has_returns for run in self._runs):
                 curve = _shown_curve(self)
         return f"<ul>{lines}</ul>{curve}"
 

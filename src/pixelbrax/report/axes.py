@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 _DIGITS, _MOST_DIGITS = 4, 17  # significant ones; the latter tell any two floats apart
+_TITLE = 8.5  # characters of a title in an inch
 NUM_COLORS = 10
 """Colors of Matplotlib's cycle."""
 _DASHES = ((), (6.0, 2.0), (1.0, 1.5), (6.0, 2.0, 1.0, 2.0))
@@ -23,7 +24,10 @@ def steps_axis(axes: Any, last: float) -> None:
 
 
 def short(count: float, digits: int = _DIGITS) -> str:
-    """A number of steps, with so many significant digits: 500, 1.5k, 50k, 2M, 1.5G."""
+    """A number of steps, with so many significant digits: 500, 1.5k, 50k, 2M, 1.5G, 3e+12."""
+    count = float(f"{count:.{digits}g}")  # 999,999 is 1M, and not 1000k
+    if count >= 1e12:  # of what grows without bounds, not of steps
+        return f"{count:.{digits}g}"
     for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if count >= unit:
             return f"{count / unit:.{digits}g}{letter}"
@@ -36,6 +40,18 @@ def tick_texts(values: Sequence[float]) -> list[str]:
     enough = (n for n in range(_DIGITS, _MOST_DIGITS) if all(abs(float(f"{x:.{n}g}") - x) <= near for x in values))
     digits = next(enough, _MOST_DIGITS)
     return [f"\N{MINUS SIGN}{short(-value, digits)}" if value < 0 else short(value, digits) for value in values]
+
+
+def as_written(text: str) -> str:
+    """Text for Matplotlib that it shows letter by letter, where it would read what is between dollars as a formula."""
+    return text.replace("$", r"\$")
+
+
+def title_over(figure: Figure, text: str) -> None:
+    """A title over all of a figure, in as many lines as fit its width."""
+    lines = textwrap.wrap(text, int(_TITLE * figure.get_figwidth()))
+    figure.suptitle(as_written("\n".join(lines)))
+    figure.set_figheight(figure.get_figheight() + 0.2 * max(0, len(lines) - 1))
 
 
 def dashes_of(k: int, num_colors: int) -> tuple[float, ...]:
@@ -70,6 +86,7 @@ def legend_below(figure: Figure, most_columns: int = 3) -> None:
     width = int(16 * figure.get_figwidth())  # characters of small type
     columns = max(1, min(most_columns, len(labels), width // (6 + max(map(len, labels)))))
     wrapped = [textwrap.fill(label, width // columns - 6) for label in labels]
-    figure.legend(handles, wrapped, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
+    shown = list(map(as_written, wrapped))
+    figure.legend(handles, shown, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
     rows = sum(label.count("\n") + 1 for label in wrapped) / columns
     figure.set_figheight(figure.get_figheight() + 0.2 * max(0, rows - 2))

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from pixelbrax.report.axes import legend_below, lone_marker, steps_axis
+from pixelbrax.report.axes import as_written, legend_below, lone_marker, steps_axis
+from pixelbrax.report.facts import looks_of
 from pixelbrax.training import BEST, HELD_OUT, TEACHER, replacing
 
 _SAMPLED, _MODE, _DIVERGED = "#2a6f97", "#bb3e03", "#9b2226"
@@ -41,11 +42,11 @@ def write_curve(path: Path, rows: list[dict[str, float]], evaluations: dict[str,
     _points(axes, results, "deterministic policy: evaluations", "o:")
     held_out = [{"steps": result["steps"]} | result[HELD_OUT] for result in results if HELD_OUT in result]
     if held_out:
-        _points(axes, held_out, f"deterministic policy, {held_out[0]['distractors']}", "s:", markerfacecolor="none")
+        _points(axes, held_out, f"deterministic policy, {looks_of(held_out[0])}", "s:", markerfacecolor="none")
     if teachers := [result[TEACHER]["mean_return"] for result in results if TEACHER in result]:
         axes.axhline(teachers[-1], color="0.4", linestyle="--", linewidth=1, label="its teacher, deterministic")
     _diverged(axes, rows, results)
-    axes.set(xlabel="steps (actions)", ylabel="return of an episode", title=title)
+    axes.set(xlabel="steps (actions)", ylabel="return of an episode", title=as_written(title))
     steps_axis(axes, max((point["steps"] for point in (*rows, *results)), default=0))
     axes.grid(alpha=0.3)
     legend_below(figure, most_columns=2)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from pixelbrax.report.axes import legend_below, line_style, lone_marker, short, steps_axis
+from pixelbrax.report.axes import legend_below, line_style, lone_marker, short, steps_axis, title_over
 from pixelbrax.training import over_runs, replacing
 
 Rows = Sequence[Mapping[str, float]]
@@ -99,7 +99,7 @@ def write_curves(path: Path, groups: Mapping[str, Sequence[Rows]], title: str) -
     for axes in panels:
         axes.grid(alpha=0.3)
     legend_below(figure)
-    figure.suptitle(title)
+    title_over(figure, title)
     with replacing(path) as temporary:
         figure.savefig(temporary)
 

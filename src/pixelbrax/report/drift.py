@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from pixelbrax.report.axes import legend_below
+from pixelbrax.report.axes import as_written, legend_below
 from pixelbrax.training import replacing
 
 # Wide lines lie below narrow ones: engines that compute the same are both seen.
@@ -61,7 +61,7 @@ def write_drift(path: Path, systems: Sequence[Mapping[str, Any]], quantities: Ma
         panel.set_yscale("log")
         panel.grid(alpha=0.3)
     legend_below(figure, most_columns=7)
-    figure.suptitle(title)
+    figure.suptitle(as_written(title))
     with replacing(path) as temporary:
         figure.savefig(temporary)
 

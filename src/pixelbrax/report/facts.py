@@ -135,9 +135,15 @@ def interval_of(result: Mapping[str, Any]) -> tuple[float, float]:
     Twice the standard error to each side where an earlier version did not keep every episode's return.
     """
     if returns := result.get("returns"):
-        return mean_interval(np.array(returns, float))
+        finite = all(map(math.isfinite, returns))  # of others there is none, and NumPy would warn
+        return mean_interval(np.array(returns, float)) if finite else (math.nan, math.nan)
     mean, error = result["mean_return"], result.get("standard_error", 0.0)
     return mean - 2 * error, mean + 2 * error
+
+
+def looks_of(held_out: Mapping[str, Any]) -> str:
+    """The distractors of an evaluation under held-out ones, as far as its file names them."""
+    return str(held_out.get("distractors", "held-out looks"))
 
 
 def settings_of(config: TrainConfig) -> dict[str, tuple[Any, Any]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from pixelbrax.generalization import PairResult
+from pixelbrax.report.axes import as_written
 from pixelbrax.training import amount, replacing
 
 
@@ -19,7 +20,7 @@ def write_gaps(path: Path, results: Sequence[PairResult], title: str) -> None:
     """
     figure = Figure(figsize=(7, 1.2 + 0.4 * len(results)), dpi=120, layout="constrained")
     axes = figure.subplots()
-    names = [" + ".join(result.pair.test) or "plain" for result in results]
+    names = [as_written(" + ".join(result.pair.test) or "plain") for result in results]
     axes.barh(
         names,
         [result.tested.mean for result in results],
@@ -29,9 +30,9 @@ def write_gaps(path: Path, results: Sequence[PairResult], title: str) -> None:
     )
     trained = results[0].trained
     label = f"trained with {' + '.join(results[0].pair.train) or 'nothing'}: {amount(trained.mean)}"
-    axes.axvline(trained.mean, color="#bb3e03", label=label)
+    axes.axvline(trained.mean, color="#bb3e03", label=as_written(label))
     axes.invert_yaxis()
-    axes.set(xlabel="return (deterministic policy, ± standard error)", title=title)
+    axes.set(xlabel="return (deterministic policy, ± standard error)", title=as_written(title))
     axes.grid(axis="x", alpha=0.3)
     figure.legend(loc="outside lower right", frameon=False)
     with replacing(path) as temporary:

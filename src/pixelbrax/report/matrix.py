@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from pixelbrax.report.axes import as_written
 from pixelbrax.training import amount, replacing
 
 
@@ -33,8 +34,8 @@ def write_matrix(
     for (row, column), value in np.ndenumerate(values):
         mark = " *" if marked[row, column] else ""
         axes.text(column, row, "-" if np.isnan(value) else f"{amount(value)}{mark}", ha="center", va="center")
-    axes.set_xticks(range(len(columns)), [f"in {name}" for name in columns])
-    axes.set_yticks(range(len(rows)), [f"policy of {name}" for name in rows])
+    axes.set_xticks(range(len(columns)), [as_written(f"in {name}") for name in columns])
+    axes.set_yticks(range(len(rows)), [as_written(f"policy of {name}") for name in rows])
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     note = "\n* meets the stage's gate" if marked.any() else ""

@@ -6,24 +6,29 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from pixelbrax.report.axes import legend_below, line_style
+from pixelbrax.report.axes import as_written, legend_below, line_style
 from pixelbrax.training import replacing, share_above
 
 _LEVELS = 400
+_COLUMNS = 4
 
 
 def write_profiles(path: Path, tasks: Mapping[str, Mapping[str, Sequence[np.ndarray]]]) -> None:
-    """The share of episodes whose return is above each level, of all runs and, thinly, of each; a panel for each task.
+    """The share of episodes whose return is above each level, of all runs and, thinly, of each.
+
+    There is a panel for each task, four in a row.
 
     Args:
       path: the PNG file.
       tasks: by task and by setting, the returns of each run's episodes: (episode,) floats.
     """
-    figure = Figure(figsize=(1 + 4.5 * len(tasks), 4.2), dpi=120, layout="constrained")
-    panels = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
+    columns = min(_COLUMNS, len(tasks))
+    rows = -(-len(tasks) // columns)
+    figure = Figure(figsize=(1 + 4.5 * columns, 0.6 + 3.6 * rows), dpi=120, layout="constrained")
+    panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
     names = list(dict.fromkeys(name for settings in tasks.values() for name in settings))
     labels = {name: f"{name} ({_num_seeds(name, tasks)})" for name in names}
-    for axes, (task, settings) in zip(panels, tasks.items(), strict=True):
+    for axes, (task, settings) in zip(panels, tasks.items(), strict=False):
         everything = np.concatenate([returns for runs in settings.values() for returns in runs])
         levels = np.linspace(min(everything.min(), 0.0), everything.max(), _LEVELS)
         for name, runs in settings.items():
@@ -33,9 +38,12 @@ def write_profiles(path: Path, tasks: Mapping[str, Mapping[str, Sequence[np.ndar
             if len(runs) > 1:
                 for returns in runs:
                     axes.plot(levels, share_above(returns, levels), alpha=0.4, linewidth=0.7, **style)
-        axes.set(xlabel="return", title=task, ylim=(-0.02, 1.02))
+        axes.set(xlabel="return", title=as_written(task), ylim=(-0.02, 1.02))
         axes.grid(alpha=0.3)
-    panels[0].set_ylabel("share of episodes above it")
+    for axes in panels[len(tasks) :]:
+        axes.set_visible(False)
+    for axes in panels[::columns]:
+        axes.set_ylabel("share of episodes above it")
     legend_below(figure)
     with replacing(path) as temporary:
         figure.savefig(temporary)

@@ -303,7 +303,7 @@ function draw() {
   gl.depthMask(true);
 }
 function tell() {
-  const k = Math.min(Math.round(frame), data.frames - 1), time = Math.min((k + 1) * data.dt, data.seconds);
+  const k = shown(), time = Math.min((k + 1) * data.dt, data.seconds);
   element("scrub").value = k;
   element("time").textContent = `${time.toFixed(2)} of ${data.seconds.toFixed(2)} s`;
   const end = k === data.frames - 1 && data.ending ? `\n${data.ending}` : "";
@@ -323,6 +323,7 @@ function tick(now) {
 
 // ---- whoever looks ----
 
+const shown = () => Math.min(Math.round(frame), data.frames - 1); // after the last frame time goes on for a moment
 function seek(place) { frame = Math.min(Math.max(place, 0), data.frames - 1); playing = false; }
 function listen() {
   element("scrub").max = data.frames - 1;
@@ -344,7 +345,7 @@ function listen() {
   document.onkeydown = event => {
     const keys = {
       " ": () => { playing = !playing; }, r: element("reset").onclick,
-      ArrowLeft: () => seek(frame - 1), ArrowRight: () => seek(frame + 1),
+      ArrowLeft: () => seek(shown() - 1), ArrowRight: () => seek(shown() + 1),
     };
     if (event.target.tagName === "INPUT" || event.target.tagName === "SELECT" || !keys[event.key]) return;
     event.preventDefault(); keys[event.key]();

@@ -6,7 +6,7 @@ from typing import Any
 
 from pixelbrax.report.axes import short
 from pixelbrax.report.chart import Series, chart
-from pixelbrax.report.facts import RunFacts, interval_of
+from pixelbrax.report.facts import RunFacts, interval_of, looks_of
 from pixelbrax.report.looks import evaluation_section, saliency_section, videos_section
 from pixelbrax.report.markup import Markup, markup, tag
 from pixelbrax.report.page import more, page, section, table, tiles
@@ -63,12 +63,13 @@ def headline(facts: RunFacts) -> list[tuple[Any, str, str]]:
     found = []
     if last := facts.last:
         low, high = interval_of(last)
-        interval = f"95 % interval {amount(low)} to {amount(high)}, {last['episodes']:.0f} episodes"
+        interval = f"95 % interval {amount(low)} to {amount(high)}"
+        interval += f", {last['episodes']:.0f} episodes" if "episodes" in last else ""
         found.append((amount(last["mean_return"]), "return, deterministic policy", interval))
     if last and (held_out := facts.held_out):
         mean, theirs = held_out["mean_return"], last["mean_return"]
         kept = f", {mean / theirs:.0%} of it" if theirs > 0 else ""
-        found.append((amount(mean), "return under held-out looks", f"{held_out['distractors']}{kept}"))
+        found.append((amount(mean), "return under held-out looks", f"{looks_of(held_out)}{kept}"))
     if before := facts.evaluations.get(UNTRAINED):
         found.append((amount(before["mean_return"]), "return before training", ""))
     if facts.rows:
@@ -88,7 +89,7 @@ def _curve(facts: RunFacts) -> Markup:
     series += evaluated(results, "deterministic policy: evaluations, 95 % intervals", color=1)
     held_out = [{"steps": result["steps"]} | result[HELD_OUT] for result in results if HELD_OUT in result]
     if held_out:
-        series += evaluated(held_out, f"the same under {held_out[0]['distractors']}", color=3)
+        series += evaluated(held_out, f"the same under {looks_of(held_out[0])}", color=3)
     teachers = [result[TEACHER]["mean_return"] for result in results if TEACHER in result]
     lines = [(teachers[-1], "its teacher, deterministic")] if teachers else []
     return chart(series, "actions", "return of an episode", lines=lines)

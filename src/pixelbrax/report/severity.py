@@ -35,7 +35,7 @@ def write_severity(
             value, low, high = zip(*row["curves"][axis], strict=True)
             # Methods of one track are drawn alike; the first panel names them.
             style = "-" if row["track"] == rows[0]["track"] else "--"
-            label = f"{row['method']}, {row['track']}" if axis == axes[0] else None
+            label = _named(row) if axis == axes[0] else None
             color, marker = f"C{k % NUM_COLORS}", _MARKERS[k // NUM_COLORS % len(_MARKERS)]
             panel.plot(severities, value, style, color=color, marker=marker, markersize=3, label=label)
             panel.fill_between(severities, low, high, color=color, alpha=0.12, linewidth=0)
@@ -50,3 +50,8 @@ def write_severity(
     legend_below(figure, most_columns=4)
     with replacing(path) as temporary:
         figure.savefig(temporary)
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    """A method and its track, behind a space without width: Matplotlib hides a label that begins with an underscore."""
+    return f"\u200b{row['method']}, {row['track']}"

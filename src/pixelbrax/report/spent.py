@@ -1,5 +1,7 @@
 """Where a run's time went."""
 
+import math
+
 from pixelbrax.report.facts import RunFacts
 from pixelbrax.report.markup import Markup, markup, tag
 from pixelbrax.report.page import section, table
@@ -50,7 +52,9 @@ def spent(facts: RunFacts) -> tuple[dict[str, float], float]:
 
 
 def duration(seconds: float) -> str:
-    """Seconds for people: 8.2 s, 3 min 20 s, 2 h 5 min."""
+    """Seconds for people: 8.2 s, 3 min 20 s, 2 h 5 min; "-" where they are not known."""
+    if math.isnan(seconds):
+        return "-"
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from pixelbrax.report.axes import legend_below, lone_marker, steps_axis
+from pixelbrax.report.axes import as_written, legend_below, lone_marker, steps_axis
 from pixelbrax.training import replacing
 
 _SAMPLED, _MODE, _GATE = "#2a6f97", "#bb3e03", "#606c38"
@@ -56,11 +56,12 @@ def write_stages(path: Path, segments: Sequence[Segment], title: str) -> None:
     heights = [2.6, *[_PER_PANEL] * len(metrics)]
     figure = Figure(figsize=(8, 1.4 + sum(heights)), dpi=120, layout="constrained")
     panels = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
+    panels[0].margins(y=0.15)  # the stages' names stand over the data
     _returns(panels[0], segments)
-    panels[0].set(ylabel="return of an episode", title=title)
+    panels[0].set(ylabel="return of an episode", title=as_written(title))
     for axes, name in zip(panels[1:], metrics, strict=True):
         _metric(axes, segments, name)
-        axes.set_ylabel(name.replace("_", "\n"))
+        axes.set_ylabel(as_written(name.replace("_", "\n")))
     for axes in panels:
         _stages(axes, segments, axes is panels[0])
         axes.grid(alpha=0.3)
@@ -112,7 +113,7 @@ def _stages(axes: Any, segments: Sequence[Segment], first: bool) -> None:
             top = axes.get_xaxis_transform()  # x in steps, y as a fraction of the height
             middle = (each.before + each.end) / 2
             name = axes.text(
-                middle, 0.97, each.name, transform=top, ha="center", va="top", fontsize="small", color="0.3"
+                middle, 0.97, as_written(each.name), transform=top, ha="center", va="top", fontsize="small", color="0.3"
             )
             name.set_in_layout(False)  # a short stage's name may be wider than the stage
         if each.opened_at is not None:

@@ -20,6 +20,7 @@ from pixelbrax.errors import ConfigError
 
 COLUMNS = ("updates", "steps", "seconds", "return")
 """Columns that every metrics.csv must have; there are others too."""
+_PLACES = COLUMNS[:3]  # where a row is: they have a number in each
 _TEMPORARY = ".tmp-"
 _RESULTS = ("steps", "mean_return", "iqm")
 _EACH = ("returns", "lengths")  # lists: one number for each episode
@@ -200,6 +201,8 @@ def _table(file: Path, needed: Sequence[str] = COLUMNS) -> tuple[list[str], list
         for name, cell in zip(header, row, strict=True):
             try:
                 value = _number(cell)
+                if name in _PLACES and not math.isfinite(value):
+                    raise ValueError
             except ValueError as e:
                 raise _damaged(file, line, f"{name} is {cell[:40]!r}, but must be a number") from e
             if name == "updates":

@@ -38,9 +38,9 @@ _HEADERS = {
 class Refusal(Exception):
     """A request that is answered with an error."""
 
-    def __init__(self, status: HTTPStatus, reason: str):
+    def __init__(self, status: HTTPStatus, reason: str, location: str = ""):
         super().__init__(reason)
-        self.status, self.reason = status, reason
+        self.status, self.reason, self.location = status, reason, location
 
 
 class ViewServer(ThreadingHTTPServer):
@@ -150,6 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, handle: Callable[[list[str], bytes], tuple[bytes, str]]) -> None:
         """Sends what `handle` makes of the path's parts and the body, or why it refuses."""
         keeps, self.close_connection = not self.close_connection, True  # as long as the body may be unread
+        location = ""
         try:
             try:
                 parts, body = self._checked(), self._body()
@@ -160,7 +161,10 @@ class _Handler(BaseHTTPRequestHandler):
                 raise Refusal(HTTPStatus.BAD_REQUEST, str(e)) from None
         except Refusal as e:
             content, kind, status = pack_json({"error": e.reason}), "application/json", e.status
+            location = e.location
         self.send_response(status)
+        if location:
+            self.send_header("Location", location)
         for name, value in _HEADERS.items():
             self.send_header(name, value)
         self.send_header("Content-Type", kind if kind.startswith("application") else f"{kind}; charset=utf-8")
@@ -188,9 +192,11 @@ class _Handler(BaseHTTPRequestHandler):
             path = urlsplit(self.path).path
         except ValueError:  # brackets that do not match
             path = ""
-        token, _, rest = path.lstrip("/").partition("/")
+        token, slash, rest = path.lstrip("/").partition("/")
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
             raise Refusal(HTTPStatus.FORBIDDEN, "the address lacks its token: open it as pixelbrax view printed it")
+        if not slash:  # the page's own addresses are relative to its folder
+            raise Refusal(HTTPStatus.TEMPORARY_REDIRECT, "the address ends with a slash", f"/{token}/")
         return rest.split("/")
 
     def _is_known(self, host: str) -> bool:
