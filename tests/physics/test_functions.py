@@ -181,6 +181,14 @@ def _drawn(key):
             "changes 'mass', for which its in_axes has None",
         ),
         (
+            lambda model, keys: (
+                model | {"mass": jax.vmap(_drawn)(keys), "friction": np.float32(3.0)},
+                {"mass": 0, "friction": None},
+            ),
+            "changes 'friction', for which its in_axes has None",
+        ),
+        (lambda model, keys: (model, (0,)), "in_axes that do not fit the model"),
+        (
             lambda model, keys: (model | {"mass": jax.vmap(_drawn)(keys)[:, :2]}, {"mass": 0, "friction": None}),
             r"samples 'mass' of shape \(2,\) for an environment",
         ),
@@ -188,8 +196,9 @@ def _drawn(key):
     ],
 )
 def test_randomization_functions_are_checked(function, message):
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=message) as refused:
         Randomizer(_Modelled(), function)
+    assert "\n" not in str(refused.value)
 
 
 def test_a_randomization_function_of_the_right_form_draws():
