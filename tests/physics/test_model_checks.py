@@ -326,6 +326,33 @@ def test_what_brax_ignores_is_named():
         assert all(what in text for what in (*expected, of_springs))
 
 
+@pytest.mark.parametrize(("gear", "told"), [("0 0 5 0 0 0", True), ("5", False)])
+def test_what_brax_ignores_of_thrusters_is_named(gear, told):
+    """It applies nothing to a free joint on engines of vectors, and on "generalized" a force along x."""
+    model = _model(actuators=f'<motor name="a" joint="root" gear="{gear}" ctrlrange="-1 1"/>')
+    assert "ignore actuators of a free joint (of actuator 'a')" in "".join(ignored_by_brax(model, "spring"))
+    text = "".join(ignored_by_brax(model, "generalized"))
+    assert ("the gear of a free joint but for its first number (of actuator 'a')" in text) == told
+    assert ignored_by_brax(model, "mjx") == []
+
+
+@pytest.mark.parametrize(
+    ("flag", "joint", "engines"),
+    [
+        ("constraint", "", ("spring", "generalized")),
+        ("spring", 'stiffness="3" damping="1"', ("generalized",)),  # "spring" reads neither, and says so of stiffness
+        ("damper", 'stiffness="3" damping="1"', ("generalized",)),
+        ("spring", "", ()),
+        ("damper", "", ()),
+    ],
+)
+def test_flags_that_brax_does_not_read_are_named(flag, joint, engines):
+    model = _model(before=f'<option><flag {flag}="disable"/></option>', joint=joint)
+    for engine in ("spring", "generalized", "mjx"):
+        told = f'Brax\'s own engines ignore <flag {flag}="disable">' in "\n".join(ignored_by_brax(model, engine))
+        assert told == (engine in engines)
+
+
 _APART = '<contact><exclude body1="back" body2="front"/></contact>'
 _BALL = {
     "floor": 'conaffinity="3"',
