@@ -139,6 +139,17 @@ def test_functions_of_creatures_are_checked_when_they_are_made(functions, messag
         shared(**given)
 
 
+def test_a_start_at_which_episodes_end_is_told(shared):
+    def behind(data):
+        return data.qpos[0] < 1.0
+
+    with pytest.warns(
+        UserWarning, match="terminate_fn is True where episodes begin, .*: each ends with its first step"
+    ):
+        shared(reward_fn=lambda before, action, after: 0.0, terminate_fn=behind)
+    shared(reward_fn=lambda before, action, after: 0.0, terminate_fn=behind, reset_fn=lambda key, data: data)
+
+
 @pytest.fixture(scope="module")
 def shared():
     """`MjcfPhysics` without the trace of MJX's step, which takes a second."""
