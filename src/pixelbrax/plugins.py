@@ -10,6 +10,7 @@ Any other module is named: `pixelbrax COMMAND --import my_module`, or `pixelbrax
 
 import contextlib
 import importlib
+import importlib.util
 import os
 import sys
 import traceback
@@ -17,7 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from importlib import metadata
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, warn_caller
 
 GROUP = "pixelbrax.plugins"
 _imported: dict[str, None] = {}  # modules loaded by their names, in order
@@ -68,12 +69,30 @@ def _import(name: str) -> None:
         raise ConfigError(f"cannot import {name!r}: it must be the name of a module, such as my_package.tasks")
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.append(os.getcwd())
+    _warn_if_hidden(name)
     try:
         with _undone_if_it_fails(name):
             importlib.import_module(name)
     except Exception as e:
-        raise ConfigError(f"cannot import {name}: {_reason(e)}") from e
+        missing = isinstance(e, ModuleNotFoundError) and e.name == name.split(".")[0]
+        remedy = f": it is not in {os.getcwd()} either; go to the folder that has it, or name that in PYTHONPATH"
+        raise ConfigError(f"cannot import {name}: {_reason(e)}{remedy * missing}") from e
     _imported[name] = None
+
+
+def _warn_if_hidden(name: str) -> None:
+    """Warns if Python has another module of that name before the one in the working directory: turtle, for one."""
+    top = name.split(".")[0]
+    files = [os.path.realpath(os.path.join(os.getcwd(), file)) for file in (f"{top}.py", f"{top}/__init__.py")]
+    try:
+        spec = importlib.util.find_spec(top)
+    except ValueError:  # of modules that were made otherwise than by an import
+        return
+    own = [file for file in files if os.path.isfile(file)]
+    if own and spec is not None and spec.origin and os.path.realpath(spec.origin) not in own:
+        warn_caller(
+            f"import {name}: Python has another module {top} ({spec.origin}), and takes it, not {own[0]}: rename yours"
+        )
 
 
 def _discover() -> None:

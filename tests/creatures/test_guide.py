@@ -91,6 +91,7 @@ MISTAKES = [
     ('kp="60"', 'kp="60000"'),
     ('range="-50 50"', 'range="50 -50"'),
     ('range="-50 50"', 'range="-.8 .8"'),
+    ('ctrlrange="-1 1"', 'ctrlrange="-60 60"'),
     ('pos="0 0 .4"', 'pos="0 0 .2"'),
     ('contype="1" rgba', 'contype="0" rgba'),
     ('pos="0 -2.4 .9"', 'pos="0 0 0"'),

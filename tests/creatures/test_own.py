@@ -148,6 +148,7 @@ def test_a_head_without_a_joint_is_a_part_of_what_carries_it(tmp_path, backend):
         ({"gait": (0, 1)}, "gait is .*: it must be two groups of feet"),
         ({"gait": ((0, 1), (2.0, 3))}, "an index in gait is 2.0: it must be a whole number"),
         ({"feet": "foot_fl", "gait": None}, r"feet 'foot_fl': they must be a tuple of geoms, \('foot_fl',\)"),
+        ({"feet": None, "gait": None}, r"feet None: they must be a tuple of geoms, \(\) for none"),
         ({"mjcf": 3}, "mjcf is 3: it must be a path"),
         ({"stages": (_LIE, _LIE)}, ": its name must be a string that no other stage has"),
         ({"stages": (replace(_LIE, name=3),)}, "its name must be a string"),
@@ -226,6 +227,28 @@ def test_walls_beside_the_ground_are_no_mistake():
     wall = '<geom type="plane" pos="3 0 0" zaxis="-1 0 0" size="0 0 1"/></worldbody>'
     model = mujoco.MjModel.from_xml_string(_xml(change=("</worldbody>", wall)))
     assert creature_suspicions(_TORTOISE, model) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "description", "settings", "said"),
+    [
+        (None, {"standing": (0.5, 0.7)}, {}, r"at a height of 0\.4 m, and falls below min_height at 0\.5 m: each"),
+        (None, {}, {"min_height": 0.45}, r"falls below min_height at 0\.45 m"),
+        (
+            ('pos="0 0 .4"', 'pos="0 0 .4" euler="90 0 0"'),
+            {},
+            {},
+            r"tilted: .* points up by .*, and min_upright is 0\.5",
+        ),
+    ],
+)
+def test_a_creature_whose_episodes_end_at_once_is_told(tmp_path, change, description, settings, said):
+    (tmp_path / "own.xml").write_text(_xml(**({} if change is None else {"change": change})))
+    with pytest.warns(UserWarning, match="ends with its first step") as told:
+        CreatureEnv(replace(_TORTOISE, mjcf=tmp_path / "own.xml", **description), **settings)
+    lines = [str(each.message) for each in told if "ends with its first step" in str(each.message)]
+    assert len(lines) == 1
+    assert re.search(f"the creature 'tortoise' \\(own.xml\\) begins with its root 'shell' .*{said}", lines[0])
 
 
 def test_a_stage_sets_what_the_constructor_is_not_given():

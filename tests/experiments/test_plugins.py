@@ -138,6 +138,18 @@ def test_a_module_that_fails_can_be_corrected_and_loaded(named, tmp_path):
             sys.modules.pop(module, None)
 
 
+def test_a_module_that_another_one_hides_is_told(tmp_path, monkeypatch):
+    """Python's own `wave` comes before a file of the working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(plugins, "_imported", {})
+    (tmp_path / "wave.py").write_text("")
+    with pytest.warns(
+        UserWarning, match=r"import wave: Python has another module wave \(.*\), and takes it, not .*wave\.py"
+    ):
+        pixelbrax.load_plugins("wave")
+
+
 def test_a_run_remembers_what_was_imported(named, tmp_path):
     assert "named/task" not in pixelbrax.list_tasks()
     pixelbrax.load_plugins(named)
@@ -160,6 +172,7 @@ def test_a_run_remembers_what_was_imported(named, tmp_path):
     ("argv", "message"),
     [
         (["--import", "no_such_module"], "cannot import no_such_module: ModuleNotFoundError"),
+        (["--import", "no_such_module"], "go to the folder that has it, or name that in PYTHONPATH"),
         (["--import", "not a name"], "cannot import 'not a name': it must be the name of a module"),
         (["--import"], "--import needs the name of a module"),
     ],

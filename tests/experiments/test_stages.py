@@ -191,6 +191,7 @@ def test_the_curricula_of_the_documents_can_be_read():
         ([("eval_interval = 2", "eval_interval = 0")], "set eval_interval, in updates"),
         ([('name = "never"', 'name = "look"')], "there are two stages of the name 'look'"),
         ([('name = "never"', 'name = "../never"')], "every stage needs a name of letters"),
+        ([('name = "never"', f'name = "{"x" * 101}"')], "of at most 100"),
         ([('name = "look"', 'name = "look"\ncarry = "policy"')], "this is the first: leave it out"),
         ([('carry = "policy"', 'carry = "brain"')], "carry is 'brain': it must be one of learner, policy"),
         ([('at_budget = "repeat"', 'at_budget = "stop"')], 'repeats limits at_budget = "repeat"'),

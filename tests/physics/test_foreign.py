@@ -198,6 +198,33 @@ class _Imagines(Wrapper):
         return self.env.step(state, action).replace(reward=action[0] * 1j)
 
 
+class _Returns(Wrapper):
+    """An environment whose states have other parts."""
+
+    def __init__(self, env, **parts):
+        super().__init__(env)
+        self.parts = parts
+
+    def reset(self, rng):
+        return self.env.reset(rng).replace(**self.parts)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"obs": None}, "_Returns's obs is None: it must be an array, or a dict"),
+        ({"obs": (jnp.zeros(2), jnp.zeros(3))}, "_Returns's obs is a tuple"),
+        ({"obs": {"eye": {"left": jnp.zeros(2)}}}, "_Returns's obs is a dict of eye: dict"),
+        ({"obs": {}}, "_Returns's obs is a dict of nothing"),
+        ({"metrics": None}, "_Returns's metrics are None: they must be a dict of arrays, {} for none"),
+        ({"metrics": {"cost": {"of": jnp.zeros(())}}}, "_Returns's metrics are a dict of cost: dict"),
+    ],
+)
+def test_observations_and_metrics_are_arrays(parts, message, swing):
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        state_spec(_Returns(swing, **parts), 1)
+
+
 @pytest.mark.parametrize(
     ("wrapper", "message"),
     [

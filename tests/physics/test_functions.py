@@ -139,6 +139,17 @@ def test_functions_of_creatures_are_checked_when_they_are_made(functions, messag
         shared(**given)
 
 
+def test_a_start_at_which_episodes_end_is_told(shared):
+    def behind(data):
+        return data.qpos[0] < 1.0
+
+    with pytest.warns(
+        UserWarning, match="terminate_fn is True where episodes begin, .*: each ends with its first step"
+    ):
+        shared(reward_fn=lambda before, action, after: 0.0, terminate_fn=behind)
+    shared(reward_fn=lambda before, action, after: 0.0, terminate_fn=behind, reset_fn=lambda key, data: data)
+
+
 @pytest.fixture(scope="module")
 def shared():
     """`MjcfPhysics` without the trace of MJX's step, which takes a second."""
@@ -181,6 +192,14 @@ def _drawn(key):
             "changes 'mass', for which its in_axes has None",
         ),
         (
+            lambda model, keys: (
+                model | {"mass": jax.vmap(_drawn)(keys), "friction": np.float32(3.0)},
+                {"mass": 0, "friction": None},
+            ),
+            "changes 'friction', for which its in_axes has None",
+        ),
+        (lambda model, keys: (model, (0,)), "in_axes that do not fit the model"),
+        (
             lambda model, keys: (model | {"mass": jax.vmap(_drawn)(keys)[:, :2]}, {"mass": 0, "friction": None}),
             r"samples 'mass' of shape \(2,\) for an environment",
         ),
@@ -188,8 +207,9 @@ def _drawn(key):
     ],
 )
 def test_randomization_functions_are_checked(function, message):
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=message) as refused:
         Randomizer(_Modelled(), function)
+    assert "\n" not in str(refused.value)
 
 
 def test_a_randomization_function_of_the_right_form_draws():

@@ -100,6 +100,25 @@ def test_creatures_of_our_own_are_passed_in_silence():
             {"after": '<keyframe><key qpos="0 0 1 1 0 0 0 0 0 0"/></keyframe>'},
             "qpos must have 9 numbers",
         ),
+        ({"actuators": '<motor name="a" site="tipp"/>', "inner": '<site name="tip"/>'}, "no site 'tipp', .* mean tip"),
+        ({"actuators": '<motor name="a" tendon="sinew"/>'}, "no tendon 'sinew', and actuator 'a' drives it: the model"),
+        ({"after": '<equality><joint joint1="hipp"/></equality>'}, "no joint 'hipp', and an <equality> .* mean hip"),
+        ({"after": '<equality><weld site1="a" site2="b"/></equality>'}, "no site 'a', and an <equality> refers"),
+        ({"after": '<equality><weld body1="frnt"/></equality>'}, "no body 'frnt', and an <equality> .* mean front"),
+        ({"after": '<sensor><touch site="tip"/></sensor>'}, "no site 'tip', and a <sensor> refers"),
+        ({"after": '<sensor><framepos objtype="xbody" objname="fron"/></sensor>'}, "no body 'fron', .* mean front"),
+        (
+            {"after": '<sensor><framepos objtype="body" objname="front" reftype="site" refname="tip"/></sensor>'},
+            "no site 'tip', and a <sensor> refers",
+        ),
+        (
+            {"after": '<contact><exclude body1="front" body2="bck"/></contact>'},
+            "no body 'bck', and an <exclude> .* back",
+        ),
+        ({"inner": '<light mode="targetbody" target="bck"/>'}, "the light's target is no body of the model"),
+        ({"before": '<asset><texture type="2d" file="own.xml"/></asset>'}, "the file is no PNG"),
+        ({"before": '<asset><mesh file="own.xml"/></asset>'}, "own.xml' is no mesh that MuJoCo reads"),
+        ({"inner": '<body mocap="true"><geom size=".1"/></body>'}, "a mocap body stands directly in <worldbody>"),
         ({"more": '<camera name="c" fovy="200"/>'}, "'c': fovy is in degrees"),
         ({"after": "</mujok>"}, r"line \d+, column \d+: not well-formed XML"),
     ],
@@ -305,6 +324,33 @@ def test_what_brax_ignores_is_named():
     for engine, of_springs in (("spring", "stiffness (of joint 'hip'"), ("generalized", "springref (of joint 'hip'")):
         text = "\n".join(ignored_by_brax(driven, engine))
         assert all(what in text for what in (*expected, of_springs))
+
+
+@pytest.mark.parametrize(("gear", "told"), [("0 0 5 0 0 0", True), ("5", False)])
+def test_what_brax_ignores_of_thrusters_is_named(gear, told):
+    """It applies nothing to a free joint on engines of vectors, and on "generalized" a force along x."""
+    model = _model(actuators=f'<motor name="a" joint="root" gear="{gear}" ctrlrange="-1 1"/>')
+    assert "ignore actuators of a free joint (of actuator 'a')" in "".join(ignored_by_brax(model, "spring"))
+    text = "".join(ignored_by_brax(model, "generalized"))
+    assert ("the gear of a free joint but for its first number (of actuator 'a')" in text) == told
+    assert ignored_by_brax(model, "mjx") == []
+
+
+@pytest.mark.parametrize(
+    ("flag", "joint", "engines"),
+    [
+        ("constraint", "", ("spring", "generalized")),
+        ("spring", 'stiffness="3" damping="1"', ("generalized",)),  # "spring" reads neither, and says so of stiffness
+        ("damper", 'stiffness="3" damping="1"', ("generalized",)),
+        ("spring", "", ()),
+        ("damper", "", ()),
+    ],
+)
+def test_flags_that_brax_does_not_read_are_named(flag, joint, engines):
+    model = _model(before=f'<option><flag {flag}="disable"/></option>', joint=joint)
+    for engine in ("spring", "generalized", "mjx"):
+        told = f'Brax\'s own engines ignore <flag {flag}="disable">' in "\n".join(ignored_by_brax(model, engine))
+        assert told == (engine in engines)
 
 
 _APART = '<contact><exclude body1="back" body2="front"/></contact>'

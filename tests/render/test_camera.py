@@ -130,7 +130,7 @@ _POS, _TARGET = (0.0, -3.0, 1.0), (0.0, 0.0, 1.0)
         (lambda: _of_model('<camera name="a" fovy="0"/>'), "fovy of the model's camera 'a' is 0 degrees"),
         (lambda: _of_model('<camera fovy="-10"/>'), "fovy of the model's camera 0 is -10 degrees"),
         (lambda: _of_model('<camera projection="orthographic" fovy="2"/>'), "camera 0 is orthographic"),
-        (lambda: _of_model("", 0), "the model has no camera 0: it has none"),
+        (lambda: _of_model("", 0), "the model has no camera 0: it has none, so write a <camera .*> into it"),
         (lambda: _of_model("<camera/>", True), "the model has no camera True"),
         (lambda: _of_model("<camera/>", 0.5), "the model has no camera 0.5"),
     ],

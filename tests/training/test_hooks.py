@@ -2,12 +2,13 @@
 
 import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.networks import NetworkConfig
-from pixelbrax.training import Hook, RunDir, TrainConfig, Trainer
+from pixelbrax.training import ActingHook, Hook, RunDir, TrainConfig, Trainer, check_hook, hooks
 from tests.algorithms.agents import CONFIGS
 from tests.probe import probe_env
 
@@ -45,6 +46,54 @@ def test_hooks_are_told_in_order_and_tensorboard_has_every_point(tmp_path):
     assert data.count(b"train/value_loss") == 4
     assert data.count(b"evaluation/mean_return") == 3
     assert b"train/steps_per_second" in data
+
+
+class _Rows(Hook):
+    def on_update(self, row):  # pyright: ignore[reportIncompatibleMethodOverride]
+        """It has no run."""
+
+
+class _Stops(ActingHook):
+    def act(self, interval, row):  # pyright: ignore[reportIncompatibleMethodOverride]
+        """It has a row too many."""
+
+
+class _Misspelt(Hook):
+    def on_updates(self, run, row):
+        """Nobody calls it."""
+
+
+class _Defaults(Hook):
+    def on_start(self, *args, **settings):
+        """It takes anything."""
+
+    def on_end(self, run, quiet=True):
+        """It takes more."""
+
+
+def test_callbacks_are_looked_at_before_anything_is_compiled():
+    with pytest.raises(
+        ConfigError, match=r"the hook _Rows: on_update takes \(row\), and is called as on_update\(run, row\)"
+    ):
+        check_hook(_Rows())
+    with pytest.raises(
+        ConfigError, match=r"the hook _Stops: act takes \(interval, row\), and is called as act\(interval\)"
+    ):
+        check_hook(_Stops())
+    with pytest.warns(
+        UserWarning, match="the hook _Misspelt has on_updates, which training never calls: did you mean on_up"
+    ):
+        check_hook(_Misspelt())
+    for good in (_Told(), _Defaults()):
+        assert check_hook(good) is good
+
+
+def test_a_logger_is_a_hook(monkeypatch):
+    monkeypatch.setattr(hooks._REGISTRY, "_known", dict(hooks._REGISTRY._known))
+    make: Any = lambda: None  # noqa: E731
+    hooks.register_hook("nothing", make)
+    with pytest.raises(ConfigError, match="the logger 'nothing' makes None: it must be"):
+        hooks.make_hook("nothing")
 
 
 def test_only_hooks_that_began_are_told_of_the_end(tmp_path):

@@ -72,6 +72,31 @@ def creature_suspicions(creature: Creature, model: mujoco.MjModel) -> list[str]:
     return [f"{who} {line}" for line in (*_ground_elsewhere(creature, model), *_target_held(creature, model))]
 
 
+def starts_fallen(creature: Creature, start: np.ndarray, min_height: float, min_upright: float) -> str:
+    """One line if episodes begin below a threshold, with which each ends at its first step; else empty.
+
+    Args:
+      creature: the description.
+      start: (nq,) positions in which episodes begin; the first seven are of the root's free joint.
+      min_height: m, of the root.
+      min_upright: cosine of the root's tilt.
+    """
+    height, upright = float(start[2]), 1.0 - 2.0 * float(start[4] ** 2 + start[5] ** 2)
+    who = f"the creature {creature.name!r} ({creature.file.name}) begins with its root {creature.root!r}"
+    if height < min_height:
+        return (
+            f"{who} at a height of {height:.3g} m, and falls below min_height at {min_height:.3g} m: each episode ends "
+            "with its first step. Raise the body (pos, or the first keyframe's qpos), or lower min_height, which is "
+            "the low height in standing where no stage or setting gives another"
+        )
+    if upright < min_upright:
+        return (
+            f"{who} tilted: its own z axis points up by {upright:.2g}, and min_upright is {min_upright:.2g}: each "
+            "episode ends with its first step. Build it with x forward, y left and z up, or lower min_upright"
+        )
+    return ""
+
+
 def _target_held(creature: Creature, model: mujoco.MjModel) -> Iterator[str]:
     """The first slide of a target that pulls it away from where it was put."""
     if creature.target is None:

@@ -12,7 +12,7 @@ from brax.math import quat_mul, quat_to_3x3
 from jaxtyping import Array, Float
 
 from pixelbrax import rewards
-from pixelbrax.creatures.check import check_creature, creature_suspicions
+from pixelbrax.creatures.check import check_creature, creature_suspicions, starts_fallen
 from pixelbrax.creatures.spec import CREATURES, DEFAULT_SENSORS, Creature, check_description
 from pixelbrax.errors import MAX_FLOAT, ConfigError, check_choice, check_keywords, check_number, warn_caller
 from pixelbrax.physics import (
@@ -94,6 +94,8 @@ class CreatureEnv(PipelineEnv):
         points = check_creature(creature, model)
         if creature.mjcf is not None:
             _warn_of(creature, model, backend)
+        if fallen := starts_fallen(creature, reference_start(model), self._min_height, self._min_upright):
+            warn_caller(fallen)
         self._middle, self._reach = (jnp.asarray(part) for part in control_scale(model))
         system = load_system(creature.file, backend)
         frames = round(CONTROL_DT / model.opt.timestep)

@@ -69,6 +69,8 @@ class Creature:
             check_path(f"{who}: mjcf", self.mjcf)
         if isinstance(self.feet, str):
             raise ConfigError(f"{who} has the feet {self.feet!r}: they must be a tuple of geoms, ({self.feet!r},)")
+        if not isinstance(self.feet, Sequence):
+            raise ConfigError(f"{who} has the feet {self.feet!r:.80}: they must be a tuple of geoms, () for none")
         _check_heights(f"{who}: standing", self.standing)
         if self.head is not None:
             _check_heights(f"{who}: head", self.head)

@@ -26,6 +26,7 @@ from pixelbrax.training import (
     Processes,
     RunDir,
     TrainConfig,
+    check_hook,
     check_types,
     last_stop,
     load_config,
@@ -169,7 +170,7 @@ def checked_hooks(hooks: Any) -> tuple[Hook, ...]:
     """Hooks as a tuple.
 
     Raises:
-      ConfigError: one is a class, or no hook.
+      ConfigError: one is a class, or no hook, or its callbacks take other arguments than they are called with.
     """
     several = tuple(hooks) if isinstance(hooks, list | tuple) else (hooks,)
     for hook in several:
@@ -177,6 +178,7 @@ def checked_hooks(hooks: Any) -> tuple[Hook, ...]:
             raise ConfigError(f"hooks has the class {hook.__name__}: pass an object, {hook.__name__}(...)")
         if not isinstance(hook, Hook):
             raise ConfigError(f"hooks has {hook!r:.80}: it must be a list of pixelbrax.Hook")
+        check_hook(hook)
     return several
 
 

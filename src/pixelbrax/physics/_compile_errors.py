@@ -33,6 +33,9 @@ _SIZES = "sphere: radius; capsule and cylinder: radius and half length (with fro
 _RANGE = 'give range="low high", in degrees unless <compiler angle="radian"/> is set, or limited="false"'
 _LISTS = {"material": "materials", "mesh": "meshes", "texture": "textures", "body": "bodies", "joint": "joints"}
 _LISTS |= {"geom": "geoms", "site": "sites", "tendon": "tendons", "hfield": "hfields", "sensor": "sensors"}
+_LISTS |= {"actuator": "actuators", "camera": "cameras"}
+_REFERRERS = {"wrap": "a spatial <tendon>", "collision": "a <pair>", "bodypair": "an <exclude>"}
+"""What MuJoCo calls otherwise than MJCF does."""
 
 Spec = mujoco.MjSpec | None
 _RULES: list[tuple[str, str]] = [
@@ -97,6 +100,9 @@ _RULES: list[tuple[str, str]] = [
     ("unknown default childclass", "there is no <default> with the name in childclass: define it, or leave it out"),
     ("fovy too large", "fovy is in degrees, and must be above 0 and below 180: 45 is usual"),
     ("zero quaternion", "quat is 0 0 0 0, which is no rotation: leave it out, or give 1 0 0 0"),
+    (r"unsupported content type", "the file is no PNG, and MuJoCo reads no other picture: convert it"),
+    (r"no decoder found for mesh file '(.*)'", "{0!r} is no mesh that MuJoCo reads: convert it to .obj or .stl"),
+    ("mocap body .* is not a fixed child", "a mocap body stands directly in <worldbody>, and has no joint"),
     (r"plugin (\S+) not found", "PixelBrax loads no plugins of MuJoCo: take {0} out"),
 ]
 
@@ -195,18 +201,58 @@ def _unknown_name(text: str, path: Path | None, spec: Spec) -> str:
     """Of a name that some element refers to, and no element has."""
     del path
     patterns: list[tuple[str, Callable[[re.Match[str]], tuple[str, str, str]]]] = [
-        (r"unknown transmission target '(.*?)' for actuator id = (\d+)", lambda m: (*_driven(spec, int(m[2])), m[1])),
-        (r"\b(\w+) '(.*?)' not found in (?:the )?(\w+)", lambda m: (m[1], f"a {m[3]} refers to it", m[2])),
-        (r"unknown element '(.*?)' in equality", lambda m: ("body", "an <equality> refers to it", m[1])),
-        (r"unrecognized name '(.*?)' of sensorized", lambda m: ("joint", "a <sensor> refers to it", m[1])),
+        (
+            r"transmission target '(.*?)' (?:for actuator id =|not found in actuator) (\d+)",
+            lambda m: (*_driven(spec, int(m[2])), m[1]),
+        ),
+        (
+            r"\b(\w+) '(.*?)' not found (?:in|for) (?:the )?(\w+)",
+            lambda m: (m[1], f"{_referrer(m[3])} refers to it", m[2]),
+        ),
+        (
+            r"unknown element '(.*?)' in equality.*?\bid (\d+)",
+            lambda m: (_tied(spec, int(m[2])), "an <equality> refers to it", m[1]),
+        ),
+        (
+            r"unrecognized name '(.*?)' of (?:sensorized )?object.*?\bid (\d+)",
+            lambda m: (_sensed(spec, int(m[2]), m[1]), "a <sensor> refers to it", m[1]),
+        ),
     ]
     for pattern, read in patterns:
-        if match := re.search(pattern, text):
+        if match := re.search(pattern, text, re.DOTALL):
             kind, why, missing = read(match)
             return f"there is no {kind} {missing!r}, and {why}{_known(spec, kind, missing)}"
-    if "unknown target body in camera" in text:
-        return f"the camera's target is no body of the model{_known(spec, 'body', '')}"
+    if match := re.search("unknown target body in (camera|light)", text):
+        return f"the {match[1]}'s target is no body of the model{_known(spec, 'body', '')}"
     return ""
+
+
+def _referrer(kind: str) -> str:
+    """An element that refers to another, with its article."""
+    return _REFERRERS.get(kind, f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}")
+
+
+def _tied(spec: Spec, number: int) -> str:
+    """The kind of thing that an equality constraint, by its number, holds."""
+    constraints: list[Any] = list(spec.equalities) if spec is not None else []
+    if number >= len(constraints):
+        return "body"
+    of_others = {mujoco.mjtEq.mjEQ_JOINT: "joint", mujoco.mjtEq.mjEQ_TENDON: "tendon"}
+    return of_others.get(constraints[number].type, _kind(constraints[number].objtype))
+
+
+def _sensed(spec: Spec, number: int, missing: str) -> str:
+    """The kind of thing of the given name that a sensor, by its number, measures, or measures from."""
+    sensors: list[Any] = list(spec.sensors) if spec is not None else []
+    if number >= len(sensors):
+        return "joint"
+    sensor = sensors[number]
+    return _kind(sensor.objtype if sensor.objname == missing else sensor.reftype)
+
+
+def _kind(which: Any) -> str:
+    """MuJoCo's type of an object, as MJCF calls it."""
+    return mujoco.mjtObj(which).name.removeprefix("mjOBJ_").lower().removeprefix("x")  # xbody: a body, by its origin
 
 
 def _driven(spec: Spec, number: int) -> tuple[str, str]:

@@ -66,6 +66,7 @@ def state_spec(env: Any, action_size: int) -> Any:
             raise ConfigError(_refusal(f"{name} is vectorized: its {field!r} has shape {shape}", chain))
     if traces := [_TRACES[key] for key in first.info if key in _TRACES]:
         raise ConfigError(_refusal(f"{name} {traces[0]}", chain))
+    _check_parts(name, first)
     action = jax.ShapeDtypeStruct((action_size,), jnp.float32)
     spec = called(f"{name}.step(state, action) -> state", env.step, first, action)
     _check_structure(name, first, spec)
@@ -151,6 +152,26 @@ def _refusal(what: str, chain: list[Any]) -> str:
 
 def _is_brax(env: Any) -> bool:
     return type(env).__module__.startswith("brax.envs.")
+
+
+def _check_parts(name: str, state: Any) -> None:
+    """Refuses an observation that is no vector and no dict of vectors, and metrics that are no dict of numbers."""
+    obs, metrics = state.obs, state.metrics
+    entries = obs if isinstance(obs, Mapping) else {"state": obs}
+    parts = [entries["state"]] if "state" in entries else list(entries.values())
+    if not parts or not all(isinstance(part, jax.ShapeDtypeStruct) for part in parts):
+        raise ConfigError(
+            f"{name}'s obs is {_described(obs)}: it must be an array, or a dict of arrays, of which one may be 'state'"
+        )
+    if not isinstance(metrics, Mapping) or not all(isinstance(x, jax.ShapeDtypeStruct) for x in metrics.values()):
+        raise ConfigError(f"{name}'s metrics are {_described(metrics)}: they must be a dict of arrays, {{}} for none")
+
+
+def _described(part: Any) -> str:
+    """The kind of a part of a state; of a dict also the kinds of its entries."""
+    if isinstance(part, Mapping):
+        return f"a dict of {', '.join(f'{key}: {type(x).__name__}' for key, x in part.items()) or 'nothing'}"
+    return "None" if part is None else f"a {type(part).__name__}"
 
 
 def _check_structure(name: str, first: Any, spec: Any) -> None:

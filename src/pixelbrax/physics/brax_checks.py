@@ -33,7 +33,13 @@ _DISABLES = {
     "gravity": mujoco.mjtDisableBit.mjDSBL_GRAVITY,
     "limit": mujoco.mjtDisableBit.mjDSBL_LIMIT,
     "actuation": mujoco.mjtDisableBit.mjDSBL_ACTUATION,
+    "constraint": mujoco.mjtDisableBit.mjDSBL_CONSTRAINT,
 }
+_OF_JOINTS = {
+    "spring": (mujoco.mjtDisableBit.mjDSBL_SPRING, "jnt_stiffness"),
+    "damper": (mujoco.mjtDisableBit.mjDSBL_DAMPER, "dof_damping"),
+}
+"""Flags, and what each switches off, which only "generalized" has."""
 
 
 def ignored_by_brax(model: mujoco.MjModel, engine: str = "generalized") -> list[str]:
@@ -54,7 +60,7 @@ def ignored_by_brax(model: mujoco.MjModel, engine: str = "generalized") -> list[
         found.append(f"frictionloss (of {thing(model, 'joint', int(model.dof_jntid[rubbing[0]]))})")
     if (lifted := np.flatnonzero(model.body_gravcomp)).size:
         found.append(f"gravcomp (of {thing(model, 'body', int(lifted[0]))})")
-    found += _ignored_of_joints(model, engine) + _ignored_of_actuators(model) + _ignored_of_contacts(model)
+    found += _ignored_of_joints(model, engine) + _ignored_of_actuators(model, engine) + _ignored_of_contacts(model)
     lines = [f'{name_of(model)}: Brax\'s own engines ignore {what}: use its backend="mjx", {_OWN}' for what in found]
     # On engines of vectors the line of stiffness is of all of it, and no damping is read.
     nowhere = left_out(model, of_joints=engine == "generalized")
@@ -64,7 +70,11 @@ def ignored_by_brax(model: mujoco.MjModel, engine: str = "generalized") -> list[
 
 
 def _ignored_of_joints(model: mujoco.MjModel, engine: str) -> list[str]:
-    found = []
+    found = [
+        f'<flag {name}="disable">'
+        for name, (bit, what) in _OF_JOINTS.items()
+        if engine == "generalized" and model.opt.disableflags & bit and getattr(model, what).any()
+    ]
     sprung = np.flatnonzero(model.jnt_stiffness)
     if engine != "generalized" and sprung.size:
         found.append(f"stiffness (of {thing(model, 'joint', int(sprung[0]))})")
@@ -104,8 +114,15 @@ def _condim(model: mujoco.MjModel, a: int, b: int, condim: int) -> str:
     return f"a condim of {condim} (between {between}), and simulate one of {_CONDIM}"
 
 
-def _ignored_of_actuators(model: mujoco.MjModel) -> list[str]:
+def _ignored_of_actuators(model: mujoco.MjModel, engine: str) -> list[str]:
+    of_joint = model.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT
+    of_free = of_joint & (model.jnt_type[np.where(of_joint, model.actuator_trnid[:, 0], 0)] == _FREE)
+    in_part = engine == "generalized"  # the others apply nothing to a free joint
     cases = [
+        (
+            of_free & (model.actuator_gear[:, 1:].any(axis=1) | (not in_part)),
+            "the gear of a free joint but for its first number" if in_part else "actuators of a free joint",
+        ),
         (model.actuator_dyntype != mujoco.mjtDyn.mjDYN_NONE, "activation (timeconst, intvelocity, dyntype)"),
         (
             (model.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE) & (model.actuator_biasprm[:, 0] != 0),

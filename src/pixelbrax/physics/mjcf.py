@@ -182,6 +182,8 @@ class MjcfPhysics:
             self._start = mjx.put_data(self.mj_model, _first_data(self.mj_model), impl=implementation)
         self._middle, self._reach = (jnp.asarray(part) for part in control_scale(self.mj_model))
         self._check_functions()
+        if terminate_fn is not None and reset_fn is None:
+            self._warn_if_over()
 
     @property
     def facts(self) -> dict[str, str]:
@@ -265,6 +267,16 @@ class MjcfPhysics:
         array(_TERMINATE, called(_TERMINATE, self._terminate_fn, data), ndim=0, boolean=True)
         array(_OBSERVE, called(_OBSERVE, self._observe_fn, data), ndim=1)
         check_like(_RESET, called(_RESET, self._reset_fn, key, self._start), self._start)
+
+    def _warn_if_over(self) -> None:
+        """Warns if episodes end where they begin."""
+        with jax.ensure_compile_time_eval():
+            over = bool(self._terminate_fn(self._start))
+        if over:
+            warn_caller(
+                "terminate_fn is True where episodes begin, in the first keyframe or the reference pose: each ends "
+                "with its first step. Correct it, or begin elsewhere, by a <key qpos=.../> or a reset_fn"
+            )
 
 
 def _first_data(model: mujoco.MjModel) -> mujoco.MjData:

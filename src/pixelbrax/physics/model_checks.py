@@ -21,6 +21,7 @@ _TURN = 2 * np.pi
 _LIGHT, _HEAVY = 1e-3, 1e5  # kg, of all that moves: beyond these, float32 and MuJoCo's default constants serve badly
 _MOST_RADIANS = 2 * _TURN  # a larger limit was meant in degrees
 _FEW_DEGREES = np.deg2rad(_TURN)  # if all limits are below, they were meant in radians
+_FAR_BEYOND = 20  # times a joint's limits: a servo's goals in degrees are 57 times as far
 _NUMBERS = ("body_pos", "body_quat", "body_mass", "body_inertia", "geom_pos", "geom_size", "geom_friction", "jnt_pos")
 _NUMBERS += ("jnt_axis", "jnt_range", "jnt_stiffness", "actuator_gear", "actuator_ctrlrange", "cam_pos", "key_qpos")
 
@@ -172,6 +173,7 @@ def _actuators(model: mujoco.MjModel) -> Iterator[str]:
             f"actuators without a ctrlrange ({names}): actions from -1 to 1 reach them unchanged, times their gear or "
             'gain. Give ctrlrange="low high" (newtons, newton meters, radians, ...), to which actions are scaled'
         )
+    yield from _servos_in_degrees(model)
     for actuator in np.flatnonzero(~model.actuator_gear.any(axis=1))[:1]:
         yield f'{thing(model, "actuator", actuator)} has gear 0, and moves nothing: give gear="10" or so'
     seen: dict[tuple[float, ...], int] = {}
@@ -193,6 +195,25 @@ def _actuators(model: mujoco.MjModel) -> Iterator[str]:
             )
             break
         seen.setdefault(key, actuator)
+
+
+def _servos_in_degrees(model: mujoco.MjModel) -> Iterator[str]:
+    """The first servo of a limited hinge whose goals lie far beyond its limits: MuJoCo converts no ctrlrange."""
+    servo = (model.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE) & (model.actuator_biasprm[:, 1] < 0)
+    servo &= model.actuator_dyntype != mujoco.mjtDyn.mjDYN_INTEGRATOR  # whose control is the goal's rate
+    for actuator in np.flatnonzero(servo & model.actuator_ctrllimited.astype(bool)).tolist():
+        joint, gear = model.actuator_trnid[actuator, 0], abs(model.actuator_gear[actuator, 0])
+        if model.actuator_trntype[actuator] != mujoco.mjtTrn.mjTRN_JOINT or model.jnt_type[joint] != _HINGE or not gear:
+            continue
+        low, high = model.actuator_ctrlrange[actuator]
+        least, most = model.jnt_range[joint]
+        if model.jnt_limited[joint] and max(-low, high) > _FAR_BEYOND * gear * max(-least, most):
+            yield (
+                f"{thing(model, 'actuator', actuator)} is a servo with the ctrlrange {low:g} to {high:g}, and "
+                f"{thing(model, 'joint', joint)} turns from {least:.3g} to {most:.3g} radians: it was probably meant "
+                'in degrees, but a ctrlrange is always in radians. Write those, or inheritrange="1" instead'
+            )
+            return
 
 
 def _floors(model: mujoco.MjModel) -> Iterator[str]:

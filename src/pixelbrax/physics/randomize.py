@@ -138,12 +138,14 @@ class Randomizer:
             result = self._function(model, keys)  # pyright: ignore[reportOptionalCall]
             if not isinstance(result, tuple) or len(result) != 2:
                 raise ConfigError(f"randomization_fn returns a {type(result).__name__}: it must return model, in_axes")
-            computed = [isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(result[0])]
-            returned.append((result[1], computed))
+            leaves = jax.tree.leaves(result[0])
+            # What NumPy computed is not traced. With another structure they do not correspond, which is refused below.
+            changed = [_is_other(leaf, own) for leaf, own in zip(leaves, self._leaves, strict=False)]
+            returned.append((result[1], changed))
             return result[0]
 
         model = called(_FORM, trace, self._model, jax.ShapeDtypeStruct((1, 2), jnp.uint32))
-        in_axes, computed = returned[0]
+        in_axes, differ = returned[0]
         if jax.tree.structure(model) != self._structure:
             raise ConfigError("randomization_fn returns a model whose structure differs from the one it is given")
         try:
@@ -155,13 +157,20 @@ class Randomizer:
                 is_leaf=lambda x: x is None,
             )
         except ValueError as e:
-            raise ConfigError(f"randomization_fn returns in_axes that do not fit the model: {e}") from e
+            raise ConfigError(
+                f"randomization_fn returns in_axes that do not fit the model: {str(e).partition(chr(10))[0]}"
+            ) from e
         axes = [None if axis == shared else axis for axis in jax.tree.leaves(axes)]
         for name, axis, leaf, own, changed in zip(
-            names, axes, jax.tree.leaves(model), self._leaves, computed, strict=True
+            names, axes, jax.tree.leaves(model), self._leaves, differ, strict=True
         ):
             _check_axis(name, axis, leaf.shape, jnp.shape(own), changed)
         return axes
+
+
+def _is_other(leaf: Any, own: Any) -> bool:
+    """Whether a function computed a leaf, or put another in its place, instead of leaving the model's own."""
+    return isinstance(leaf, jax.core.Tracer) or (leaf is not own and not np.array_equal(leaf, own, equal_nan=True))
 
 
 def _check_axis(name: str, axis: Any, shape: tuple[int, ...], own: tuple[int, ...], changed: bool) -> None:

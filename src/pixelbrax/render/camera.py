@@ -285,7 +285,7 @@ def _index_of(camera: str | int, names: list[str]) -> int:
     except TypeError:
         index = -1
     if not 0 <= index < len(names):
-        known = ", ".join(map(repr, names)) or "none"
+        known = ", ".join(map(repr, names)) or "none, so write a <camera .../> into it, or give a CameraSpec"
         raise ConfigError(f"the model has no camera {camera!r}: it has {known}")
     return index
 

@@ -28,7 +28,7 @@ from pixelbrax.training.evaluation import (
     kind_of,
 )
 from pixelbrax.training.files import as_json, is_temporary, replace_text, replacing, writing
-from pixelbrax.training.hooks import Hook, register_hook
+from pixelbrax.training.hooks import Hook, check_hook, register_hook
 from pixelbrax.training.lock import locked
 from pixelbrax.training.named_values import words_of
 from pixelbrax.training.processes import (
@@ -118,6 +118,7 @@ __all__ = [
     "build",
     "camera_of",
     "changed_settings",
+    "check_hook",
     "check_memory",
     "check_metrics",
     "check_start",

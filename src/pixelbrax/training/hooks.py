@@ -1,6 +1,7 @@
 """Callbacks of training: loggers (TensorBoard, Weights & Biases), and hooks that act on the agent."""
 
 import importlib
+import inspect
 import math
 import os
 import uuid
@@ -8,7 +9,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, nearest, warn_caller
 from pixelbrax.registry import Registry
 from pixelbrax.training.config import read_toml_file
 from pixelbrax.training.evaluation import Evaluation
@@ -32,6 +33,47 @@ class Hook:
 
     def on_end(self, run: RunDir) -> None:
         """Training has ended or was stopped."""
+
+
+_CALLBACKS = {
+    "on_start": ("run",),
+    "on_update": ("run", "row"),
+    "on_evaluation": ("run", "name", "steps", "result"),
+    "on_end": ("run",),
+    "act": ("interval",),  # this and the following of acting hooks
+    "reason_to_stop": ("run",),
+    "state_of": ("run",),
+    "set_state_of": ("run", "state"),
+}
+"""What training calls, and with which arguments."""
+
+
+def check_hook(hook: Hook) -> Hook:
+    """The same; the first callback of some is called only after everything was compiled.
+
+    Warns of methods whose names look like callbacks, and that nobody calls.
+
+    Raises:
+      ConfigError: a callback takes other arguments than it is called with.
+    """
+    kind = type(hook).__name__
+    for name, arguments in _CALLBACKS.items():
+        if (method := getattr(hook, name, None)) is None:
+            continue
+        try:
+            signature = inspect.signature(method)
+        except (TypeError, ValueError):  # methods that are not written in Python have none
+            continue
+        try:
+            signature.bind(*arguments)
+        except TypeError:
+            call = f"{name}({', '.join(arguments)})"
+            raise ConfigError(f"the hook {kind}: {name} takes {signature}, and is called as {call}") from None
+    for name in dir(type(hook)):
+        if name.startswith("on_") and name not in _CALLBACKS:
+            known = [callback for callback in _CALLBACKS if callback.startswith("on_")]
+            warn_caller(f"the hook {kind} has {name}, which training never calls: {nearest(name, known)}")
+    return hook
 
 
 class TensorBoard(Hook):
@@ -131,9 +173,12 @@ def make_hook(name: str) -> Hook:
     """A hook by its name.
 
     Raises:
-      ConfigError: there is none, or its library is not installed.
+      ConfigError: there is none, or its library is not installed, or what it makes is no hook.
     """
-    return _REGISTRY.get(name).make()
+    hook = _REGISTRY.get(name).make()
+    if not isinstance(hook, Hook):
+        raise ConfigError(f"the logger {name!r} makes {hook!r:.80}: it must be a pixelbrax.Hook")
+    return check_hook(hook)
 
 
 register_hook("tensorboard", TensorBoard)

@@ -31,7 +31,6 @@ def evaluate_across(
     """
     policies = {ended.stage - 1: ended.run for ended in folder.ended()}  # the last attempt of each
     names = [stage.name for stage in curriculum.stages]
-    metrics = curriculum.stages[0].config.eval_metrics
     if folder.across().get("policies") == list(policies.values()):
         return
     variables = {k: checked[k].restore_policy(folder.run_named(run))[0] for k, run in policies.items()}
@@ -46,8 +45,10 @@ def evaluate_across(
                 if not _fits(checked[index], each, checked[column]):
                     continue
                 policy = checked[index].policy
-                episodes, batch = stage.config.eval_episodes, checked[column].side_by_side
-                evaluators[kind] = Evaluator(env, policy, episodes, True, progress, batch, metrics)
+                config, batch = stage.config, checked[column].side_by_side
+                evaluators[kind] = Evaluator(
+                    env, policy, config.eval_episodes, True, progress, batch, config.eval_metrics
+                )
             result = evaluators[kind](each, key).as_dict()
             rows[row][column] = result | ({"gate_is_met": stage.gate.is_met(result)} if stage.gate else {})
             progress.say(f"policy of {names[index]} in {stage.name}: {amount(result['mean_return'])}")

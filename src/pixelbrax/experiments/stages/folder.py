@@ -127,8 +127,20 @@ class CurriculumDir:
         return folder
 
     def curriculum(self) -> Curriculum:
-        """The curriculum, as it was when the folder was made."""
-        return read_curriculum(read_toml_file(self.file), str(self.file))
+        """The curriculum, as it was when the folder was made, or has been edited since.
+
+        Raises:
+          ConfigError: it cannot be read, or a stage that has ended is no longer in its place.
+        """
+        curriculum = read_curriculum(read_toml_file(self.file), str(self.file))
+        names = [stage.name for stage in curriculum.stages]
+        for each in self.ended():
+            if names[each.stage - 1 : each.stage] != [each.name]:
+                raise ConfigError(
+                    f"{self.file}: its stage {each.stage}, {each.name}, has ended, and is no longer there: put it "
+                    "back, or begin another curriculum. Stages that have not begun may be added and taken out"
+                )
+        return curriculum
 
     def run(self, curriculum: Curriculum, attempt: Attempt) -> RunDir:
         """The run of an attempt, which need not exist."""

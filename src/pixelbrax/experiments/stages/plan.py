@@ -2,7 +2,7 @@
 
 import copy
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from importlib import resources
@@ -39,6 +39,7 @@ CARRY = ("learner", "policy", "encoder", "nothing")
 AT_BUDGET = ("stop", "continue", "repeat")
 _OWN = ("name", "carry", "at_budget", "repeats", "gate")  # what a stage has besides settings of a run
 _BEGIN = ("start_from", "start_part", "start_updates")  # of the first stage; what others begin with is in `carry`
+_LONGEST = 100  # letters of a stage's name: its run is a folder
 PROVENANCE = "provenance"  # in the folder's copy of a file
 
 
@@ -192,11 +193,8 @@ def read_curriculum(tables: Mapping[str, Any], source: str) -> Curriculum:
                 raise ConfigError(f"there are two stages of the name {stage.name!r}: names must differ")
         names.append(stage.name)
         found.append(stage)
-    metrics = dict.fromkeys(name for stage in found if stage.gate for name in stage.gate.metrics)
-    return Curriculum(
-        tuple(_recording(replace(stage, config=replace(stage.config, seed=shared.seed)), metrics) for stage in found),
-        without_none(tables | {"stage": stages}),
-    )
+    seeded = [replace(stage, config=replace(stage.config, seed=shared.seed)) for stage in found]
+    return Curriculum(tuple(_recording(stage, seeded) for stage in seeded), without_none(tables | {"stage": stages}))
 
 
 def _stage(shared: Mapping[str, Any], table: Mapping[str, Any], first: bool) -> Stage:
@@ -204,8 +202,10 @@ def _stage(shared: Mapping[str, Any], table: Mapping[str, Any], first: bool) -> 
     own = {name: table[name] for name in _OWN if name in table}
     settings = {name: value for name, value in table.items() if name not in _OWN}
     name = own.get("name")
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_]+(-[A-Za-z0-9_]+)*", name):
-        raise ConfigError(f"name is {name!r}: every stage needs a name of letters, digits, - and _")
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_]+(-[A-Za-z0-9_]+)*", name) or len(name) > _LONGEST:
+        raise ConfigError(
+            f"name is {name!r:.110}: every stage needs a name of letters, digits, - and _, of at most {_LONGEST}"
+        )
     for setting in ("seed", "preset", "imports", *_BEGIN):
         if setting in settings:
             raise ConfigError(f"{setting} is a setting of the whole curriculum: write it above the stages")
@@ -257,10 +257,12 @@ def _check_gate(gate: Gate, config: TrainConfig) -> None:
         )
 
 
-def _recording(stage: Stage, metrics: Mapping[str, None]) -> Stage:
-    """The stage, whose evaluations record the metrics of all gates: what a later stage forgets is seen."""
+def _recording(stage: Stage, stages: Sequence[Stage]) -> Stage:
+    """The stage, whose evaluations record the metrics of all gates of its task: what a later stage forgets is seen."""
     config = stage.config
-    return replace(stage, config=replace(config, eval_metrics=tuple(dict.fromkeys([*config.eval_metrics, *metrics]))))
+    gates = [each.gate for each in stages if each.gate and each.config.environment.task == config.environment.task]
+    metrics = dict.fromkeys([*config.eval_metrics, *(name for gate in gates for name in gate.metrics)])
+    return replace(stage, config=replace(config, eval_metrics=tuple(metrics)))
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
