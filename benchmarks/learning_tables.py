@@ -105,8 +105,8 @@ def rewards() -> str:
         drawn = ", ".join(f"{run['sampled_return']:,.0f}" for run in runs)
         ended = np.concatenate([result["lengths"] for result in trained]) < _WHOLE
         reference = _evaluated_from_states(finished, task, runs[0]["steps"])
-        share = f"{_mean_return(runs) / np.mean(reference):.0%}"
-        states = ", ".join(f"{value:,.0f}" for value in reference)
+        share = f"{_mean_return(runs) / np.mean(reference):.0%}" if reference else "-"
+        states = ", ".join(f"{value:,.0f}" for value in reference) or "-"
         how = [task, algorithm, observation, distractors, steps]
         rows.append([*how, each, held_out or "-", drawn, f"{ended.mean():.0%}", states, share, _minutes(runs)])
     heading = ["task", "algorithm", "observation", "distractors", "actions", "return, seed by seed"]
@@ -280,7 +280,7 @@ def rewards_summary() -> str:
     for (algorithm, task, observation, distractors, steps, _), runs in by_setting(finished):
         if observation != "states":
             states = _from_states(finished, task, runs[0]["steps"])
-            means = [f"{value:,.0f}" for value in (_mean_return(runs), states or np.nan)]
+            means = ["-" if value is None else f"{value:,.0f}" for value in (_mean_return(runs), states)]
             rows.append([task, algorithm, observation, distractors, steps, f"{len(runs)}", *means, _minutes(runs)])
     heading = ["task", "algorithm", "observation", "distractors", "actions", "seeds", "mean return"]
     return table([*heading, "PPO's from states", "minutes"], rows)
