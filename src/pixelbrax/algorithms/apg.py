@@ -87,9 +87,8 @@ class APGConfig(RewardConfig):
         "entropy_coef",
     )
 
-    @property
     @override
-    def idle(self) -> dict[str, str]:
+    def idle(self, network: NetworkConfig) -> dict[str, str]:
         """The width of silhouettes where no gradient flows through images."""
         return {} if self.render_gradient == "pixels" else {"softness": "render_gradient is none"}
 

@@ -49,6 +49,12 @@ class DCPGConfig(PhasicConfig):
     """With a critic of its own, the step of the slow copy towards the policy network, in the auxiliary phase."""
 
     @override
+    def idle(self, network: NetworkConfig) -> dict[str, str]:
+        """With a shared critic the step of the slow copy."""
+        shared = {"target_tau": "critic=shared has no slow copy"} if network.critic == "shared" else {}
+        return super().idle(network) | shared
+
+    @override
     def validate(self) -> None:
         """Checks what can be checked before anything is compiled.
 

@@ -77,9 +77,8 @@ class DistillConfig(ReplayConfig):
         "lost_stds",
     )
 
-    @property
     @override
-    def idle(self) -> dict[str, str]:
+    def idle(self, network: NetworkConfig) -> dict[str, str]:
         """The time constant of what tells lost episodes where they go on."""
         return {} if self.lost_stds else {"lost_steps": "lost_stds is 0"}
 

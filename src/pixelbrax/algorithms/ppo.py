@@ -49,11 +49,11 @@ class PPOConfig(OnPolicyConfig):
     critic_updates: int = 0
     """First updates in which only the critic learns: for a policy that `start_from` carries over."""
 
-    @property
     @override
-    def idle(self) -> dict[str, str]:
+    def idle(self, network: NetworkConfig) -> dict[str, str]:
         """With `target_kl` also the decay of the learning rate: there is no other optimizer."""
-        return super().idle | ({"final_learning_rate": "target_kl sets the learning rate"} if self.target_kl else {})
+        decay = {"final_learning_rate": "target_kl sets the learning rate"} if self.target_kl else {}
+        return super().idle(network) | decay
 
     @override
     def validate(self) -> None:

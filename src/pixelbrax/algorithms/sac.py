@@ -105,9 +105,8 @@ class SACConfig(ReplayConfig, RewardConfig):
 
     SWEEPABLE: ClassVar[tuple[str, ...]] = (*RewardConfig.SWEEPABLE, "tau", "initial_temperature", "target_std")
 
-    @property
     @override
-    def idle(self) -> dict[str, str]:
+    def idle(self, network: NetworkConfig) -> dict[str, str]:
         """A reward's scale where rewards are normalized; else, of a plain critic, the bound of values."""
         if self.normalize_reward:
             return {"reward_scale": "normalize_reward chooses the unit of rewards"}

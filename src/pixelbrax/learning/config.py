@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 from typing_extensions import override
 
 from pixelbrax.errors import ConfigError, check_count, check_number
+from pixelbrax.networks import NetworkConfig
 
 _MOST = 2**31 - 1  # compiled programs count with int32
 ADAPTED_RATES = (1e-5, 1e-2)
@@ -33,9 +34,12 @@ class AgentConfig:
         """Steps of all environments together between two updates."""
         return self.num_envs * self.unroll_length
 
-    @property
-    def idle(self) -> dict[str, str]:
-        """Settings that change nothing beside the others, and why: they are not swept, nor typed."""
+    def idle(self, network: NetworkConfig) -> dict[str, str]:
+        """Settings that change nothing beside the others, and why: they are not swept, nor typed.
+
+        Args:
+          network: the others', beside the algorithm's own.
+        """
         return {}
 
     def must_divide(self) -> dict[str, int]:
@@ -145,12 +149,11 @@ class OnPolicyConfig(RewardConfig):
 
     SWEEPABLE: ClassVar[tuple[str, ...]] = (*RewardConfig.SWEEPABLE, "gae_lambda", "clip", "entropy_coef", "shift_coef")
 
-    @property
     @override
-    def idle(self) -> dict[str, str]:
+    def idle(self, network: NetworkConfig) -> dict[str, str]:
         """Without its own unit a reward's scale, and without shifts their weight."""
         rewards = {"reward_scale": "normalize_reward chooses the unit of rewards"} if self.normalize_reward else {}
-        return super().idle | rewards | ({} if self.random_shift else {"shift_coef": "random_shift is 0"})
+        return super().idle(network) | rewards | ({} if self.random_shift else {"shift_coef": "random_shift is 0"})
 
     @override
     def must_divide(self) -> dict[str, int]:

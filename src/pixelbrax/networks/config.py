@@ -62,7 +62,8 @@ class NetworkConfig:
         if not sees:
             return dict.fromkeys(("encoder", *patches), "obs=state has no images")
         others = () if self.encoder == "patch" else patches
-        return dict.fromkeys(others, f"encoder={self.encoder} has layers of its own")
+        critics = {} if self.critic == "state" else {"state_layers": f"critic={self.critic} sees images"}
+        return dict.fromkeys(others, f"encoder={self.encoder} has layers of its own") | critics
 
     def validate(self) -> None:
         """Checks what can be checked before anything is compiled.

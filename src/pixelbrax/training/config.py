@@ -120,7 +120,7 @@ class TrainConfig:
         """Settings of networks and algorithm that change nothing beside the others, and why."""
         sees = self.environment.obs != "state"
         shifts = {} if sees else dict.fromkeys(("random_shift", "shift_coef"), "obs=state has no images")
-        return self.network.idle(sees) | self.agent.idle | shifts
+        return self.network.idle(sees) | self.agent.idle(self.network) | shifts
 
     def with_algorithm(self, name: str) -> "TrainConfig":
         """The same with another algorithm, which keeps the values of shared settings.

@@ -154,6 +154,17 @@ def test_episodes_are_measured(settings, measures):
     np.testing.assert_allclose(track.total[2], measures(seen.obs["state"][2, 2, 0]), rtol=1e-5)
 
 
+def test_an_action_that_diverges_at_once_does_not_count_in_a_mean():
+    plain = probe_env(distractors=GaussianNoise(), episode_length=9, image_size=8)
+    env = CurriculumEnv(plain, CurriculumConfig(difficulty_measure="x", difficulty_measured="mean", threshold_up=1.0))
+    state = jax.jit(env.reset)(jax.random.key(0))
+    start = float(state.obs["state"][0])
+    for number in (0.0, 0.0, np.nan):
+        state = jax.jit(env.step)(state, jnp.full((env.action_size,), number))
+    assert bool(state.metrics["diverged"])
+    np.testing.assert_allclose(state.info[TRACK].total, start + (0.1 + 0.2) / 2, rtol=1e-5)
+
+
 @pytest.mark.full
 def test_an_episode_that_began_at_another_difficulty_does_not_count():
     plain = probe_env(distractors=GaussianNoise(), episode_length=4, image_size=8)

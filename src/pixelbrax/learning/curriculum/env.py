@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int32
+from jaxtyping import Array, Float, Int32
 from typing_extensions import override
 
 from pixelbrax.distractors import Levels
@@ -144,10 +144,11 @@ class CurriculumEnv(PixelEnv):
         if self._curriculum.replays:
             info["key"] = level_key(track.next_level)  # of the reset, if this step is one
         following = self._plain.step(replace(state, info=info), action)
-        return replace(following, info=following.info | {TRACK: self._followed(track, state.done, following)})
+        return replace(following, info=following.info | {TRACK: self._followed(track, state, following)})
 
-    def _followed(self, track: Track, begins: Bool[Array, ""], following: State) -> Track:
-        """The track after a step, which may be a reset."""
+    def _followed(self, track: Track, state: State, following: State) -> Track:
+        """The track after a step from a state, which may be a reset."""
+        begins = state.done
         track = track._replace(
             level=jnp.where(begins, track.next_level, track.level),
             episode_difficulty=jnp.where(begins, track.difficulty, track.episode_difficulty),
@@ -155,8 +156,9 @@ class CurriculumEnv(PixelEnv):
         if not self._curriculum.gates:
             return track
         metric = _value(following, self._curriculum.difficulty_measure)
-        total = jnp.where(begins, 0.0, track.metric_sum + metric)
-        steps = jnp.where(begins, 0.0, track.metric_steps + 1.0)
+        moved = following.info["steps"] > state.info["steps"]  # else it diverged at once, and is where it was
+        total = jnp.where(begins, 0.0, track.metric_sum + jnp.where(moved, metric, 0.0))
+        steps = jnp.where(begins, 0.0, track.metric_steps + moved)
         mean = self._curriculum.difficulty_measured == "mean" and self._curriculum.difficulty_measure != RETURN
         measure = total / jnp.maximum(steps, 1.0) if mean else metric
         whole = following.done & (following.metrics["episode_length"] == following.info["steps"])
