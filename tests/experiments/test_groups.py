@@ -1,0 +1,24 @@
+"""Several runs in one folder, trained side by side."""
+
+from typing import Any
+
+import pixelbrax
+from pixelbrax.training import RunDir
+from tests.experiments.small import SETTINGS
+
+
+def test_a_group_of_which_one_broke_down_goes_on_with_its_curve_and_report(env, tmp_path):
+    settings: Any = SETTINGS | {"report": True}
+    group = pixelbrax.train(env, runs=tmp_path, name="two", num_seeds=2, **settings)
+    broken, whole = (RunDir(run.path) for run in group)
+    broken.fail("it broke")
+    whole.config_file.write_text(whole.config_file.read_text().replace("num_steps = 96", "num_steps = 192"))
+    curve, report = group.path / "curve.png", group.path / "report.html"
+    before = curve.read_bytes()
+    pixelbrax.train(env, resume=group.path, quiet=True, report=True, video=False)
+    assert curve.read_bytes() != before
+    told = report.read_text()
+    assert "broke down" in told
+    assert '"it broke"' in told
+    assert told.count(">finished<") == 1
+    assert "192" in told
