@@ -199,6 +199,15 @@ def test_a_run_is_checked_before_anything_is_compiled(runs, tmp_path):
         list(evaluate_runs(replace(TINY, image_size=9), runs, progress=QUIET))
 
 
+def test_the_budget_is_for_what_was_trained_whatever_the_settings_say_now(runs, tmp_path):
+    run = RunDir.open(shutil.copytree(runs[0].path, tmp_path / "copy"))
+    text = run.config_file.read_text()
+    run.config_file.write_text(text.replace("num_steps = 96\n", "num_steps = 64\n"))
+    assert run.load_config().num_steps == 64
+    with pytest.raises(ConfigError, match=r"departs from the protocol of tiny: it has trained for 96 actions, .* 64$"):
+        list(evaluate_runs(replace(TINY, num_steps=64), [run], progress=QUIET))
+
+
 def test_from_the_command_line(runs, evaluated, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(SUITES, "tiny", TINY)
     folder = str(runs[0].path.parent)

@@ -2,10 +2,11 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
+from pixelbrax.algorithms import get_algorithm
 from pixelbrax.errors import ConfigError
 from pixelbrax.generalization import (
     PLAIN,
@@ -18,6 +19,7 @@ from pixelbrax.generalization import (
     read_results,
 )
 from pixelbrax.report import by_axis, ranking
+from pixelbrax.training import TrainConfig
 from tests.generalization.tiny import TINY
 
 PAPER = replace(
@@ -88,6 +90,48 @@ def test_the_leaderboard_ranks_complete_results_first():
     assert board.results[2].lacking == "no run of b; fewer than 2 seeds: a has 1"
     assert "lone, plain: no run of b" in board.notes[0]
     assert json.dumps(board.rows())
+
+
+@pytest.mark.usefixtures("on_paper")
+def test_equal_scores_share_a_place():
+    def of(method, noise):
+        return [_entry(task, seed, method, noise=(noise, noise)) for task in ("a", "b") for seed in (0, 1)]
+
+    rows = Leaderboard.of(PAPER, [*of("third", 0.1), *of("one", 0.9), *of("other", 0.9)]).rows()
+    assert [(row["method"], row["place"]) for row in rows] == [("one", 1), ("other", 1), ("third", 3)]
+
+
+@pytest.mark.usefixtures("on_paper")
+def test_tasks_that_count_more_by_their_seeds_are_told():
+    several = [_entry(task, seed) for task in ("a", "b") for seed in (0, 1)]
+    assert Leaderboard.of(PAPER, several).notes == ()
+    (note,) = Leaderboard.of(PAPER, [*several, _entry("b", 2)]).notes
+    assert note == "tasks with more seeds count more in the scores of m, plain (a 2, b 3)"
+
+
+def _settings(algorithm, without=(), **more):
+    config = TrainConfig(agent=get_algorithm(algorithm).config(**more))
+    settings = json.loads(json.dumps(asdict(config)))
+    for table, name in without:
+        del settings[table][name]
+    return settings
+
+
+@pytest.mark.usefixtures("on_paper")
+def test_results_from_before_there_was_a_setting_are_of_one_method():
+    lacking = [("agent", "state_coef"), ("network", "policy_layers"), ("environment", "samples")]
+    older = [_entry(task, 0, settings=_settings("ppg", lacking)) for task in ("a", "b")]
+    newer = [_entry(task, 1, settings=_settings("ppg")) for task in ("a", "b")]
+    assert Leaderboard.of(PAPER, [*older, *newer]).notes == ()
+    assert Leaderboard.of(PAPER, [*older[:1], *newer[1:]]).notes[1:] == ()  # the first says that seeds are missing
+    for settings, named in (
+        (_settings("ppg", state_coef=1.0), "agent"),
+        (_settings("ppo"), "agent"),
+        (_settings("ppo", lacking), "agent"),
+        (_settings("ppg") | {"network": _settings("ppg")["network"] | {"policy_layers": [8]}}, "network"),
+    ):
+        with pytest.raises(ConfigError, match=rf"different settings \({named}\): name them apart"):
+            Leaderboard.of(PAPER, [older[0], _entry("a", 1, settings=settings)])
 
 
 @pytest.mark.usefixtures("on_paper")

@@ -188,8 +188,11 @@ def test_a_signal_in_the_last_interval_is_heeded_too(tmp_path):
 
 
 def test_agents_of_different_forms_are_refused():
-    with pytest.raises(ConfigError, match=r"may differ only in seed, learning_rate, "):
+    with pytest.raises(ConfigError, match=r"may differ only in seed, learning_rate, .*: these differ in num_epochs$"):
         _trainer([_config("ppo", 8), _config("ppo", 8, num_epochs=7)])
+    longer = replace(_config("ppo", 8, learning_rate=0.5), num_steps=12_345)  # one of several that was prolonged
+    with pytest.raises(ConfigError, match=r": these differ in num_steps$"):
+        _trainer([_config("ppo", 8), longer])
 
 
 def test_names_are_sorted_by_their_numbers():

@@ -15,7 +15,7 @@ from pixelbrax.experiments.reports import VIDEO_SECONDS, write_comparison, write
 from pixelbrax.experiments.saliency import save_saliency
 from pixelbrax.learning import AgentState
 from pixelbrax.report import record, write_video
-from pixelbrax.training import REPORT, UNTRAINED, Progress, RunDir, Trainer, TrainingRun, amount, write_timings
+from pixelbrax.training import REPORT, UNTRAINED, Progress, RunDir, Trainer, TrainingRun, amount, runs_in, write_timings
 
 
 def finish(trainer: Trainer, path: Path, runs: Sequence[RunDir], state: AgentState, video: bool) -> None:
@@ -31,7 +31,7 @@ def finish(trainer: Trainer, path: Path, runs: Sequence[RunDir], state: AgentSta
         variables = trainer.one(replace(state, buffer=()), first).variables
         record_videos(trainer.training_runs[first], runs[first], variables, int(state.num_updates))
     shown, curve = [runs[k] for k in good if runs[k].has_returns], runs[first].curve_file
-    if len(runs) > 1 and shown:
+    if path != runs[0].path and shown:  # they are in it, perhaps beside others that broke down earlier
         curve = path / curve.name
         plot_runs(curve, shown)
     say(f"curve: {curve}", always=True)
@@ -59,16 +59,20 @@ def record_videos(training_run: TrainingRun, run: RunDir, variables: tuple[PyTre
 
 
 def write_reports(trainer: Trainer, path: Path, runs: Sequence[RunDir]) -> None:
-    """Reports of all runs, whether they have ended or not, and of several a comparison."""
+    """Reports of all runs, whether they have ended or not, and of several a comparison.
+
+    That is of all runs in their folder: if some broke down, those that are resumed are without them.
+    """
     with trainer.progress.stopwatch.of("report"):
         for run in runs:
             spent = partial(write_timings, run.timings_file, trainer.progress.stopwatch, trainer.experiment_began)
             _attempt(trainer.progress, spent)
             _attempt(trainer.progress, partial(write_report, run))
         file = runs[0].report_file
-        if len(runs) > 1:
+        together = runs_in(path) if path.is_dir() else runs
+        if len(together) > 1:
             file = path / REPORT
-            _attempt(trainer.progress, partial(write_comparison, runs, file))
+            _attempt(trainer.progress, partial(write_comparison, together, file))
     trainer.progress.say(f"report: {file}", always=True)
 
 

@@ -239,7 +239,8 @@ def _begin(trainer: Trainer, path: Path, runs: list[RunDir], launch: Launch) -> 
         size = trainer.training_runs[0].env.video_bytes
         videos = f", {size / 1e6:,.1f} MB of videos" if size else ""
         say(f"distractors: {' + '.join(config.environment.distractors)}{videos}")
-    for note in (_without_phase(config), _without_returns(config, trainer.training_runs[0].env)):
+    env = trainer.training_runs[0].env
+    for note in (_without_phase(config), _without_returns(config, env), _from_broken(config)):
         if note:
             say(note, always=True)
     if launch.ahead and jax.process_count() == config.num_devices == 1 and jax.default_backend() == "gpu":
@@ -271,6 +272,15 @@ def _without_returns(config: TrainConfig, env: PixelEnv) -> str:
         f"unroll_length is {length:,}: of an episode's {most:,} steps only these count, and returns in metrics.csv are "
         f"those of members whose episodes end by then, if any do; use {most} to see whole ones"
     )
+
+
+def _from_broken(config: TrainConfig) -> str:
+    """That a run with which training begins, or that teaches it, broke down; empty if none did."""
+    agent: Any = config.agent
+    named = [("start_from", config.start_from, config.start_updates)]
+    named += [("the teacher", getattr(agent, "teacher", ""), getattr(agent, "teacher_updates", 0))]
+    broken = [each for each in named if each[1] and RunDir(Path(each[1])).failure]
+    return "; ".join(f"{role} {path} broke down: its checkpoint of update {k:,} is taken" for role, path, k in broken)
 
 
 @contextlib.contextmanager

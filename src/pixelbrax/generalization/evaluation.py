@@ -96,8 +96,13 @@ def _checked(benchmark: Benchmark, run: RunDir, config: TrainConfig) -> str:
         track = benchmark.check(config)
     except ConfigError as e:
         raise ConfigError(f"{run.path}: {e}") from None
-    if "trained" not in run.read_evaluations():
+    if (trained := run.read_evaluations().get("trained")) is None:
         raise ConfigError(f"{run.path} has not been trained to its end: {to_resume(run.path)}")
+    if trained["steps"] > benchmark.num_steps:  # whatever num_steps in config.toml was changed to since
+        raise ConfigError(
+            f"{run.path}: the run departs from the protocol of {benchmark.name}: it has trained for "
+            f"{trained['steps']:,} actions, more than {benchmark.num_steps:,}"
+        )
     return track
 
 

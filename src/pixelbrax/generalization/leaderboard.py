@@ -11,9 +11,10 @@ import numpy as np
 from pixelbrax.errors import ConfigError
 from pixelbrax.generalization.benchmark import Benchmark
 from pixelbrax.generalization.entry import PLAIN, Entry
+from pixelbrax.generalization.method_settings import apart, tuned
 from pixelbrax.generalization.published import Published, fingerprints_of, is_leaderboard, placed
 from pixelbrax.generalization.scores import MethodResult, ranked
-from pixelbrax.training import Center, TrainConfig
+from pixelbrax.training import Center
 
 
 @dataclass(frozen=True)
@@ -160,38 +161,23 @@ def _check_seeds(entries: Sequence[Entry]) -> None:
             raise ConfigError(f"there are two results of {what}, seed {entry.seed}: name them apart by eval --method")
         known[entry.task, entry.seed] = entry
         other = first.setdefault(entry.task, entry)
-        if apart := _apart(entry.settings, other.settings):
+        if differing := apart(entry.settings, other.settings):
             raise ConfigError(
-                f"results of {what} have different settings ({', '.join(apart)}): name them apart by eval --method"
+                f"results of {what} have different settings ({', '.join(differing)}): name them apart by eval --method"
             )
-
-
-_TEACHER = ("teacher", "teacher_updates")  # each seed may have its own,
-_START = ("start_from", "start_updates")  # and its own run to begin with
-
-
-def _apart(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    """Settings that differ and change what is learned."""
-    one, other = ({**settings, "agent": _untaught(settings)} for settings in (one, other))
-    names = [name for name in {**one, **other} if name not in (*TrainConfig.NEUTRAL, *_START, "log_interval")]
-    return [name for name in names if one.get(name) != other.get(name)]
-
-
-def _untaught(settings: dict[str, Any]) -> dict[str, Any]:
-    """The algorithm's settings without its teacher's run."""
-    return {name: value for name, value in settings["agent"].items() if name not in _TEACHER}
 
 
 def _notes(results: Sequence[MethodResult], entries: Sequence[Entry]) -> list[str]:
     notes = [f"{r.method}, {r.track}: {r.lacking}" for r in results if r.lacking]
     if len({entry.fingerprints.get("code") for entry in entries}) > 1:
         notes.append("these results are of several versions of the code")
-    tuned = [f"{r.method}, {r.track}" for r in results if len({repr(_method_settings(e)) for e in r.entries}) > 1]
-    return notes + ([f"settings of the algorithm differ between tasks: {'; '.join(tuned)}"] if tuned else [])
-
-
-def _method_settings(entry: Entry) -> Any:
-    return _untaught(entry.settings), entry.settings["network"]
+    for result in results:
+        if not result.lacking and len(set(result.seeds.values())) > 1:
+            counts = ", ".join(f"{task} {count}" for task, count in result.seeds.items())
+            which = f"{result.method}, {result.track}"
+            notes.append(f"tasks with more seeds count more in the scores of {which} ({counts})")
+    several = [f"{r.method}, {r.track}" for r in results if tuned([entry.settings for entry in r.entries])]
+    return notes + ([f"settings of the algorithm differ between tasks: {'; '.join(several)}"] if several else [])
 
 
 def _listed(center: Center | None) -> list[float] | None:

@@ -136,7 +136,7 @@ def is_leaderboard(file: Path) -> bool:
 
 
 def placed(rows: list[Row]) -> list[Row]:
-    """Rows ranked: complete ones first, by score; the others have no place.
+    """Rows ranked: complete ones first, by score, and equal ones at one place; the others have no place.
 
     Raises:
       ConfigError: two are of one method and track.
@@ -149,5 +149,6 @@ def placed(rows: list[Row]) -> list[Row]:
             "eval --method"
         )
     ordered = sorted(rows, key=lambda row: (bool(row["lacking"]), -row["score"][0]))
-    places = ({"place": None if row["lacking"] else place} for place, row in enumerate(ordered, 1))
+    scores = [row["score"][0] for row in ordered if not row["lacking"]]
+    places = ({"place": None if row["lacking"] else 1 + scores.index(row["score"][0])} for row in ordered)
     return [place | row | place for place, row in zip(places, ordered, strict=True)]

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from pixelbrax.envs import PixelEnv
-from pixelbrax.errors import ConfigError, TrainingError, check_count
+from pixelbrax.errors import ConfigError, TrainingError, check_count, listed
 from pixelbrax.learning import AgentState, EpisodeTotals
 from pixelbrax.training.acting_hooks import ActingHook, ActingHooks
 from pixelbrax.training.checkpoint import all_checkpoints, load_newest
@@ -78,8 +78,11 @@ class Trainer:
         sweepable = self.config.agent.SWEEPABLE
         for config in configs[1:]:
             config.validate()
-            if _common(config) != _common(configs[0]):
-                raise ConfigError(f"agents side by side may differ only in seed, {', '.join(sweepable)}")
+            if other := _differing(_common(config), _common(configs[0])):
+                raise ConfigError(
+                    f"agents side by side may differ only in seed, {', '.join(sweepable)}: these differ in "
+                    f"{listed(other)}"
+                )
         self._layout = Layout(self.config.num_devices, first.agent, len(configs))
         self.programs = Programs(configs, first, self._layout)
 
@@ -359,6 +362,12 @@ def _common(config: TrainConfig) -> TrainConfig:
     agent = config.agent
     defaults: Any = {field.name: field.default for field in fields(agent) if field.name in agent.SWEEPABLE}
     return replace(config, seed=0, agent=replace(agent, **defaults))
+
+
+def _differing(config: TrainConfig, other: TrainConfig) -> list[str]:
+    """Names of settings that are not the same in both: of other algorithms, "algorithm" comes first."""
+    ours, theirs = config.flat(), other.flat()
+    return [name for name in {**ours, **theirs} if (name in ours) != (name in theirs) or ours[name] != theirs[name]]
 
 
 _one = jax.jit(one_of)  # compiled once: by itself, each leaf would take a program of its own

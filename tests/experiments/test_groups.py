@@ -1,0 +1,36 @@
+"""Several runs: side by side in one folder, or one that begins with another."""
+
+import shutil
+from typing import Any
+
+import pixelbrax
+from pixelbrax.training import RunDir
+from tests.experiments.small import SETTINGS
+
+
+def test_a_group_of_which_one_broke_down_goes_on_with_its_curve_and_report(env, tmp_path):
+    settings: Any = SETTINGS | {"report": True}
+    group = pixelbrax.train(env, runs=tmp_path, name="two", num_seeds=2, **settings)
+    broken, whole = (RunDir(run.path) for run in group)
+    broken.fail("it broke")
+    whole.config_file.write_text(whole.config_file.read_text().replace("num_steps = 96", "num_steps = 192"))
+    curve, report = group.path / "curve.png", group.path / "report.html"
+    before = curve.read_bytes()
+    pixelbrax.train(env, resume=group.path, quiet=True, report=True, video=False)
+    assert curve.read_bytes() != before
+    told = report.read_text()
+    assert "broke down" in told
+    assert '"it broke"' in told
+    assert told.count(">finished<") == 1
+    assert "192" in told
+
+
+def test_a_run_that_begins_with_one_that_broke_down_says_so(finished, env, tmp_path, capsys):
+    before = RunDir(shutil.copytree(finished.path, tmp_path / "before"))
+    settings: Any = SETTINGS | {"num_steps": 32, "initial_eval": False, "start_from": str(before.path)}
+    told = f"start_from {before.path} broke down: its checkpoint of update 6 is taken"
+    pixelbrax.train(env, runs=tmp_path, **settings)
+    assert "broke down" not in capsys.readouterr().out
+    before.fail("it broke")
+    pixelbrax.train(env, runs=tmp_path, **settings)
+    assert told in capsys.readouterr().out
