@@ -1,20 +1,23 @@
 """The public names of the package."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import pixelbrax
 
+ROOT = Path(__file__).parent.parent
 PUBLIC = """
 ActingHook CameraSpec CurriculumRun Evaluation Hook PixelEnv Policy Run RunGroup Sizes State Task Trajectories
 __version__ enable_compilation_cache evaluate list_tasks load_dataset load_plugins load_policy make open_run register
 rollout train train_curriculum wrap
 """.split()
 ROOMS = """
-adapters algorithms creatures distractors envs experiments learning networks physics render report rewards
-tasks training
+adapters algorithms creatures distractors envs experiments generalization learning networks physics render report
+rewards tasks training
 """.split()
 
 
@@ -31,6 +34,12 @@ def test_rooms_load_on_attribute_access():
     code += "pixelbrax.distractors.list_distractors; pixelbrax.training.TrainConfig; pixelbrax.render.render"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+
+
+def test_the_rooms_of_the_reference_are_these():
+    pages = "\n".join(page.read_text() for page in (ROOT / "docs" / "api").glob("*.md"))
+    documented = set(re.findall(r"^::: pixelbrax\.(\w+)", pages, re.MULTILINE)) - {"errors"}
+    assert documented <= set(ROOMS)
 
 
 def test_other_names_do_not_exist():

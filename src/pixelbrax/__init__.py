@@ -63,6 +63,7 @@ _ROOMS = (
     "distractors",
     "envs",
     "experiments",
+    "generalization",
     "learning",
     "networks",
     "physics",
