@@ -1,5 +1,6 @@
 """The public names of the package."""
 
+import json
 import re
 import subprocess
 import sys
@@ -40,6 +41,22 @@ def test_the_rooms_of_the_reference_are_these():
     pages = "\n".join(page.read_text() for page in (ROOT / "docs" / "api").glob("*.md"))
     documented = set(re.findall(r"^::: pixelbrax\.(\w+)", pages, re.MULTILINE)) - {"errors"}
     assert documented <= set(ROOMS)
+
+
+def test_a_type_checker_knows_names_and_rooms(tmp_path):
+    """What `__getattr__` loads is hidden from it: any name, also a misspelled one, was of type Any."""
+    pytest.importorskip("pyright")
+    known = "".join(f"reveal_type(pixelbrax.{name})\n" for name in [*PUBLIC, *ROOMS])
+    (tmp_path / "mine.py").write_text(f"import pixelbrax\n{known}pixelbrax.mkae('ant')\n")
+    (tmp_path / "pyrightconfig.json").write_text(
+        json.dumps({"include": ["mine.py"], "extraPaths": [str(ROOT / "src")]})
+    )
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson"]
+    told = json.loads(subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout)
+    told = [each["message"] for each in told["generalDiagnostics"]]
+    wrong = [text for text in told if not text.startswith("Type of ") or re.search(' is "(Any|Unknown)"', text)]
+    assert wrong == ['"mkae" is not a known attribute of module "pixelbrax"']
+    assert len(told) == len(PUBLIC) + len(ROOMS) + 1
 
 
 def test_other_names_do_not_exist():
