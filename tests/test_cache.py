@@ -6,6 +6,9 @@ import sys
 
 import pytest
 
+from pixelbrax.cache import cache_dir
+from pixelbrax.errors import ConfigError
+
 _CODE = """
 import os, pixelbrax
 {before}
@@ -18,6 +21,15 @@ print(folder, len(os.listdir(folder)) if folder else "nothing")
 """
 
 
+def test_without_a_home_the_variable_that_names_a_folder_is_told(monkeypatch):
+    """A container's user whom the container does not know; fetching videos ended with Python's own traceback."""
+    for name in ("HOME", "XDG_CACHE_HOME", "PIXELBRAX_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 2**30)
+    with pytest.raises(ConfigError, match="no home folder: name a folder for caches in PIXELBRAX_CACHE"):
+        cache_dir()
+
+
 @pytest.mark.parametrize(
     ("environment", "before", "folder"),
     [
@@ -25,6 +37,7 @@ print(folder, len(os.listdir(folder)) if folder else "nothing")
         ({"JAX_COMPILATION_CACHE_DIR": "jaxs"}, "", "jaxs"),
         ({"JAX_COMPILATION_CACHE_DIR": ""}, "", ""),
         ({}, "import jax; jax.config.update('jax_compilation_cache_dir', 'set')", "set"),
+        ({"PIXELBRAX_CACHE": "", "XDG_CACHE_HOME": ""}, "os.environ.pop('HOME', ''); os.getuid = lambda: 2**30", ""),
     ],
 )
 def test_compiled_programs_are_kept_where_jax_was_told_or_else_in_our_cache(tmp_path, environment, before, folder):

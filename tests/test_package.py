@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -37,6 +38,19 @@ def test_the_wheel_has_all_files(tmp_path):
     assert packed >= {name.removeprefix("src/") for name in tracked} | {"pixelbrax/py.typed"}
     commit = zipfile.ZipFile(wheel).read("pixelbrax/commit.txt").decode().strip()
     assert commit.removesuffix("+changes") == _run("git", "rev-parse", "HEAD", cwd=ROOT).strip()
+
+
+def test_the_source_distribution_has_what_it_names(tmp_path):
+    """And not `benchmarks/README.md`, which has a name that it names."""
+    command = (sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(tmp_path), str(ROOT))
+    _run(*command, cwd=tmp_path)
+    (archive,) = tmp_path.glob("pixelbrax-*.tar.gz")
+    with tarfile.open(archive) as file:
+        packed = {name.partition("/")[2] for name in file.getnames()}
+    tracked = _run("git", "ls-files", "src", "tests", cwd=ROOT).split()
+    assert packed >= {*tracked, "src/pixelbrax/commit.txt"}
+    own = {"CHANGELOG.md", "LICENSE", "README.md", "hatch_build.py", "pyproject.toml"}
+    assert {name.split("/")[0] for name in packed} == own | {"src", "tests", ".gitignore", "PKG-INFO"}
 
 
 @pytest.mark.full

@@ -9,6 +9,21 @@ from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.plugins import load_plugins
 
 if TYPE_CHECKING:
+    from pixelbrax import adapters as adapters
+    from pixelbrax import algorithms as algorithms
+    from pixelbrax import creatures as creatures
+    from pixelbrax import distractors as distractors
+    from pixelbrax import envs as envs
+    from pixelbrax import experiments as experiments
+    from pixelbrax import generalization as generalization
+    from pixelbrax import learning as learning
+    from pixelbrax import networks as networks
+    from pixelbrax import physics as physics
+    from pixelbrax import render as render
+    from pixelbrax import report as report
+    from pixelbrax import rewards as rewards
+    from pixelbrax import tasks as tasks
+    from pixelbrax import training as training
     from pixelbrax.envs import PixelEnv as PixelEnv
     from pixelbrax.envs import State as State
     from pixelbrax.envs import make as make
@@ -63,6 +78,7 @@ _ROOMS = (
     "distractors",
     "envs",
     "experiments",
+    "generalization",
     "learning",
     "networks",
     "physics",
@@ -111,13 +127,15 @@ def list_tasks() -> list[str]:
     return task_names()
 
 
-def __getattr__(name: str) -> Any:
-    """Loads a room of the package, or a name from one, when it is first asked for."""
-    if name in _HOME:
-        return getattr(importlib.import_module(f"pixelbrax.{_HOME[name]}"), name)
-    if name in _ROOMS:
-        return importlib.import_module(f"pixelbrax.{name}")
-    raise AttributeError(f"module 'pixelbrax' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker would take any name for granted, also a misspelled one
+
+    def __getattr__(name: str) -> Any:
+        """Loads a room of the package, or a name from one, when it is first asked for."""
+        if name in _HOME:
+            return getattr(importlib.import_module(f"pixelbrax.{_HOME[name]}"), name)
+        if name in _ROOMS:
+            return importlib.import_module(f"pixelbrax.{name}")
+        raise AttributeError(f"module 'pixelbrax' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

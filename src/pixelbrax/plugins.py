@@ -73,7 +73,7 @@ def _import(name: str) -> None:
     try:
         with _undone_if_it_fails(name):
             importlib.import_module(name)
-    except Exception as e:
+    except (Exception, SystemExit) as e:
         missing = isinstance(e, ModuleNotFoundError) and e.name == name.split(".")[0]
         remedy = f": it is not in {os.getcwd()} either; go to the folder that has it, or name that in PYTHONPATH"
         raise ConfigError(f"cannot import {name}: {_reason(e)}{remedy * missing}") from e
@@ -108,7 +108,7 @@ def _discover() -> None:
                 loaded = entry.load()
                 if callable(loaded):
                     loaded()
-        except Exception as e:
+        except (Exception, SystemExit) as e:  # a script that calls sys.exit would end every command
             package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist else ""
             warnings.warn(f"plugin {entry.name!r}{package} ({entry.value}) is skipped: {_reason(e)}", stacklevel=2)
             continue
@@ -152,7 +152,7 @@ def _module_being_imported() -> str:
     return frame.f_globals.get("__name__", "")
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     """The error in one line, with its location outside of Python's import machinery."""
     text = (str(error).strip().splitlines() or [""])[0]
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "importlib" not in f.filename]

@@ -1,10 +1,11 @@
 """Where a command that trains takes its settings from, and where its run goes."""
 
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
 
 import pytest
 
-from pixelbrax.algorithms import PPGConfig
+import pixelbrax
+from pixelbrax.algorithms import PPO, Algorithm, PPGConfig, PPOConfig, register, registry
 from pixelbrax.cli.main import main
 from pixelbrax.cli.settings import read
 from pixelbrax.cli.train import Args
@@ -38,6 +39,31 @@ def test_ones_own_file_names_only_what_differs(tmp_path):
     assert read(Args, [f"--config={file}"], "train", "").config == TrainConfig(EnvConfig(task="ant"), seed=3)
     assert name_of(file) == "mine"
     assert name_of(RunDir.create(tmp_path / "first", _SETTINGS).path) == "first"
+
+
+@pytest.mark.parametrize(
+    ("name", "owner"),
+    [("samples", "the environment"), ("features", "the network"), ("seed", "training"), ("quiet", "`pixelbrax train`")],
+)
+def test_an_algorithm_whose_setting_has_a_taken_name_is_refused(name, owner, tmp_path, monkeypatch):
+    """Of a plugin. A flag of two settings ended in an assertion of tyro's, a keyword silently set both."""
+    monkeypatch.setattr(registry._REGISTRY, "_known", dict(registry._REGISTRY._known))
+    kind = make_dataclass("Mine", [(name, int, 3)], bases=(PPOConfig,), frozen=True)
+    register(Algorithm("mine", kind, PPO))
+    message = f"mine has a setting {name!r}, and so has {owner}: give it another name"
+    file = tmp_path / "mine.toml"
+    file.write_text("[mine]\n")
+    for argv in (["--algorithm", "mine"], ["--config", str(file)]):
+        with pytest.raises(ConfigError, match=message):
+            read(Args, argv, "train", "")
+    if name != "quiet":  # a flag of the command line
+        with pytest.raises(ConfigError, match=message):
+            pixelbrax.train("ant", algorithm="mine", num_steps=1)
+
+
+def test_no_algorithm_of_ours_has_a_taken_name():
+    for name in registry.algorithm_names():
+        assert read(Args, ["--algorithm", name], "train", "").config.algorithm == name
 
 
 def test_presets_and_files_exclude_each_other(tmp_path):

@@ -68,6 +68,20 @@ def test_a_broken_plugin_is_named_and_skipped(tmp_path):
     assert result.stderr.count(expected) == 1
 
 
+def test_a_plugin_that_exits_is_named_and_skipped(monkeypatch):
+    """A script whose body calls sys.exit ended every command, and said nothing of which plugin it was."""
+
+    def script():
+        raise SystemExit("usage: tasks.py FOLDER")
+
+    monkeypatch.setattr(metadata.EntryPoint, "load", lambda self: script)
+    entry = metadata.EntryPoint("mine", f"{__name__}:script", plugins.GROUP)
+    monkeypatch.setattr(plugins.metadata, "entry_points", lambda group: [entry])
+    monkeypatch.setattr(plugins, "_discovered", {})
+    with pytest.warns(UserWarning, match=r"plugin 'mine' .* is skipped: SystemExit: usage: tasks\.py FOLDER"):
+        plugins._discover()
+
+
 def test_plugins_of_one_name_are_both_found(monkeypatch):
     """Names are those of one package's entry points."""
     entries = [metadata.EntryPoint("tasks", value, plugins.GROUP) for value in ("json:dumps", "json:loads")] * 2
@@ -114,6 +128,13 @@ def test_a_module_is_imported_by_name(named, capsys):
     assert main(["list", "named/*", f"--import={named}"]) == 0
     assert "named/task" in capsys.readouterr().out
     assert named in pixelbrax.load_plugins()
+
+
+def test_a_module_that_exits_is_told(named, tmp_path, capsys):
+    """Such as a script without `if __name__ == "__main__"`."""
+    (tmp_path / f"{named}.py").write_text("import sys\nsys.exit(0)\n")
+    assert main(["list", f"--import={named}"]) == 2
+    assert f"error: cannot import {named}: SystemExit: 0 ({named}.py:2)" in capsys.readouterr().err
 
 
 def test_a_module_that_fails_can_be_corrected_and_loaded(named, tmp_path):

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import add_saliency, gradient_map, occlusion_map, reports
 from pixelbrax.experiments.saliency import saliency_of
@@ -105,3 +106,14 @@ def test_a_report_keeps_the_saliency_of_its_last_checkpoint_alone(tmp_path, monk
         save_checkpoint(run.checkpoint_dir, last, {"x": jnp.zeros(1)})
         add_saliency(run, said.append)
     assert said == ["no saliency: built"], "only of the later policy"
+
+
+def test_of_a_run_that_is_read_only_no_saliency_is_computed(tmp_path, monkeypatch, capsys):
+    """It was computed for a minute, and could not be kept; nor could the report, unless it is to be elsewhere."""
+    run, said = RunDir.create(tmp_path / "run", TrainConfig()), []
+    monkeypatch.setattr(reports, "TrainingRun", lambda config, progress: pytest.fail("computed"))
+    monkeypatch.setattr("os.access", lambda path, mode: path != run.path)  # root may write everywhere
+    add_saliency(run, said.append)
+    assert said == [f"no saliency: {run.saliency_file}: {run.path} is read-only for this user"]
+    assert main(["report", str(run.path)]) == 2
+    assert f"error: {run.report_file}: {run.path} is read-only for this user" in capsys.readouterr().err

@@ -8,6 +8,7 @@ import tyro
 
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import check_out, parse
+from pixelbrax.errors import check_can_make
 from pixelbrax.experiments import (
     add_saliency,
     is_curriculum,
@@ -54,6 +55,8 @@ def _written(args: Args, progress: Progress) -> Path:
     runs = readable_runs(args.runs, progress.say)
     if len(runs) > 1:
         return write_comparison(runs, args.out or (args.runs[0] if alone else Path()) / REPORT)
+    if args.out is None:
+        check_can_make(runs[0].report_file)
     if args.saliency:
         with progress.busy("what the policy looks at"):
             add_saliency(runs[0], progress.say)

@@ -2,7 +2,7 @@
 
 import argparse
 import contextlib
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,6 +42,9 @@ def read(kind: type[A], argv: list[str], command: str, description: str) -> A:
             default = replace(default, config_file=file, config=load_config(settings_file(file)))
         if given.algorithm is not None:
             default = replace(default, config=default.config.with_algorithm(given.algorithm))
+    if twice := {field.name for field in fields(default.config.agent)} & {field.name for field in fields(default)}:
+        what = f"{default.config.algorithm} has a setting {min(twice)!r}"
+        raise ConfigError(f"{what}, and so has `pixelbrax {command}`: give it another name")
     known = f"Presets: {', '.join(preset_names())}. Algorithms: {', '.join(algorithm_names())}."
     args: Any = parse(kind, argv, command, f"{description} {known}", default=default)
     for flag, name in typed(argv).items():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import jax
 
-from pixelbrax.errors import ConfigError, listed
+from pixelbrax.errors import ConfigError, check_can_make, listed
 from pixelbrax.experiments.actors import policy_actor
 from pixelbrax.experiments.comparison import Comparison
 from pixelbrax.experiments.plotting import grouped, incomparable
@@ -38,7 +38,7 @@ def add_saliency(run: RunDir, say: Callable[[str], None]) -> None:
 
     Args:
       run: finished or not.
-      say: is told why it cannot be computed, such as that there is no checkpoint.
+      say: is told why it cannot be computed, such as that there is no checkpoint, or that the folder is read-only.
     """
     config = run.load_config()
     last = max(all_checkpoints(run.checkpoint_dir), default=None)
@@ -46,6 +46,7 @@ def add_saliency(run: RunDir, say: Callable[[str], None]) -> None:
     if kept or config.environment.obs == "state":
         return
     try:
+        check_can_make(run.saliency_file)
         training_run = TrainingRun(config, Progress(quiet=True))
         (variables, updates), env = training_run.restore_policy(run), training_run.env
         actor = policy_actor(training_run.policy, variables)

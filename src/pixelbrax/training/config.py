@@ -129,9 +129,9 @@ class TrainConfig:
         as `value_coef`, may mean something else. One that has its algorithm's default gets the other's.
 
         Raises:
-          ConfigError: there is no such algorithm.
+          ConfigError: there is no such algorithm, or its settings have names that are taken.
         """
-        kind = get_algorithm(name).config
+        kind = _settings_of(name)
         if kind is type(self.agent):
             return self
         common = [base for base in kind.__mro__ if base in type(self.agent).__mro__ and is_dataclass(base)]
@@ -257,12 +257,26 @@ def config_from(tables: Mapping[str, Any], source: str) -> TrainConfig:
             raise ValueError(f"an algorithm's settings belong in a table of its name: {', '.join(algorithm_names())}")
         _check_table(TrainConfig, data, "the file")
         for name in named:
-            kind = get_algorithm(name).config
+            kind = _settings_of(name)
             _check_table(kind, data[name], name)
             data["agent"] = dacite.from_dict(kind, data.pop(name), config=rules)
         return dacite.from_dict(TrainConfig, data, config=rules)
     except (dacite.DaciteError, TypeError, ValueError, OverflowError) as e:
         raise ConfigError(f"{source}: {e}{origin}") from e
+
+
+def _settings_of(algorithm: str) -> type[AgentConfig]:
+    """The class of an algorithm's settings.
+
+    Raises:
+      ConfigError: there is no such algorithm, or a setting has another's name: flags and keywords are of all tables.
+    """
+    kind = get_algorithm(algorithm).config
+    others = {"the environment": EnvConfig, "the network": NetworkConfig, "a curriculum": CurriculumConfig}
+    for what, other in (others | {"training": TrainConfig}).items():
+        if twice := {field.name for field in fields(kind)} & {field.name for field in fields(other)}:
+            raise ConfigError(f"{algorithm} has a setting {min(twice)!r}, and so has {what}: give it another name")
+    return kind
 
 
 def _check_table(kind: type, table: Any, what: str) -> None:
