@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, check_can_make
 from pixelbrax.experiments.launch import Launch, resume, start
 from pixelbrax.experiments.stages.across import evaluate_across
 from pixelbrax.experiments.stages.check import check_stages
@@ -58,6 +58,7 @@ def start_curriculum(
         raise ConfigError(
             f"{runs / name} exists: choose another name, or resume it with `{launch.remedy(runs / name)}`"
         )
+    check_can_make(next(folder for folder in (runs.absolute(), *runs.absolute().parents) if folder.exists()) / name)
     with interruptible():
         checked = check_stages(curriculum, own_progress(launch.quiet))
         # The checks take their time: another curriculum may have taken a name meanwhile.
