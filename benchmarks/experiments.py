@@ -73,7 +73,7 @@ _WIDE = "--patch-features 32 --conv-features 64 64 --features 256"  # the networ
 # With phases of 40,960 actions, and PPO's settings else.
 _PHASES = "--policy-epochs 3 --auxiliary-epochs 2 --auxiliary-minibatches 64"
 _PPG = "--algorithm ppg --value-epochs 4"
-_DCPG = "--algorithm dcpg --critic shared"  # as in its paper; without, its authors' later one, of a critic of its own
+_DCPG = "--algorithm dcpg --critic shared"  # as in its paper; without, that of PixelBrax's authors
 # 500,000 frames of the suite, its teacher's among them, each action held for two, as in DrQ-v2.
 _SUITE = f"--preset suite-cpu {_EVAL}"
 

@@ -110,7 +110,6 @@ def _leaves(run):
         ("train --preset ant-cpu --obs state --encoder drq", "--encoder would change nothing: obs=state has no images"),
         ("train --shift_coef=1", "--shift_coef would change nothing: random_shift is 0: leave it out"),
         ("train --obs state --random-shift 4", "--random-shift would change nothing: obs=state has no images"),
-        ("train --state-layers 8", "--state-layers would change nothing: critic=shared sees images: leave it out"),
         ("train --algorithm dcpg --target-tau 1", "--target-tau would change nothing: critic=shared has no slow copy"),
         ("train --algorithm apg --softness 3", "--softness would change nothing: render_gradient is none"),
         ("train --algorithm distill --lost-stds 0 --lost-steps 9", "--lost-steps would change nothing: lost_stds is 0"),
@@ -177,6 +176,7 @@ def test_mistakes_end_with_one_line_and_code_2(argv, message, capsys, tmp_path, 
         "render ant --out ant.mp4",
         "bench env --task probe/sides --json rows.json",
         "diagnose ant --output .",
+        "curriculum grazer-state-cpu",
     ],
 )
 def test_a_folder_that_is_read_only_is_told_before_anything_is_computed(argv, capsys, tmp_path, monkeypatch):

@@ -61,6 +61,10 @@ def test_an_algorithm_whose_setting_has_a_taken_name_is_refused(name, owner, tmp
             pixelbrax.train("ant", algorithm="mine", num_steps=1)
 
 
+def test_layers_of_the_critic_of_states_that_apg_always_has_may_be_set():
+    assert read(Args, ["--algorithm", "apg", "--state-layers", "8"], "train", "").config.network.state_layers == (8,)
+
+
 def test_no_algorithm_of_ours_has_a_taken_name():
     for name in registry.algorithm_names():
         assert read(Args, ["--algorithm", name], "train", "").config.algorithm == name

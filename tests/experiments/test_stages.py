@@ -420,16 +420,6 @@ def test_stopped_before_anything_was_begun_nothing_is_left(tmp_path, monkeypatch
     assert not list((tmp_path / "runs").iterdir())
 
 
-def test_a_read_only_folder_is_refused_before_the_stages_are_checked(tmp_path, monkeypatch):
-    def checked(*args, **settings):
-        raise AssertionError
-
-    monkeypatch.setattr(train, "check_stages", checked)
-    monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)  # root may write everywhere
-    with pytest.raises(ConfigError, match="is read-only for this user"):
-        pixelbrax.train_curriculum(_file(tmp_path), runs=tmp_path / "a" / "runs", quiet=True)
-
-
 @pytest.mark.full
 def test_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

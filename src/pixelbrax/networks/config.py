@@ -62,8 +62,7 @@ class NetworkConfig:
         if not sees:
             return dict.fromkeys(("encoder", *patches), "obs=state has no images")
         others = () if self.encoder == "patch" else patches
-        critics = {} if self.critic == "state" else {"state_layers": f"critic={self.critic} sees images"}
-        return dict.fromkeys(others, f"encoder={self.encoder} has layers of its own") | critics
+        return dict.fromkeys(others, f"encoder={self.encoder} has layers of its own")
 
     def validate(self) -> None:
         """Checks what can be checked before anything is compiled.

@@ -58,6 +58,7 @@ def start_curriculum(
         raise ConfigError(
             f"{runs / name} exists: choose another name, or resume it with `{launch.remedy(runs / name)}`"
         )
+    # The checks take their time: whether its folder can be made is known before.
     check_can_make(next(folder for folder in (runs.absolute(), *runs.absolute().parents) if folder.exists()) / name)
     with interruptible():
         checked = check_stages(curriculum, own_progress(launch.quiet))
