@@ -2,6 +2,7 @@
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Literal
 
@@ -16,7 +17,7 @@ from pixelbrax.training.checkpoint import (
     save_checkpoint,
 )
 from pixelbrax.training.config import _choices, dump_config, load_config, load_preset, preset_names
-from pixelbrax.training.run_dir import check_unused, unused_path
+from pixelbrax.training.run_dir import check_unused, new_folder
 from tests.training.test_checkpoints import _state
 
 
@@ -111,6 +112,22 @@ def test_num_updates_are_whole_intervals():
         replace(config, num_steps=0).validate()
 
 
+def test_of_several_that_begin_at_once_each_gets_a_folder_of_its_own(tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: new_folder(tmp_path / "runs", "run", numbered=True), range(32)))
+    assert {path.name for path in made} == {"run", *(f"run-{k}" for k in range(2, 33))}
+    assert RunDir.create(made[0], TrainConfig()).config_file.is_file()
+
+    with pytest.raises(ConfigError, match=r"run-2 exists: choose another --name"):
+        new_folder(tmp_path / "runs", "run-2", numbered=False)
+    assert new_folder(tmp_path / "runs", "other", numbered=False).is_dir()
+    (tmp_path / "lost").symlink_to(tmp_path / "nowhere")
+    for numbered in (False, True):
+        with pytest.raises(ConfigError, match="cannot make .*lost"):
+            new_folder(tmp_path / "lost", "run", numbered=numbered)
+    assert new_folder(tmp_path, "lost", numbered=True) == tmp_path / "lost-2"
+
+
 def test_a_run_is_never_overwritten(tmp_path):
     run = RunDir.create(tmp_path / "run", TrainConfig(seed=3))
     assert run.load_config().seed == 3
@@ -123,7 +140,6 @@ def test_a_run_is_never_overwritten(tmp_path):
     with pytest.raises(ConfigError, match=r"run exists: choose another --name, or .*--resume"):
         RunDir.create(tmp_path / "run", TrainConfig())
     assert run.load_config().seed == 3
-    assert unused_path(tmp_path, "run") == tmp_path / "run-2"
     with pytest.raises(ConfigError, match="is not a run"):
         RunDir.open(tmp_path)
 

@@ -36,8 +36,8 @@ from pixelbrax.training import (
     interruptible,
     joined,
     locked,
-    make_folder,
     natural,
+    new_folder,
     of_the_first,
     own_folder,
     own_progress,
@@ -49,7 +49,6 @@ from pixelbrax.training import (
     to_go_on,
     to_resume,
     to_resume_curriculum,
-    unused_path,
     with_kept_teacher,
 )
 
@@ -146,7 +145,8 @@ def _start(
         if taught is not None:
             trainer.progress.stopwatch.add("training its teacher", taught)
         # That took its time: another run may have taken a name meanwhile.
-        path = runs / of_the_first(unused_path(runs, name).name if numbered else name)
+        made = new_folder(runs, name, numbered=numbered).name if jax.process_index() == 0 else ""
+        path = runs / of_the_first(made)
         with own_folder(path) as own, contextlib.ExitStack() as until_the_end:
             with _new_runs(own, configs, launch) as folders, removed_if_lost(own):
                 note = partial(trainer.progress.say, always=True)
@@ -285,16 +285,11 @@ def _from_broken(config: TrainConfig) -> str:
 
 @contextlib.contextmanager
 def _new_runs(path: Path, configs: Mapping[str, TrainConfig], launch: Launch) -> Iterator[list[RunDir]]:
-    """Folders of new runs, which are removed if the program ends before there is a checkpoint."""
+    """Folders of new runs in a new folder, which is removed if the program ends before there is a checkpoint."""
     hooks = [hook.name for hook in launch.hooks if isinstance(hook, ActingHook)]
     create = partial(RunDir.create, command=launch.command, agents=len(configs), hooks=hooks)
-    if len(configs) > 1:
-        make_folder(path)
-    else:
-        alone = create(path, next(iter(configs.values())))
     try:
-        each = configs.items() if len(configs) > 1 else ()
-        yield [create(path / name, config) for name, config in each] or [alone]
+        yield [create(path / name if len(configs) > 1 else path, config) for name, config in configs.items()]
     except BaseException:
         shutil.rmtree(path, ignore_errors=True)
         raise

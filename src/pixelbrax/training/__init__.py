@@ -58,12 +58,12 @@ from pixelbrax.training.run_dir import (
     RunDir,
     check_unused,
     make_folder,
+    new_folder,
     natural,
     runs_below,
     runs_in,
     to_resume,
     to_resume_curriculum,
-    unused_path,
 )
 from pixelbrax.training.same_settings import changed_settings, noted
 from pixelbrax.training.signals import interruptible, last_stop, stop_requests
@@ -141,6 +141,7 @@ __all__ = [
     "load_preset",
     "locked",
     "make_folder",
+    "new_folder",
     "mean_interval",
     "natural",
     "noted",
@@ -172,7 +173,6 @@ __all__ = [
     "to_go_on",
     "to_resume",
     "to_resume_curriculum",
-    "unused_path",
     "with_kept_teacher",
     "without_none",
     "words_of",

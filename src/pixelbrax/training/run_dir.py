@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import shlex
 import shutil
@@ -124,14 +125,14 @@ class RunDir:
         """Makes the directory and writes config.toml, with the command line if there was one.
 
         Args:
-          path: the directory.
+          path: the directory; an empty one, as `new_folder` makes it, is taken.
           config: its settings.
           command: the command line or call.
           agents: how many are trained side by side, this one among them.
           hooks: names of those that act on training, besides the loggers that the settings name.
 
         Raises:
-          ConfigError: the directory exists or cannot be made.
+          ConfigError: the directory has something in it, or cannot be made.
           OSError: its file cannot be written; the directory is removed again.
         """
         make_folder(path)
@@ -290,12 +291,39 @@ def natural(name: str) -> list[tuple[int, float, str]]:
     return [(0, float(part), "") if k % 2 else (1, 0.0, part) for k, part in enumerate(parts)]
 
 
-def make_folder(path: Path) -> None:
-    """Makes a folder for a run, or for several.
+def new_folder(root: Path, name: str, *, numbered: bool) -> Path:
+    """Makes `root / name`; of several processes that ask at once each gets a folder of its own.
+
+    Args:
+      root: the folder that holds it.
+      name: of the new one.
+      numbered: if there is one, make the first of `root / name-2`, `name-3`, ... that does not exist.
 
     Raises:
-      ConfigError: it exists or cannot be made.
+      ConfigError: it exists and is not to be numbered, or cannot be made.
     """
+    path, count = root / name, 1
+    while True:
+        try:
+            path.mkdir(parents=True)
+            return path
+        except OSError as e:
+            if not numbered:
+                check_unused(path)
+            if not (numbered and os.path.lexists(path)):
+                raise ConfigError(f"cannot make {path}: {e.strerror}") from e
+        count += 1
+        path = root / f"{name}-{count}"
+
+
+def make_folder(path: Path) -> None:
+    """Makes a folder for a run, or for several, unless it is there and empty.
+
+    Raises:
+      ConfigError: it has something in it, or cannot be made.
+    """
+    if path.is_dir() and not any(path.iterdir()):
+        return
     check_unused(path)
     try:
         path.mkdir(parents=True)
@@ -326,12 +354,3 @@ def to_resume(path: Path) -> str:
 def to_resume_curriculum(path: Path) -> str:
     """The command that resumes a curriculum, for a shell."""
     return f"pixelbrax curriculum {shlex.quote(str(path))} --resume"
-
-
-def unused_path(root: Path, name: str) -> Path:
-    """`root / name`, or the first of `root / name-2`, `name-3`, ... that does not exist."""
-    path, count = root / name, 1
-    while path.exists():
-        count += 1
-        path = root / f"{name}-{count}"
-    return path

@@ -98,10 +98,10 @@ class CurriculumDir:
 
     @classmethod
     def create(cls, path: Path, curriculum: Curriculum, command: str) -> "CurriculumDir":
-        """Makes the folder.
+        """Makes the folder, or takes an empty one.
 
         Raises:
-          ConfigError: it exists or cannot be made.
+          ConfigError: it has something in it, or cannot be made.
           OSError: its file cannot be written; the folder is removed again.
         """
         make_folder(path)

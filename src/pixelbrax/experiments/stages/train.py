@@ -26,9 +26,9 @@ from pixelbrax.training import (
     changed_settings,
     interruptible,
     locked,
+    new_folder,
     noted,
     own_progress,
-    unused_path,
 )
 
 _PLACES = ("start_from", "start_updates", "teacher", "teacher_updates")
@@ -63,7 +63,7 @@ def start_curriculum(
     with interruptible():
         checked = check_stages(curriculum, own_progress(launch.quiet))
         # The checks take their time: another curriculum may have taken a name meanwhile.
-        path = unused_path(runs, name) if numbered else runs / name
+        path = new_folder(runs, name, numbered=numbered)
         folder = CurriculumDir.create(path, curriculum, launch.command)
         try:
             return path, _train(folder, curriculum, checked, launch)
