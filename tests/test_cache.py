@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -49,3 +50,9 @@ def test_compiled_programs_are_kept_where_jax_was_told_or_else_in_our_cache(tmp_
     *where, count = result.stdout.split()
     assert where == ([folder] if folder else [])
     assert count == "nothing" or int(count) > 0
+
+
+def test_a_tilde_is_the_home(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("PIXELBRAX_CACHE", "~/own")
+    assert cache_dir() == Path("/home/me/own")

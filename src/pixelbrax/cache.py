@@ -8,14 +8,14 @@ from pixelbrax.errors import ConfigError
 
 
 def cache_dir() -> Path:
-    """$PIXELBRAX_CACHE, or `pixelbrax` in $XDG_CACHE_HOME, which is ~/.cache by default.
+    """$PIXELBRAX_CACHE, in which ~ is the home, or `pixelbrax` in $XDG_CACHE_HOME, which is ~/.cache by default.
 
     Raises:
       ConfigError: neither is set, and the user has no home, as in a container that does not know its user.
     """
-    if own := os.environ.get("PIXELBRAX_CACHE"):
-        return Path(own)
     try:
+        if own := os.environ.get("PIXELBRAX_CACHE"):
+            return Path(own).expanduser()  # a file of settings has no shell that would
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pixelbrax"
     except RuntimeError:
         raise ConfigError("this user has no home folder: name a folder for caches in PIXELBRAX_CACHE") from None

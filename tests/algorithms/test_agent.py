@@ -1,10 +1,13 @@
 """Environments that an agent would misunderstand are refused when it is made."""
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
 
 from pixelbrax.errors import ConfigError
+from pixelbrax.learning import Agent, check_agent
 from pixelbrax.networks import ActorCritic, NetworkConfig
 from tests.algorithms.agents import CONFIGS, make_agent
 from tests.probe import CAMERA, probe_env
@@ -66,3 +69,24 @@ def test_the_bytes_of_a_learner_are_those_of_its_arrays():
     params = jax.eval_shape(network.init, jax.random.key(0))
     size = sum(np.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(params))
     assert 4 * size <= agent.learner_bytes <= 4.1 * size + 100
+
+
+def test_an_agent_that_lacks_a_part_is_refused_by_its_name():
+    """Another package's, which extends the protocol, or only has its methods."""
+
+    class Own(Agent):
+        def __init__(self):
+            self.env, self.config = None, None
+
+        def init(self, key): ...
+        def update(self, state): ...
+        def policy(self, params, statistics, observation): ...
+
+    own: Any = Own
+    message = "algorithm own: its agent, Own, has no learner_bytes, bytes_per_env: extend pixelbrax.learning.Agent"
+    with pytest.raises(ConfigError, match=message):
+        check_agent(own(), "own")
+    own.learner_bytes = own.bytes_per_env = 0
+    check_agent(own(), "own")
+    with pytest.raises(ConfigError, match="its agent, dict, has no env, config"):
+        check_agent({}, "own")

@@ -123,7 +123,7 @@ def test_of_several_that_begin_at_once_each_gets_a_folder_of_its_own(tmp_path):
     assert new_folder(tmp_path / "runs", "other", numbered=False).is_dir()
     (tmp_path / "lost").symlink_to(tmp_path / "nowhere")
     for numbered in (False, True):
-        with pytest.raises(ConfigError, match="cannot make .*lost"):
+        with pytest.raises(ConfigError, match=r"cannot make .*lost"):
             new_folder(tmp_path / "lost", "run", numbered=numbered)
     assert new_folder(tmp_path, "lost", numbered=True) == tmp_path / "lost-2"
 

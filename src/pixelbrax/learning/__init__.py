@@ -2,7 +2,17 @@
 
 from pixelbrax.envs import DEVICE_AXIS, each_env
 from pixelbrax.learning.acting import Advantages, EpisodeTotals, Rollout, collect, episode_totals, stagger_clocks
-from pixelbrax.learning.agent import Agent, AgentState, Metrics, Teacher, check_env, learner_bytes, refuse, start_envs
+from pixelbrax.learning.agent import (
+    Agent,
+    AgentState,
+    Metrics,
+    Teacher,
+    check_agent,
+    check_env,
+    learner_bytes,
+    refuse,
+    start_envs,
+)
 from pixelbrax.learning.categorical import atoms, project
 from pixelbrax.learning.config import AgentConfig, GradientConfig, OnPolicyConfig, PhasicConfig, RewardConfig
 from pixelbrax.learning.curriculum import CurriculumAgent, CurriculumConfig, CurriculumEnv
@@ -82,6 +92,7 @@ __all__ = [
     "adapt_learning_rate",
     "add_returns",
     "atoms",
+    "check_agent",
     "check_env",
     "clipped_surrogate",
     "collect",

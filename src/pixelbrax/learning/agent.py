@@ -14,6 +14,7 @@ from pixelbrax.learning.acting import EpisodeTotals, stagger_clocks
 from pixelbrax.networks import ActionDistribution, NetworkConfig, Observation
 
 _PHASES = 8  # times at which episodes end, where a reset is expensive
+_OWN = ("learner_bytes", "bytes_per_env", "init", "update", "policy")  # of these no agent has the protocol's
 Metrics = dict[str, Float[Array, ""]]
 """Metrics of an update by name; NaN where the update has none."""
 
@@ -129,6 +130,22 @@ class Agent(Protocol):
     def from_checkpoint(self, state: AgentState) -> AgentState:
         """The state to train on from what `to_checkpoint` kept, with all shapes that `init` gives."""
         return state
+
+
+def check_agent(agent: object, algorithm: str) -> None:
+    """Refuses an agent that lacks what whoever trains asks for.
+
+    Raises:
+      ConfigError: it does not have all of `Agent`; the message names what is missing.
+    """
+    kind, missing = type(agent), []
+    for name in (name for name in (*Agent.__annotations__, *vars(Agent)) if not name.startswith("_")):
+        there = hasattr(kind, name) or hasattr(agent, name)  # a class's first: to ask a property may cost a trace
+        if not there or (name in _OWN and getattr(kind, name, None) is vars(Agent)[name]):
+            missing.append(name)
+    if missing:
+        remedy = "extend pixelbrax.learning.Agent, and define what has no default there"
+        raise ConfigError(f"algorithm {algorithm}: its agent, {kind.__name__}, has no {', '.join(missing)}: {remedy}")
 
 
 def refuse(network: NetworkConfig, algorithm: str, **reasons: str) -> None:

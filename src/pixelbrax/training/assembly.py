@@ -13,7 +13,7 @@ from jaxtyping import PyTree
 from pixelbrax.algorithms import algorithm_of
 from pixelbrax.envs import PixelEnv, check_fits_device, check_networks, without_images
 from pixelbrax.errors import ConfigError, check_count, listed
-from pixelbrax.learning import Agent, AgentState, CurriculumAgent, CurriculumConfig, CurriculumEnv, Teacher
+from pixelbrax.learning import Agent, AgentState, CurriculumAgent, CurriculumConfig, CurriculumEnv, Teacher, check_agent
 from pixelbrax.networks import ActionDistribution, Observation
 from pixelbrax.training.checkpoint import (
     all_checkpoints,
@@ -81,6 +81,7 @@ def make_agent(config: TrainConfig, env: PixelEnv, teacher: Teacher | None = Non
     teachers = (teacher or RunTeacher(config, env),) if algorithm.has_teacher else ()
     inner = CurriculumEnv(env, config.curriculum) if config.curriculum.is_on else env
     made = algorithm.make(inner, config.network, agent, config.num_updates, *teachers)
+    check_agent(made, algorithm.name)
     return CurriculumAgent(made, env, config.curriculum, algorithm.name) if config.curriculum.is_on else made
 
 
