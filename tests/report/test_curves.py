@@ -59,18 +59,18 @@ def test_steps_are_whole_and_never_negative(last, drawn, tmp_path):
             assert axes.lines[0].get_marker() == "o", "a single point is seen"
 
 
-@pytest.mark.parametrize("finished", [2, 5])
-def test_a_young_run_ends_the_mean_and_no_other_line(finished, drawn, tmp_path):
+@pytest.mark.parametrize(("finished", "center"), [(2, "mean"), (5, "mean"), (9, "interquartile mean")])
+def test_a_young_run_ends_the_mean_and_no_other_line(finished, center, drawn, tmp_path):
     whole, young = [_row(steps) for steps in range(1_000, 51_000, 1_000)], [_row(1_000), _row(3_000)]
     write_curves(tmp_path / "curves.png", {"a": [*[whole] * finished, young]}, "title")
-    center, *thin = drawn[0].axes[0].lines
-    assert (center.get_xdata()[0], center.get_xdata()[-1]) == (1_000, 3_000)
+    middle, *thin = drawn[0].axes[0].lines
+    assert (middle.get_xdata()[0], middle.get_xdata()[-1]) == (1_000, 3_000)
     ends = sorted(line.get_xdata()[-1] for line in thin)
     assert ends == ([3_000.0] if finished == 2 else []) + [50_000.0] * finished
     for line in thin:
         np.testing.assert_allclose(line.get_ydata(), line.get_xdata() / 60)
     told = [text.get_text() for text in drawn[0].legends[0].get_texts()]
-    assert told == [f"a ({finished + 1} seeds, the mean to 3k, where the shortest ends)"]
+    assert told == [f"a ({finished + 1} seeds, the {center} to 3k, where the shortest ends)"]
     assert drawn[0].axes[0].get_xlim()[1] > 50_000
 
 

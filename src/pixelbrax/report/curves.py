@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pixelbrax.report.axes import legend_below, line_style, lone_marker, short, steps_axis, title_over
-from pixelbrax.training import over_runs, replacing
+from pixelbrax.training import center_name, over_runs, replacing
 
 Rows = Sequence[Mapping[str, float]]
 _POINTS = 100
@@ -60,9 +60,9 @@ def together(name: str, runs: Sequence[Rows], column: str) -> Together:
     end = max(_known(rows, column)[0][-1] for rows in runs)
     count = f"{len(runs)} {'seed' if len(runs) == 1 else 'seeds'}"
     if not len(x):
-        count += ", no mean: nowhere are all"
+        count += f", no {center_name(len(runs))}: nowhere are all"
     elif x[-1] < _FAR * end:
-        count += f", the mean to {short(x[-1])}, where the shortest ends"
+        count += f", the {center_name(len(runs))} to {short(x[-1])}, where the shortest ends"
     return Together(f"{name} ({count})", x, center, low, high, lines, end)
 
 

@@ -71,6 +71,7 @@ from pixelbrax.training.software import provenance
 from pixelbrax.training.starting_policy import check_start, takeover
 from pixelbrax.training.statistics import (
     Center,
+    center_name,
     interval,
     iqm,
     mean_interval,
@@ -117,6 +118,7 @@ __all__ = [
     "as_json",
     "build",
     "camera_of",
+    "center_name",
     "changed_settings",
     "check_hook",
     "check_memory",

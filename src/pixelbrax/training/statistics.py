@@ -65,6 +65,11 @@ class Center(NamedTuple):
     high: float
 
 
+def center_name(count: int) -> str:
+    """What `over_runs` gives as the center of so many runs, in words."""
+    return "interquartile mean" if count >= _MANY else "mean"
+
+
 def over_runs(scores: Scores) -> Center:
     """The center of runs' scores, with its interval."""
     if len(scores) >= _MANY:
