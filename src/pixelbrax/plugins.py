@@ -14,7 +14,6 @@ import importlib.util
 import os
 import sys
 import traceback
-import warnings
 from collections.abc import Callable, Iterator
 from importlib import metadata
 
@@ -110,7 +109,7 @@ def _discover() -> None:
                     loaded()
         except (Exception, SystemExit) as e:  # a script that calls sys.exit would end every command
             package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist else ""
-            warnings.warn(f"plugin {entry.name!r}{package} ({entry.value}) is skipped: {_reason(e)}", stacklevel=2)
+            warn_caller(f"plugin {entry.name!r}{package} ({entry.value}) is skipped: {_reason(e)}")
             continue
         _discovered[known] = True
 

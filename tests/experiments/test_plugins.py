@@ -78,8 +78,9 @@ def test_a_plugin_that_exits_is_named_and_skipped(monkeypatch):
     entry = metadata.EntryPoint("mine", f"{__name__}:script", plugins.GROUP)
     monkeypatch.setattr(plugins.metadata, "entry_points", lambda group: [entry])
     monkeypatch.setattr(plugins, "_discovered", {})
-    with pytest.warns(UserWarning, match=r"plugin 'mine' .* is skipped: SystemExit: usage: tasks\.py FOLDER"):
+    with pytest.warns(UserWarning, match=r"plugin 'mine' .* is skipped: SystemExit: usage: tasks\.py FOLDER") as told:
         plugins._discover()
+    assert told[0].filename == __file__, "the line of whoever called us"
 
 
 def test_plugins_of_one_name_are_both_found(monkeypatch):
