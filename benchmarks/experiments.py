@@ -166,6 +166,10 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
             ),
             Run(f"{task}-ppo-state", f"{from_states} {_EVAL}"),
         )
+    )
+    + (  # one more task of Brax's, by the settings of another
+        Run("hopper-ppo", f"--preset walker2d-ppo-cpu --env hopper {_EVAL}"),
+        Run("hopper-ppo-state", f"--preset walker2d-ppo-cpu --env hopper --obs state --state-coef 0 {_EVAL}"),
     ),
     # The paper's other tasks, each with a teacher of its own, without and with videos.
     "tasks": tuple(

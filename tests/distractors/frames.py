@@ -42,8 +42,13 @@ def keys(count: int) -> jax.Array:
 def seen(distractor: Distractor, rgb: Any, seed: int = 0, steps: int = 0) -> np.ndarray:
     """The image (3, height, width) as the distractor shows it after some steps of an episode."""
     here = context(*np.shape(rgb)[1:])
+
     ready = distractor.prepare(here)
-    state = ready.init(jax.random.key(seed), here)
-    for t in range(steps):
-        state = ready.step(state, jax.random.fold_in(jax.random.key(seed + 1), t), here)
-    return np.asarray(ready.apply_frame(state, frame(rgb), here).rgb)
+
+    def shown(rgb):
+        state = ready.init(jax.random.key(seed), here)
+        for t in range(steps):
+            state = ready.step(state, jax.random.fold_in(jax.random.key(seed + 1), t), here)
+        return ready.apply_frame(state, frame(rgb), here).rgb
+
+    return np.asarray(jax.jit(shown)(rgb))

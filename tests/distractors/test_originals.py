@@ -93,7 +93,7 @@ def test_dcs_sees_the_reacher_from_any_side_of_straight_above():
 def _moved(walk: CameraWalk, context: SceneContext, state: Any, camera: Camera, distance: float) -> Camera:
     env = probe_env()
     view = SceneView(env.scene, camera, jnp.float32(distance))
-    return jax.vmap(lambda s: walk.apply_scene(s, view, context).camera)(state)
+    return jax.jit(jax.vmap(lambda s: walk.apply_scene(s, view, context).camera))(state)
 
 
 @pytest.mark.parametrize(
@@ -145,10 +145,10 @@ def test_dcs_leaves_an_oblique_camera_at_strength_0(above, height, roll):
     c, s = math.cos(roll), math.sin(roll)
     oblique = replace(upright, mat=jnp.stack([c * right + s * up, c * up - s * right, out], axis=1))
     distance = float(np.linalg.norm(offset))
-    left = _moved(none, context, jax.vmap(lambda key: none.init(key, context))(_KEYS[:5]), oblique, distance)
+    left = _moved(none, context, jax.jit(jax.vmap(lambda key: none.init(key, context)))(_KEYS[:5]), oblique, distance)
     np.testing.assert_allclose(left.pos, np.broadcast_to(oblique.pos, (5, 3)), atol=1e-5)
     np.testing.assert_allclose(left.mat, np.broadcast_to(oblique.mat, (5, 3, 3)), atol=1e-5)
-    state = jax.vmap(lambda key: walk.init(key, context))(_KEYS[:20])
+    state = jax.jit(jax.vmap(lambda key: walk.init(key, context)))(_KEYS[:20])
     usual, turned = (_moved(walk, context, state, camera, distance) for camera in (upright, oblique))
     along = np.einsum("nki,nkj->nij", usual.mat, turned.mat)
     np.testing.assert_allclose(along, np.broadcast_to([[c, -s, 0], [s, c, 0], [0, 0, 1]], (20, 3, 3)), atol=1e-5)

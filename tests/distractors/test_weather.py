@@ -32,11 +32,13 @@ def test_weather_is_a_mixture_with_the_frame_and_the_same_for_the_same_key(kind)
     assert shown.min() >= min(rgb.min(), 0.5) - 1e-6
     assert shown.max() <= 1.0 + 1e-6
     here, weather = context(9, 31), kind()
-    states = jax.vmap(lambda key: weather.init(key, here))(keys(3))
-    together = jax.vmap(lambda state: weather.apply_frame(state, frame(rgb), here).rgb)(states)
+
+    def first(key):
+        return weather.apply_frame(weather.init(key, here), frame(rgb), here).rgb
+
+    together, alone = jax.jit(jax.vmap(first))(keys(3)), jax.jit(first)
     for i, key in enumerate(keys(3)):
-        alone = weather.apply_frame(weather.init(key, here), frame(rgb), here).rgb
-        np.testing.assert_allclose(together[i], alone, atol=1e-5)
+        np.testing.assert_allclose(together[i], alone(key), atol=1e-5)
 
 
 def test_rain_falls_along_itself():

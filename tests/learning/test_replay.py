@@ -48,11 +48,11 @@ def test_observations_are_those_of_the_environment(steps, write):
     assert int(replay.filled) == held
     usable = int(replay.usable(ahead=1))
     assert usable == held - 2 - 1
-    row, env = jax.vmap(lambda key: replay.draw(key, (), ahead=1))(jax.random.split(jax.random.key(1), 200))
+    row, env = jax.jit(jax.vmap(lambda key: replay.draw(key, (), ahead=1)))(jax.random.split(jax.random.key(1), 200))
     ages = (np.asarray(row) - int(replay.cursor) + held) % ROWS  # rows since the oldest in the ring
     assert set(ages) == set(range(2, 2 + usable)), "all that can be read, and nothing else"
     assert set(np.asarray(env)) == set(range(ENVS))
-    seen = replay.steps.observation(row, env)
+    seen = jax.jit(replay.steps.observation)(row, env)
     for i, (age, column) in enumerate(zip(ages, np.asarray(env), strict=True)):
         obs = states[steps - held + age].obs
         np.testing.assert_array_equal(seen["pixels"][i], obs["pixels"][column])

@@ -19,9 +19,9 @@ def test_solutions_are_lapacks(strict, size, columns):
     expected = np.stack([np.linalg.solve(*pair) for pair in zip(a, b, strict=True)])
     matrix, right = jnp.asarray(a, jnp.float32), jnp.asarray(b, jnp.float32)
     for lower in (False, True):
-        found = jax.vmap(lambda a, b, low=lower: cho_solve(cho_factor(a, lower=low), b))(matrix, right)
+        found = jax.jit(jax.vmap(lambda a, b, low=lower: cho_solve(cho_factor(a, lower=low), b)))(matrix, right)
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
-    found = jax.vmap(lambda a, b: solve(a, b, assume_a="pos"))(matrix, right)
+    found = jax.jit(jax.vmap(lambda a, b: solve(a, b, assume_a="pos")))(matrix, right)
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 
 
