@@ -30,6 +30,8 @@ def left_out(model: mujoco.MjModel, of_joints: bool) -> list[str]:
         ("geom", model.geom_fluid.any(axis=1), "fluidshape"),
         ("actuator", model.actuator_delay > 0, "delay"),
         ("actuator", model.actuator_actearly.astype(bool), "actearly"),
+        ("actuator", model.actuator_plugin >= 0, "a plugin"),
+        ("body", model.body_plugin >= 0, "a plugin"),
         ("actuator", _disabled(model), "<option actuatorgroupdisable>"),
         ("actuator", model.actuator_damping != 0, "damping of an actuator instead of its joint"),
         ("actuator", model.actuator_armature != 0, "armature of an actuator instead of its joint"),
