@@ -1,10 +1,11 @@
-"""Models that MJX refuses: the message names the part of the model."""
+"""Models that MJX refuses: the message names the part of the model, beside MJX's reason and the remedy."""
 
 import mujoco
 import pytest
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import check_model
+from pixelbrax.physics.mjcf import MjcfPhysics
 
 _CRANK = """<mujoco><worldbody>{world}<body name="wheel"><joint name="turn" axis="0 1 0"/><geom size=".1"/>
 <site name="end" pos="0 0 .1"/></body><site name="rail" pos="1 0 0"/></worldbody>
@@ -13,6 +14,32 @@ _CRANK = """<mujoco><worldbody>{world}<body name="wheel"><joint name="turn" axis
 
 def _model(world="", actuator="", after=""):
     return mujoco.MjModel.from_xml_string(_CRANK.format(world=world, actuator=actuator, after=after))
+
+
+@pytest.mark.parametrize(
+    ("part", "reason"),
+    [
+        (
+            {"actuator": '<motor name="rod" cranksite="end" slidersite="rail" cranklength="1" ctrlrange="0 1"/>'},
+            r"SLIDERCRANK.* not supported \(actuator 'rod'\): take it out",
+        ),
+        (
+            {"after": '<sensor><contact name="felt" body1="wheel" data="found"/></sensor>'},
+            r"not implemented for JAX backend \(sensor 'felt'\): take it out of <sensor>",
+        ),
+        (
+            {
+                "world": '<geom name="hills" type="hfield" hfield="hills" pos="0 0 -9"/><body><freejoint/>'
+                '<geom name="egg" pos="0 1 0" type="ellipsoid" size=".1 .2 .3"/></body>',
+                "after": '<asset><hfield name="hills" nrow="2" ncol="2" size="1 1 1 1"/></asset>',
+            },
+            r"not implemented \(geom 'hills' and geom 'egg' of body 1\): make one of them a capsule",
+        ),
+    ],
+)
+def test_what_mjx_refuses_is_named(part, reason):
+    with pytest.raises(ConfigError, match=reason):
+        MjcfPhysics(_model(**part), lambda before, action, after: 0.0)  # pyright: ignore
 
 
 def test_an_actuator_of_several_controls_is_refused():

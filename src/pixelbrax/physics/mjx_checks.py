@@ -1,9 +1,52 @@
-"""What MJX in JAX leaves out of a simulation without a word: it carries these parts of a model, and reads none."""
+"""What MJX in JAX leaves out of a simulation without a word, and what in a model it means where it refuses one."""
+
+import itertools
+import re
+from collections.abc import Iterator
 
 import mujoco
 import numpy as np
 
-from pixelbrax.physics.model_checks import name_of, thing
+from pixelbrax.physics.model_checks import name_of, thing, touches
+
+_TYPES = {
+    "mjtBias": ("actuator", "actuator_biastype"),
+    "mjtDyn": ("actuator", "actuator_dyntype"),
+    "mjtEq": ("equality", "eq_type"),
+    "mjtGain": ("actuator", "actuator_gaintype"),
+    "mjtSensor": ("sensor", "sensor_type"),
+    "mjtTrn": ("actuator", "actuator_trntype"),
+}
+"""By an enumeration of MuJoCo's: what it says the type of, and where in a model."""
+
+
+def refused_by_mjx(model: mujoco.MjModel, reason: str) -> str:
+    """MJX's reason for refusing a model, and the first thing that it is about, where it can be told."""
+    reason = reason.rstrip(".")
+    named = [(kind, getattr(getattr(mujoco, kind), name)) for kind, name in re.findall(r"(mjt\w+)\.(mj\w+)", reason)]
+    if reason.startswith("Contact sensor"):
+        named.append(("mjtSensor", mujoco.mjtSensor.mjSENS_CONTACT))
+    if "collisions" in reason:
+        things = _colliding(model, [int(value) for _, value in named])
+    else:
+        things = list(itertools.islice(_of_types(model, named), 1))
+    return f"{reason} ({' and '.join(thing(model, *one) for one in things)})" if things else reason
+
+
+def _of_types(model: mujoco.MjModel, named: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
+    """The things of these types, by the enumerations of `_TYPES`."""
+    for enumeration, value in named:
+        if enumeration in _TYPES:
+            kind, field = _TYPES[enumeration]
+            yield from ((kind, int(number)) for number in np.flatnonzero(getattr(model, field) == value))
+
+
+def _colliding(model: mujoco.MjModel, types: list[int]) -> list[tuple[str, int]]:
+    """The first two geoms of two types, `mujoco.mjtGeom`, that can be in contact."""
+    for pair in itertools.product(*(np.flatnonzero(model.geom_type == one) for one in types)):
+        if len({*model.body_weldid[model.geom_bodyid[[*pair]]]}) > 1 and touches(model, *(np.array([i]) for i in pair)):
+            return [("geom", int(i)) for i in pair]
+    return []
 
 
 def ignored_by_mjx(model: mujoco.MjModel) -> list[str]:
