@@ -21,7 +21,7 @@ from pixelbrax.physics._reward_weights import RewardWeights, check_weights
 from pixelbrax.physics.base import PhysicsState, check_default_prng, checked_action
 from pixelbrax.physics.controls import control_scale
 from pixelbrax.physics.first_steps import simulated_suspicions
-from pixelbrax.physics.mjx_checks import ignored_by_mjx, refused_by_mjx
+from pixelbrax.physics.mjx_checks import check_rangefinders, ignored_by_mjx, refused_by_mjx
 from pixelbrax.physics.model_checks import check_model, reference_start, suspicions
 from pixelbrax.xla import exact, in_float32
 
@@ -39,7 +39,7 @@ _RESET = "reset_fn(key, data) -> mjx.Data"
 _OBSERVE = "observe_fn(data) -> (obs_size,) numbers"
 
 _MJX_REMEDIES = {
-    "mjtIntegrator": 'set <option integrator="implicitfast"/> or "Euler"',
+    "ntegrator": 'set <option integrator="implicitfast"/> or "Euler"',
     "mjtSolver": 'set <option solver="Newton"/> or "CG"',
     "mjtCone": 'set <option cone="pyramidal"/>',
     "implicitfast": 'set <option integrator="Euler"/>, or leave density and viscosity out',
@@ -167,6 +167,8 @@ class MjcfPhysics:
             )
         self.action_size: int = self.mj_model.nu
         start = None if reset_fn else reference_start(self.mj_model)
+        if implementation == "jax":
+            check_rangefinders(self.mj_model)
         ignored = ignored_by_mjx(self.mj_model) if implementation == "jax" else []
         for line in suspicions(self.mj_model, start) + simulated_suspicions(self.mj_model, self.dt, start) + ignored:
             warn_caller(line)

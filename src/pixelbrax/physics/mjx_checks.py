@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
+from pixelbrax.errors import ConfigError
 from pixelbrax.physics.model_checks import name_of, thing, touches
 
 _TYPES = {
@@ -18,6 +19,29 @@ _TYPES = {
     "mjtTrn": ("actuator", "actuator_trntype"),
 }
 """By an enumeration of MuJoCo's: what it says the type of, and where in a model."""
+_DISTANCE = 1  # a rangefinder's first `intprm`, bits of its data, where that is the distance alone
+
+
+def check_rangefinders(model: mujoco.MjModel) -> None:
+    """Refuses rangefinders that MJX 3.17 ("jax") fails on, or takes for others.
+
+    Raises:
+      ConfigError: one is at a camera, which MJX takes for the site of that number; or there is no material, of which
+        MJX reads the transparency.
+    """
+    rangefinders = model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER
+    at_cameras = np.flatnonzero(rangefinders & (model.sensor_objtype == mujoco.mjtObj.mjOBJ_CAMERA))
+    if at_cameras.size:
+        name = thing(model, "sensor", int(at_cameras[0]))
+        raise ConfigError(
+            f"{name_of(model)}: MJX has no rangefinder at a camera ({name}): put it at a site, or take it out"
+        )
+    if rangefinders.any() and not model.nmat:
+        name = thing(model, "sensor", int(np.flatnonzero(rangefinders)[0]))
+        raise ConfigError(
+            f"{name_of(model)}: MJX fails on a rangefinder ({name}) where there is no material: put one into <asset>, "
+            'such as <material name="plain"/>, or take the sensor out'
+        )
 
 
 def refused_by_mjx(model: mujoco.MjModel, reason: str) -> str:
@@ -57,6 +81,9 @@ def ignored_by_mjx(model: mujoco.MjModel) -> list[str]:
     late = (model.sensor_delay > 0) | (model.sensor_interval > 0).any(axis=1)
     if (late := np.flatnonzero(late)).size:
         found.append(f"delay and interval (of {thing(model, 'sensor', int(late[0]))})")
+    more = (model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER) & (model.sensor_intprm[:, 0] != _DISTANCE)
+    if (more := np.flatnonzero(more)).size:
+        found.append(f"all data of a rangefinder but the distance (of {thing(model, 'sensor', int(more[0]))})")
     return [f"{name_of(model)}: MJX ignores {what}, which MuJoCo simulates: take it out" for what in found]
 
 
