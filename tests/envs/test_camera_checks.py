@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pixelbrax import CameraSpec
-from pixelbrax.envs.camera_checks import camera_suspicions, unseen
+from pixelbrax.envs.camera_checks import camera_suspicions, soft_bodies, unseen
 from pixelbrax.envs.factory import make
 from pixelbrax.render import Camera
 
@@ -86,6 +86,15 @@ def test_a_body_that_is_not_drawn_is_named(skin, message):
     lines = unseen(model)
     assert len(lines) == bool(message)
     assert not message or ("images show nothing that moves" in lines[0] and message in lines[0])
+
+
+def test_skins_and_flexes_are_left_out_with_a_word():
+    assert soft_bodies(mujoco.MjModel.from_xml_string(_MODEL.format(**_GOOD))) == []
+    more = """<body name="sheet"><flexcomp name="cloth" type="grid" dim="2" count="2 2 1" mass="1"/></body></worldbody>
+      <deformable><skin name="fur" vertex="0 0 0 1 0 0 0 1 0" face="0 1 2"><bone body="ball" bindpos="0 0 0"
+      bindquat="1 0 0 0" vertid="0 1 2" vertweight="1 1 1"/></skin></deformable><worldbody>"""
+    (line,) = soft_bodies(mujoco.MjModel.from_xml_string(_MODEL.format(**_GOOD | {"more": more})))
+    assert line.startswith("images show no skins and flexes (skin 'fur', flex 'cloth'), only geoms")
 
 
 def test_make_warns_of_a_camera_where_the_images_are_used():

@@ -402,6 +402,13 @@ def test_contacts_of_another_condim_are_named(mistake, what):
         ({"floor": 'surfacevel="1 0 0"'}, "surfacevel (of geom 'floor')"),
         ({"floor": 'adhesion="100"'}, "adhesion (of geom 'floor')"),
         ({"after": '<contact><pair name="p" geom1="leg" geom2="floor" adhesion="9"/></contact>'}, "adhesion (of pair"),
+        (
+            {
+                "before": '<extension><plugin plugin="mujoco.pid"/></extension>',
+                "actuators": '<plugin name="a" joint="hip" plugin="mujoco.pid"/>',
+            },
+            "a plugin (of actuator 'a')",
+        ),
     ],
 )
 def test_what_mjx_ignores_is_named(mistake, what):

@@ -13,6 +13,7 @@ import numpy as np
 
 from pixelbrax.distractors import Role, geom_roles, main_body
 from pixelbrax.envs.cameras import CameraLike
+from pixelbrax.errors import listed
 from pixelbrax.render import VISIBLE_GROUPS, Camera
 from pixelbrax.tasks import CameraSpec
 
@@ -54,6 +55,18 @@ def camera_suspicions(
         if view is not None and (line := _suspicion(model, data, view, shapes[name])):
             found.append(f"{_called(model, name, camera, len(cameras))} {line}")
     return found
+
+
+def soft_bodies(model: mujoco.MjModel) -> list[str]:
+    """One line if the model has skins or flexes, which the renderer leaves out without a word; else empty."""
+    kinds = {"skin": (mujoco.mjtObj.mjOBJ_SKIN, model.nskin), "flex": (mujoco.mjtObj.mjOBJ_FLEX, model.nflex)}
+    found = [
+        f"{kind} {mujoco.mj_id2name(model, number, i) or i!r}"
+        for kind, (number, count) in kinds.items()
+        for i in range(count)
+    ]
+    what = listed(found, 3)
+    return [f"images show no skins and flexes ({what}), only geoms and sites: give the body geoms"] if found else []
 
 
 def unseen(model: mujoco.MjModel) -> list[str]:

@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 from typing_extensions import Unpack
 
-from pixelbrax.envs.camera_checks import camera_suspicions, unseen
+from pixelbrax.envs.camera_checks import camera_suspicions, soft_bodies, unseen
 from pixelbrax.envs.cameras import CameraLike
 from pixelbrax.envs.checks import named_cameras
 from pixelbrax.envs.params import EnvParams
@@ -233,7 +233,7 @@ def _warn_of_cameras(env: PixelEnv, camera: Any, start: np.ndarray | None) -> No
     if not lines and start is not None and (camera is not None or model.ncam):
         cameras = named_cameras(0 if camera is None else camera, shapes)
         lines = camera_suspicions(model, cameras, shapes, start)
-    for line in dict.fromkeys(lines):
+    for line in dict.fromkeys(soft_bodies(model) + lines):
         warn_caller(line)
 
 

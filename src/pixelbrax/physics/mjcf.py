@@ -21,7 +21,7 @@ from pixelbrax.physics._reward_weights import RewardWeights, check_weights
 from pixelbrax.physics.base import PhysicsState, check_default_prng, checked_action
 from pixelbrax.physics.controls import control_scale
 from pixelbrax.physics.first_steps import simulated_suspicions
-from pixelbrax.physics.mjx_checks import ignored_by_mjx
+from pixelbrax.physics.mjx_checks import check_rangefinders, ignored_by_mjx, refused_by_mjx
 from pixelbrax.physics.model_checks import check_model, reference_start, suspicions
 from pixelbrax.xla import exact, in_float32
 
@@ -39,7 +39,7 @@ _RESET = "reset_fn(key, data) -> mjx.Data"
 _OBSERVE = "observe_fn(data) -> (obs_size,) numbers"
 
 _MJX_REMEDIES = {
-    "mjtIntegrator": 'set <option integrator="implicitfast"/> or "Euler"',
+    "ntegrator": 'set <option integrator="implicitfast"/> or "Euler"',
     "mjtSolver": 'set <option solver="Newton"/> or "CG"',
     "mjtCone": 'set <option cone="pyramidal"/>',
     "implicitfast": 'set <option integrator="Euler"/>, or leave density and viscosity out',
@@ -167,10 +167,12 @@ class MjcfPhysics:
             )
         self.action_size: int = self.mj_model.nu
         start = None if reset_fn else reference_start(self.mj_model)
+        if implementation == "jax":
+            check_rangefinders(self.mj_model)
         ignored = ignored_by_mjx(self.mj_model) if implementation == "jax" else []
         for line in suspicions(self.mj_model, start) + simulated_suspicions(self.mj_model, self.dt, start) + ignored:
             warn_caller(line)
-        with _what_mjx_lacks():
+        with _what_mjx_lacks(self.mj_model):
             self.model = mjx.put_model(self.mj_model, impl=implementation)
         self._reward_fn = reward_fn
         self.reward_weights = _checked_weights(reward_weights)
@@ -178,7 +180,7 @@ class MjcfPhysics:
         self._terminate_fn = terminate_fn or (lambda data: jnp.array(False))
         self._reset_fn = reset_fn or self._add_noise
         self._observe_fn = observe_fn or (lambda data: jnp.concatenate([data.qpos, data.qvel]))
-        with _what_mjx_lacks():
+        with _what_mjx_lacks(self.mj_model):
             self._start = mjx.put_data(self.mj_model, _first_data(self.mj_model), impl=implementation)
         self._middle, self._reach = (jnp.asarray(part) for part in control_scale(self.mj_model))
         self._check_functions()
@@ -258,7 +260,7 @@ class MjcfPhysics:
         return data.replace(qpos=qpos, qvel=qvel)
 
     def _check_functions(self) -> None:
-        with _what_mjx_lacks():
+        with _what_mjx_lacks(self.mj_model):
             data = jax.eval_shape(mjx.step, self.model, self._start)
         key = jax.eval_shape(lambda: jax.random.key(0))
         action = jax.ShapeDtypeStruct((self.action_size,), jnp.float32)
@@ -301,9 +303,10 @@ def _checked_weights(weights: Any) -> dict[str, float]:
 
 
 @contextlib.contextmanager
-def _what_mjx_lacks() -> Iterator[None]:
+def _what_mjx_lacks(model: mujoco.MjModel) -> Iterator[None]:
     try:
         yield
     except NotImplementedError as e:
         found = [remedy for part, remedy in _MJX_REMEDIES.items() if part in str(e)]
-        raise ConfigError(f"MJX cannot simulate the model: {e}{''.join(f': {remedy}' for remedy in found[:1])}") from e
+        what = "".join([refused_by_mjx(model, str(e)), *(f": {remedy}" for remedy in found[:1])])
+        raise ConfigError(f"MJX cannot simulate the model: {what}") from e

@@ -1,9 +1,76 @@
-"""What MJX in JAX leaves out of a simulation without a word: it carries these parts of a model, and reads none."""
+"""What MJX in JAX leaves out of a simulation without a word, and what in a model it means where it refuses one."""
+
+import itertools
+import re
+from collections.abc import Iterator
 
 import mujoco
 import numpy as np
 
-from pixelbrax.physics.model_checks import name_of, thing
+from pixelbrax.errors import ConfigError
+from pixelbrax.physics.model_checks import name_of, thing, touches
+
+_TYPES = {
+    "mjtBias": ("actuator", "actuator_biastype"),
+    "mjtDyn": ("actuator", "actuator_dyntype"),
+    "mjtEq": ("equality", "eq_type"),
+    "mjtGain": ("actuator", "actuator_gaintype"),
+    "mjtSensor": ("sensor", "sensor_type"),
+    "mjtTrn": ("actuator", "actuator_trntype"),
+}
+"""By an enumeration of MuJoCo's: what it says the type of, and where in a model."""
+_DISTANCE = 1  # a rangefinder's first `intprm`, bits of its data, where that is the distance alone
+
+
+def check_rangefinders(model: mujoco.MjModel) -> None:
+    """Refuses rangefinders that MJX 3.17 ("jax") fails on, or takes for others.
+
+    Raises:
+      ConfigError: one is at a camera, which MJX takes for the site of that number; or there is no material, of which
+        MJX reads the transparency.
+    """
+    rangefinders = model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER
+    at_cameras = np.flatnonzero(rangefinders & (model.sensor_objtype == mujoco.mjtObj.mjOBJ_CAMERA))
+    if at_cameras.size:
+        name = thing(model, "sensor", int(at_cameras[0]))
+        raise ConfigError(
+            f"{name_of(model)}: MJX has no rangefinder at a camera ({name}): put it at a site, or take it out"
+        )
+    if rangefinders.any() and not model.nmat:
+        name = thing(model, "sensor", int(np.flatnonzero(rangefinders)[0]))
+        raise ConfigError(
+            f"{name_of(model)}: MJX fails on a rangefinder ({name}) where there is no material: put one into <asset>, "
+            'such as <material name="plain"/>, or take the sensor out'
+        )
+
+
+def refused_by_mjx(model: mujoco.MjModel, reason: str) -> str:
+    """MJX's reason for refusing a model, and the first thing that it is about, where it can be told."""
+    reason = reason.rstrip(".")
+    named = [(kind, getattr(getattr(mujoco, kind), name)) for kind, name in re.findall(r"(mjt\w+)\.(mj\w+)", reason)]
+    if reason.startswith("Contact sensor"):
+        named.append(("mjtSensor", mujoco.mjtSensor.mjSENS_CONTACT))
+    if "collisions" in reason:
+        things = _colliding(model, [int(value) for _, value in named])
+    else:
+        things = list(itertools.islice(_of_types(model, named), 1))
+    return f"{reason} ({' and '.join(thing(model, *one) for one in things)})" if things else reason
+
+
+def _of_types(model: mujoco.MjModel, named: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
+    """The things of these types, by the enumerations of `_TYPES`."""
+    for enumeration, value in named:
+        if enumeration in _TYPES:
+            kind, field = _TYPES[enumeration]
+            yield from ((kind, int(number)) for number in np.flatnonzero(getattr(model, field) == value))
+
+
+def _colliding(model: mujoco.MjModel, types: list[int]) -> list[tuple[str, int]]:
+    """The first two geoms of two types, `mujoco.mjtGeom`, that can be in contact."""
+    for pair in itertools.product(*(np.flatnonzero(model.geom_type == one) for one in types)):
+        if len({*model.body_weldid[model.geom_bodyid[[*pair]]]}) > 1 and touches(model, *(np.array([i]) for i in pair)):
+            return [("geom", int(i)) for i in pair]
+    return []
 
 
 def ignored_by_mjx(model: mujoco.MjModel) -> list[str]:
@@ -14,6 +81,9 @@ def ignored_by_mjx(model: mujoco.MjModel) -> list[str]:
     late = (model.sensor_delay > 0) | (model.sensor_interval > 0).any(axis=1)
     if (late := np.flatnonzero(late)).size:
         found.append(f"delay and interval (of {thing(model, 'sensor', int(late[0]))})")
+    more = (model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER) & (model.sensor_intprm[:, 0] != _DISTANCE)
+    if (more := np.flatnonzero(more)).size:
+        found.append(f"all data of a rangefinder but the distance (of {thing(model, 'sensor', int(more[0]))})")
     return [f"{name_of(model)}: MJX ignores {what}, which MuJoCo simulates: take it out" for what in found]
 
 
@@ -30,6 +100,8 @@ def left_out(model: mujoco.MjModel, of_joints: bool) -> list[str]:
         ("geom", model.geom_fluid.any(axis=1), "fluidshape"),
         ("actuator", model.actuator_delay > 0, "delay"),
         ("actuator", model.actuator_actearly.astype(bool), "actearly"),
+        ("actuator", model.actuator_plugin >= 0, "a plugin"),
+        ("body", model.body_plugin >= 0, "a plugin"),
         ("actuator", _disabled(model), "<option actuatorgroupdisable>"),
         ("actuator", model.actuator_damping != 0, "damping of an actuator instead of its joint"),
         ("actuator", model.actuator_armature != 0, "armature of an actuator instead of its joint"),

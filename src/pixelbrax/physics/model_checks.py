@@ -37,7 +37,8 @@ def thing(model: mujoco.MjModel, kind: str, number: int) -> str:
 
     Args:
       model: which has it.
-      kind: "joint", "geom", "actuator", "sensor", "pair" (of geoms), "camera", "keyframe" or "body".
+      kind: "joint", "geom", "actuator", "sensor", "equality", "tendon", "pair" (of geoms), "camera", "keyframe" or
+        "body".
       number: its id.
     """
     name = getattr(model, "key" if kind == "keyframe" else kind)(number).name
@@ -53,7 +54,8 @@ def check_model(model: mujoco.MjModel) -> None:
     """Refuses a model with which nothing can be learned.
 
     Raises:
-      ConfigError: its time step is not positive, a number is not finite, nothing moves, or there is no actuator.
+      ConfigError: its time step is not positive, a number is not finite, nothing moves, there is no actuator, or one
+        takes several controls.
     """
     of = name_of(model)
     if not (np.isfinite(model.opt.timestep) and model.opt.timestep > 0):
@@ -78,6 +80,12 @@ def check_model(model: mujoco.MjModel) -> None:
         raise ConfigError(
             f"{of} has no actuators: an agent can do nothing. Give each joint that it should drive a "
             f'<motor joint="..." ctrlrange="-1 1" gear="10"/> in <actuator>{known}'
+        )
+    if (several := np.flatnonzero(model.actuator_ctrlnum != 1)).size:
+        name, number = thing(model, "actuator", int(several[0])), model.actuator_ctrlnum[several[0]]
+        raise ConfigError(
+            f"{of}: {name} takes {number} controls (an orientation or a DC motor), which neither MJX nor Brax "
+            "simulates. Give a <position> or <motor> for each"
         )
 
 

@@ -154,8 +154,15 @@ def basis_around(center: Triple, mat: Matrix) -> tuple[Scalar, Scalar, Basis]:
     """
     axis = mat[:, 2]
     height = dot(center, axis)
-    distance, p = _length_and_direction(tuple(center[k] - height * axis[k] for k in range(3)), mat[:, 0])
+    across = _without(axis, _without(axis, center))  # once leaves rounding, which is all there is near the axis
+    distance, p = _length_and_direction(across, mat[:, 0])
     return height, distance, (p, cross(axis, p), axis)
+
+
+def _without(axis: Triple, vector: Triple) -> tuple[Scalar, Scalar, Scalar]:
+    """A vector less its part along a unit vector."""
+    along = dot(vector, axis)
+    return vector[0] - along * axis[0], vector[1] - along * axis[1], vector[2] - along * axis[2]
 
 
 def _length_and_direction(vector: Triple, otherwise: Triple) -> tuple[Scalar, tuple[Scalar, Scalar, Scalar]]:
