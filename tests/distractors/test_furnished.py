@@ -40,17 +40,19 @@ def _moved(pose, x, y=0.0):
 def test_objects_stay_where_they_are_while_the_body_passes(cheetah):
     context, (pose, *_) = cheetah
     objects = Objects(count=7)
+    begin = jax.jit(lambda key: objects.init(key, context))
+    furnish = jax.jit(lambda state, pose: objects.furnish(state, context.scene, pose, context))
     count = len(context.scene.geom_type)
     for key in keys(5):
-        state = objects.init(key, context)
-        scene, here = objects.furnish(state, context.scene, pose, context)
+        state = begin(key)
+        scene, here = furnish(state, pose)
         assert len(scene.geom_type) == count + 7 == here.xpos.shape[0]
         np.testing.assert_array_equal(here.xpos[:count], pose.xpos)
         center = np.asarray(body_center(pose, context))
         apart = np.asarray(here.xpos[count:, :2]) - center
         assert (np.abs(apart[:, 1]) >= 0.2 * _UNIT - 1e-4).all()
         assert (np.abs(apart) <= 1.5 * _UNIT + 1e-4).all()
-        _, later = objects.furnish(state, context.scene, _moved(pose, 0.7), context)
+        _, later = furnish(state, _moved(pose, 0.7))
         shift = np.asarray(later.xpos[count:, 0] - here.xpos[count:, 0])
         stayed = np.abs(shift) < 1e-4
         np.testing.assert_allclose(shift[~stayed], 3.0 * _UNIT, atol=1e-4)  # what is left behind follows in front

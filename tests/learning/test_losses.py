@@ -104,7 +104,7 @@ def test_the_shifts_term_is_that_of_its_definition():
     params, statistics = jax.jit(agent.network.init)(jax.random.key(0)), agent.network.init_statistics()
     images = jax.random.randint(jax.random.key(1), (5, 16, 16, 9), 0, 256).astype(jnp.uint8)
     observation, valid = {"pixels": images}, jnp.array([1, 1, 0, 1, 1], bool)
-    outputs, key = partial(agent.outputs, params, statistics), jax.random.key(2)
+    outputs, key = jax.jit(partial(agent.outputs, params, statistics)), jax.random.key(2)
     output = outputs(observation)
     term, metrics = shift_error(outputs, output, observation, valid, key, agent.config)
     moved = outputs({"pixels": random_shift(images, key, 3)})

@@ -217,7 +217,7 @@ def test_statistics_are_those_of_all_valid_numbers_however_they_came(strict):
     statistics = empty_statistics(3)
     for first, last in ((0, 1), (1, 60), (60, 60 + 1), (61, 400)):
         numbers_, valid_ = jnp.asarray(numbers[first:last]), jnp.asarray(valid[first:last])
-        statistics = add_values(statistics, numbers_, valid_)
+        statistics = jax.jit(add_values)(statistics, numbers_, valid_)
     expected = numbers[valid].astype(np.float64)
     assert float(statistics["count"]) == valid.sum()
     np.testing.assert_allclose(statistics["mean"], expected.mean(0), rtol=1e-5)
@@ -355,7 +355,8 @@ def test_a_separate_critic_shares_nothing(strict, seen):
     def gradient(of):
         output = lambda params: of(network.apply(params, network.init_statistics(), observation)).sum()  # noqa: E731
         return {
-            name: any(bool(x.any()) for x in jax.tree.leaves(part)) for name, part in jax.grad(output)(params).items()
+            name: any(bool(x.any()) for x in jax.tree.leaves(part))
+            for name, part in jax.jit(jax.grad(output))(params).items()
         }
 
     of_value, of_policy = gradient(lambda x: x.value), gradient(lambda x: x.policy.mean)

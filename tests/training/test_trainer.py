@@ -77,7 +77,7 @@ def test_numbers_that_may_be_swept_and_the_length_of_a_run_are_data(name, monkey
     assert texts[0] == texts[1]
 
 
-@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("several", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_programs_that_were_compiled_ahead_are_the_same(tmp_path, several):
     """To the bit."""
     configs, learned, evaluations = [_config("ppo", 4, seed=seed) for seed in range(1 + several)], [], []
