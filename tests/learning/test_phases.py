@@ -32,9 +32,8 @@ def test_the_buffer_holds_the_rollouts_of_a_phase():
     rollouts = [_rollout(seed) for seed in range(3)]
     for i, rollout in enumerate(rollouts):
         buffer = jax.jit(PhaseBuffer.with_rollout)(buffer, jnp.int32(i % 2), rollout, rollout.value)
-    batch = jax.jit(PhaseBuffer.take)(
-        buffer, jnp.arange(12)
-    )  # of every time, the third rollout's two environments, then the second's
+    # Samples are of every time, the third rollout's two environments, then the second's.
+    batch = jax.jit(PhaseBuffer.take)(buffer, jnp.arange(12))
     for sample in range(12):
         time, env = divmod(sample, 4)
         source, env = rollouts[2 if env < 2 else 1], jnp.array([env % 2])
