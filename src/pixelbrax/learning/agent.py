@@ -14,7 +14,7 @@ from pixelbrax.learning.acting import EpisodeTotals, stagger_clocks
 from pixelbrax.networks import ActionDistribution, NetworkConfig, Observation
 
 _PHASES = 8  # times at which episodes end, where a reset is expensive
-_OWN = ("learner_bytes", "bytes_per_env", "init", "update", "policy")  # of these no agent has the protocol's
+_WITHOUT_DEFAULT = ("learner_bytes", "bytes_per_env", "init", "update", "policy")  # methods of `Agent`
 Metrics = dict[str, Float[Array, ""]]
 """Metrics of an update by name; NaN where the update has none."""
 
@@ -141,7 +141,7 @@ def check_agent(agent: object, algorithm: str) -> None:
     kind, missing = type(agent), []
     for name in (name for name in (*Agent.__annotations__, *vars(Agent)) if not name.startswith("_")):
         there = hasattr(kind, name) or hasattr(agent, name)  # a class's first: to ask a property may cost a trace
-        if not there or (name in _OWN and getattr(kind, name, None) is vars(Agent)[name]):
+        if not there or (name in _WITHOUT_DEFAULT and getattr(kind, name, None) is vars(Agent)[name]):
             missing.append(name)
     if missing:
         remedy = "extend pixelbrax.learning.Agent, and define what has no default there"

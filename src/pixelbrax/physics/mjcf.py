@@ -39,7 +39,7 @@ _RESET = "reset_fn(key, data) -> mjx.Data"
 _OBSERVE = "observe_fn(data) -> (obs_size,) numbers"
 
 _MJX_REMEDIES = {
-    "ntegrator": 'set <option integrator="implicitfast"/> or "Euler"',
+    "ntegrator": 'set <option integrator="implicitfast"/> or "Euler"',  # mjtIntegrator, or "integrator 4"
     "mjtSolver": 'set <option solver="Newton"/> or "CG"',
     "mjtCone": 'set <option cone="pyramidal"/>',
     "implicitfast": 'set <option integrator="Euler"/>, or leave density and viscosity out',

@@ -308,9 +308,8 @@ def new_folder(root: Path, name: str, *, numbered: bool) -> Path:
             path.mkdir(parents=True)
             return path
         except OSError as e:
-            if not numbered:
-                check_unused(path)
             if not (numbered and os.path.lexists(path)):
+                check_unused(path)
                 raise ConfigError(f"cannot make {path}: {e.strerror}") from e
         count += 1
         path = root / f"{name}-{count}"
@@ -322,13 +321,8 @@ def make_folder(path: Path) -> None:
     Raises:
       ConfigError: it has something in it, or cannot be made.
     """
-    if path.is_dir() and not any(path.iterdir()):
-        return
-    check_unused(path)
-    try:
-        path.mkdir(parents=True)
-    except OSError as e:
-        raise ConfigError(f"cannot make {path}: {e.strerror}") from e
+    if not path.is_dir() or any(path.iterdir()):
+        new_folder(path.parent, path.name, numbered=False)
 
 
 def check_unused(path: Path) -> None:
