@@ -155,7 +155,7 @@ def _placed(
         moved(start, around, np.array([1.0, 1, 1, 0], np.float32).reshape(4, 1, 1, 1)),
         turned(side, around),
         moved(box, [0, 1, 2]),
-        _seen_from_outside(shot, origin)[instances.owner],
+        _seen_from_outside(shot, instances, box, origin)[instances.owner],
     )
 
 
@@ -177,18 +177,18 @@ def _tables(meshes: Sequence[Mesh], instances: _Instances) -> tuple[Array, Array
     return jnp.concatenate([start, side[:1]]), jnp.concatenate([side, -side[2:]]), jnp.stack(box)
 
 
-def _seen_from_outside(shot: Shot, origin: Vector | None) -> Bool[Array, " n"]:
-    """Which visible geoms are closed meshes, and do not surround an origin; by default the camera."""
+def _seen_from_outside(shot: Shot, instances: _Instances, box: Array, origin: Vector | None) -> Bool[Array, " n"]:
+    """Which visible geoms are closed meshes, and do not surround an origin, by default the camera (`box` of `_tables`)."""
     place = -shot.geoms.center if origin is None else jnp.stack(origin) - shot.geoms.center
     local = jnp.stack([dot(place.T, shot.geoms.mat[:, :, j].T) for j in range(3)], axis=1)
     answers = []
     for n, geom_id in enumerate(shot.scene.visible):
-        mesh = shot.scene.geom_mesh[geom_id]
-        if mesh < 0 or not shot.scene.meshes[mesh].closed:
+        mesh, clusters = shot.scene.geom_mesh[geom_id], np.flatnonzero(instances.owner == n)
+        if not len(clusters) or not shot.scene.meshes[mesh].closed:
             answers.append(jnp.zeros((), bool))
             continue
-        corners = shot.scene.meshes[mesh].corners.reshape(-1, 3)
-        answers.append(jnp.any((local[n] < corners.min(0)) | (local[n] > corners.max(0))))
+        lowest, highest = box[0][:, clusters].min(-1), box[-1][:, clusters].max(-1)
+        answers.append(jnp.any((local[n] < lowest) | (local[n] > highest)))
     return jax.lax.stop_gradient(jnp.stack(answers))
 
 
