@@ -17,16 +17,15 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 import jax
 import pytest
-from jaxtyping import install_import_hook
 
-import tests.typecheck  # noqa: F401  (the hook names it)
+from tests.typecheck import enforce_annotations
 
 # Tracing makes many objects that stay: by Python's own thresholds algorithms/test_agent.py takes a seventh longer.
 gc.freeze()
 gc.set_threshold(100_000, 20, 20)
 
 # jaxtyping's annotations are enforced, in the tests' own processes.
-install_import_hook("pixelbrax", "tests.typecheck.check_arrays")
+enforce_annotations("pixelbrax")
 
 
 def pytest_configure(config):
