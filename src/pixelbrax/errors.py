@@ -148,18 +148,19 @@ def check_keywords(what: str, given: Iterable[str], known: Sequence[str]) -> Non
             raise ConfigError(f"{what} has no setting {name!r}: {nearest(name, known)}")
 
 
-def nearest(name: str, known: Sequence[str], listing: str = "") -> str:
+def nearest(name: str, known: Sequence[str], listing: str = "", most: int = 10) -> str:
     """The error message's part about an unknown name: the closest names, or all of them.
 
     Args:
       name: the unknown one.
       known: all names.
       listing: the command that shows them, if there are too many for a line.
+      most: how many names a line has.
     """
     near = difflib.get_close_matches(str(name), known, n=2, cutoff=0.5)
     if near:
         return f"did you mean {' or '.join(near)}?"
-    names = listed(known)
+    names = listed(known, most)
     return f"there are {names}" + (f" (all: `{listing}`)" if listing and names != ", ".join(known) else "")
 
 

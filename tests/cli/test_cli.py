@@ -92,6 +92,8 @@ def _leaves(run):
         ("train --bogus 3", "Unrecognized options: --bogus"),
         ("train --seed x", "--seed"),
         ("train --preset nope", "unknown preset 'nope': there are ant-cpu, ant-ppo-cpu, ant-state,"),
+        ("train --preset dmo", "unknown preset 'dmo': did you mean demo?"),
+        ("train --preset demo --teacher halfcheeta-state-cpu", "can teach: did you mean halfcheetah-state-cpu or "),
         ("train --resume nowhere", "nowhere is not a run"),
         (
             "train --preset demo --task ant",
@@ -123,6 +125,7 @@ def _leaves(run):
         ("sweep --algorithm sac --vary reward_scale=0.1,1", "reward_scale would change nothing: normalize_reward"),
         ("sweep --vary shift_coef=0.1,1", "shift_coef would change nothing: random_shift is 0"),
         ("train --task probe/sides --critic-updates 5 --num-steps 4096", "and there are 5 updates: the policy would"),
+        ("sweep --vary learning_rate 3e-4 1e-3", "--vary learning_rate has no values: write learning_rate=A,B,"),
         ("sweep --vary discount=0.9,high", "'high' is not a number"),
         ("sweep --vary discount=0.9,1.9", "discount is 1.9: it must be at most 1"),
         ("sweep --vary clip=0.1,0.1", "--vary clip=0.1,0.1: 0.1 and 0.1 are the same value"),

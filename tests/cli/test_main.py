@@ -1,5 +1,6 @@
 """How a command ends."""
 
+import gc
 import os
 import sys
 import threading
@@ -20,6 +21,7 @@ def test_after_ctrl_c_a_program_does_not_wait_for_the_compiler(monkeypatch, caps
 
     monkeypatch.setattr(command, "main", interrupted)
     monkeypatch.setattr(os, "_exit", ended.append)
+    monkeypatch.setattr(gc, "freeze", lambda: None)
     monkeypatch.setattr(sys, "argv", ["pixelbrax", "list"])
     thread = threading.Thread(target=done.wait, name=f"{COMPILER}_0" if compiles else "other")
     thread.start()
@@ -31,3 +33,18 @@ def test_after_ctrl_c_a_program_does_not_wait_for_the_compiler(monkeypatch, caps
         thread.join()
     assert ended == [130] * compiles
     assert "stopped" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("code", [0, 130])
+def test_a_program_ends_without_importing_or_collecting_more(monkeypatch, code):
+    """The training package takes seconds to import, and all of JAX seconds to search for cycles."""
+    frozen = []
+    monkeypatch.setattr(command, "main", lambda _: code)
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(code))
+    monkeypatch.setattr(sys, "argv", ["pixelbrax", "list"])
+    monkeypatch.delitem(sys.modules, "pixelbrax.training")
+    assert main(["list"]) == code
+    assert not frozen, "called from Python, which goes on"
+    assert main() == code
+    assert frozen == [code]
+    assert "pixelbrax.training" not in sys.modules

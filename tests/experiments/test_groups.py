@@ -8,9 +8,12 @@ from pixelbrax.training import RunDir
 from tests.experiments.small import SETTINGS
 
 
-def test_a_group_of_which_one_broke_down_goes_on_with_its_curve_and_report(env, tmp_path):
-    settings: Any = SETTINGS | {"report": True}
+def test_a_group_of_which_one_broke_down_goes_on_with_its_curve_and_report(env, tmp_path, capsys):
+    settings: Any = SETTINGS | {"report": True, "quiet": False, "eval_interval": 4}
     group = pixelbrax.train(env, runs=tmp_path, name="two", num_seeds=2, **settings)
+    told = capsys.readouterr().out.splitlines()
+    for what in ("untrained policy", "update 4 policy", "trained policy", "best policy, of update"):
+        assert [line.partition(": ")[0] for line in told if f": {what}" in line] == ["seed=0", "seed=1"], what
     broken, whole = (RunDir(run.path) for run in group)
     broken.fail("it broke")
     whole.config_file.write_text(whole.config_file.read_text().replace("num_steps = 96", "num_steps = 192"))

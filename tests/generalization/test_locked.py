@@ -134,8 +134,10 @@ def test_a_run_gets_the_pairs_of_its_task_and_train_setting():
         pairs_for(V1, EnvConfig(task="reacher"))
     with pytest.raises(ConfigError, match=r"trained with kage/hue: its train settings are nothing, pixelbrax/color"):
         pairs_for(V1, EnvConfig(distractors=("kage/hue",)))
-    with pytest.raises(ConfigError, match="unknown suite 'v2': there is PixelBraxGen-v1"):
+    with pytest.raises(ConfigError, match="unknown suite 'v2': there are PixelBraxGen-v1"):
         get_suite("v2")
+    with pytest.raises(ConfigError, match="did you mean PixelBraxGen-v2-lite or PixelBraxGen-v2"):
+        get_suite("PixelBraxGen-v2-light")
 
 
 def test_a_run_is_told_all_in_which_it_departs():

@@ -45,6 +45,7 @@ def test_it_ends_cleanly_even_while_it_compiles(number, tmp_path):
         ("view qqqq", "unknown task 'qqqq'"),
         ("view ant --backend warp", "engine is 'warp': it must be one of spring, positional"),
         ("view ant --distractors nope", "unknown distractor 'nope'"),
+        ("view inverted_pendulum --backend spring --camera nope", "the model has no camera 'nope'"),
         ("view ant --resolution 2", "resolution is 2: it must be at least 8"),
         ("view ant --width 100000", "width is 100000"),
         ("view ant --port 70000", "port is 70000"),

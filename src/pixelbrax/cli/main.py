@@ -1,6 +1,7 @@
 """`pixelbrax COMMAND`: picks the command, and turns a user's mistakes into one line and an exit code."""
 
 import contextlib
+import gc
 import importlib
 import io
 import os
@@ -45,8 +46,10 @@ def main(argv: list[str] | None = None) -> int:
         code = _run(argv)
         if sys.stdout is not None:  # None if the shell closed it, as in `pixelbrax list >&-`
             sys.stdout.flush()
-        if code == _INTERRUPTED and argv is None:
-            _end_if_compiling()
+        if argv is None:
+            if code == _INTERRUPTED:
+                _end_if_compiling()
+            gc.freeze()  # else Python, as it ends, searches all that JAX and Brax hold for cycles: two seconds
         return code
     except BrokenPipeError:
         # What is still in the buffer would be flushed at exit, and fail again with a message.
@@ -102,9 +105,8 @@ def _run(argv: list[str] | None) -> int:
 
 def _end_if_compiling() -> None:
     """Ends the process now if a thread compiles, which nothing can interrupt, and for which Python would wait."""
-    from pixelbrax.training import COMPILER
-
-    if any(thread.name.startswith(COMPILER) for thread in threading.enumerate()):
+    training = sys.modules.get("pixelbrax.training")  # what has not been imported, which takes seconds, has no threads
+    if training and any(thread.name.startswith(training.COMPILER) for thread in threading.enumerate()):
         os._exit(_INTERRUPTED)
 
 

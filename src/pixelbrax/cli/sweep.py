@@ -71,6 +71,8 @@ def _values(text: str, sweepable: Sequence[str]) -> tuple[str, list[str]]:
     name, texts = name.replace("-", "_"), values.split(",")
     if name not in sweepable:
         raise ConfigError(f"{name!r} cannot vary within a program: choose from {', '.join(sweepable)}")
+    if not values:
+        raise ConfigError(f"--vary {text} has no values: write {name}=A,B, without spaces")
     numbers: dict[np.float32, list[str]] = {}
     for value in texts:
         try:

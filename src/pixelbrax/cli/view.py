@@ -83,7 +83,7 @@ def _config(args: Args) -> tuple[ViewConfig, float]:
     """What is shown first, and the strength of its distractors.
 
     Raises:
-      ConfigError: a setting cannot be used; as far as that is known without an engine.
+      ConfigError: a setting cannot be used, as far as that is known without an engine; a camera is looked up in one.
     """
     if args.run is not None:
         if args.task is not None:
@@ -103,6 +103,8 @@ def _config(args: Args) -> tuple[ViewConfig, float]:
     strength = check_number("distractor_strength", environment.distractor_strength, least=0)
     config = ViewConfig(replace(environment, **changes), args.height, args.width)
     config.check()
+    if args.camera is not None:
+        config.build()  # only the engine's model knows its cameras
     return config, strength
 
 

@@ -1,6 +1,6 @@
 """All suites by name."""
 
-from pixelbrax.errors import ConfigError
+from pixelbrax.errors import ConfigError, nearest
 from pixelbrax.generalization.benchmark import Benchmark
 from pixelbrax.generalization.gen_v1 import GEN_V1
 from pixelbrax.generalization.gen_v2 import GEN_V2, GEN_V2_LITE
@@ -16,7 +16,7 @@ def get_suite(name: str) -> PairSuite | Benchmark:
       ConfigError: there is none.
     """
     if name not in SUITES:
-        raise ConfigError(f"unknown suite {name!r}: there is {', '.join(SUITES)}")
+        raise ConfigError(f"unknown suite {name!r}: {nearest(name, list(SUITES))}")
     return SUITES[name]
 
 

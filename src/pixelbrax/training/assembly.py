@@ -12,7 +12,7 @@ from jaxtyping import PyTree
 
 from pixelbrax.algorithms import algorithm_of
 from pixelbrax.envs import PixelEnv, check_fits_device, check_networks, without_images
-from pixelbrax.errors import ConfigError, check_count, listed
+from pixelbrax.errors import ConfigError, check_count, listed, nearest
 from pixelbrax.learning import Agent, AgentState, CurriculumAgent, CurriculumConfig, CurriculumEnv, Teacher, check_agent
 from pixelbrax.networks import ActionDistribution, Observation
 from pixelbrax.training.checkpoint import (
@@ -24,7 +24,15 @@ from pixelbrax.training.checkpoint import (
     load_part,
     save_checkpoint,
 )
-from pixelbrax.training.config import MOST_COUNTED, TrainConfig, config_from, dump_config, preset_names, read_toml
+from pixelbrax.training.config import (
+    MOST_COUNTED,
+    TrainConfig,
+    config_from,
+    dump_config,
+    load_preset,
+    preset_names,
+    read_toml,
+)
 from pixelbrax.training.run_dir import RunDir
 
 _SETTINGS = "settings"  # in the notes of a checkpoint of what is kept of a teacher
@@ -93,18 +101,31 @@ def resolved(config: TrainConfig) -> TrainConfig:
     """
     config = replace(config, environment=config.environment.resolved())
     if config.start_from:
-        path, updates = _checkpoint_of(config.start_from, config.start_updates)
+        path, updates = _checkpoint_of(RunDir.open(Path(config.start_from)), config.start_updates)
         config = replace(config, start_from=path, start_updates=updates)
     agent: Any = config.agent
     if not algorithm_of(agent).has_teacher or not agent.teacher:
         return config
-    path, updates = _checkpoint_of(agent.teacher, agent.teacher_updates)
+    path, updates = _checkpoint_of(_teachers_run(agent.teacher), agent.teacher_updates)
     return replace(config, agent=replace(agent, teacher=path, teacher_updates=updates))
 
 
-def _checkpoint_of(folder: str, updates: int) -> tuple[str, int]:
+def _teachers_run(teacher: str) -> RunDir:
+    """The teacher's run; what is neither a folder nor a path may be a preset's name, misspelled.
+
+    Raises:
+      ConfigError: there is none.
+    """
+    folder = Path(teacher)
+    if len(folder.parts) == 1 and not folder.exists():
+        teachers = [name for name in preset_names() if load_preset(name).environment.obs == "state"]
+        neither = f"{teacher} is not a run: there is no such folder, nor a preset that can teach"
+        raise ConfigError(f"{neither}: {nearest(teacher, teachers)}")
+    return RunDir.open(folder)
+
+
+def _checkpoint_of(run: RunDir, updates: int) -> tuple[str, int]:
     """A run's absolute path and a number of updates, by default of its last checkpoint."""
-    run = RunDir.open(Path(folder))
     check_checkpoint(run, updates)
     return str(run.path.resolve()), updates or load_last(run.checkpoint_dir, lambda updates: updates)
 
@@ -197,7 +218,7 @@ class RunTeacher(Teacher):
             last = last_checkpoint(folder)
             text = load_notes(folder, last)[_SETTINGS]
             return config_from(read_toml(text, str(folder)), str(folder)), partial(_kept_variables, folder, last)
-        run = RunDir.open(folder)
+        run = _teachers_run(agent.teacher)
         check_checkpoint(run, updates)
         return run.load_config(), lambda agent: kept_part(agent, run, lambda state: state.variables, updates or None)
 

@@ -222,8 +222,8 @@ def preset_table(name: str) -> dict[str, Any]:
     Raises:
       ConfigError: there is none.
     """
-    if name not in preset_names():
-        raise ConfigError(f"unknown preset {name!r}: there are {', '.join(preset_names())}")
+    if name not in (names := preset_names()):  # only --help lists them
+        raise ConfigError(f"unknown preset {name!r}: {nearest(name, names, most=len(names))}")
     return tomllib.loads((_PRESETS / f"{name}.toml").read_text())
 
 

@@ -153,7 +153,7 @@ class Trainer:
         for index, (training_run, run) in enumerate(zip(self.training_runs, runs, strict=True)):
             if not run.failure and not _is_written(run, name, steps):
                 with self.progress.stopwatch.of(EVALUATION):
-                    result = training_run.evaluate(run, name, self.one(state, index))
+                    result = training_run.evaluate(run, name, self.one(state, index), len(runs) == 1)
                 self._tell(lambda hook, run=run, result=result: hook.on_evaluation(run, name, steps, result))
 
     def evaluate_best(self, runs: Sequence[RunDir]) -> None:
@@ -162,7 +162,7 @@ class Trainer:
             for training_run, run in zip(self.training_runs, runs, strict=True):
                 if not run.failure:
                     with self.progress.stopwatch.of(EVALUATION):
-                        training_run.evaluate_best(run)
+                        training_run.evaluate_best(run, len(runs) == 1)
 
     def train(self, runs: Sequence[RunDir], state: AgentState) -> tuple[AgentState, bool]:
         """Trains to the end, or until SIGINT or SIGTERM; writes checkpoints meanwhile and at the end.

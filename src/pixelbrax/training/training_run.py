@@ -191,12 +191,13 @@ class TrainingRun:
     def _evaluation_key(self) -> Array:
         return jax.random.fold_in(jax.random.key(self.config.seed), EVALUATION_STREAM)
 
-    def evaluate(self, run: RunDir, name: str, state: AgentState) -> Evaluation:
+    def evaluate(self, run: RunDir, name: str, state: AgentState, alone: bool = True) -> Evaluation:
         """Evaluates the deterministic policy, each time in the same episodes, and writes the run's evaluation.json.
 
         A policy whose mean return is the highest yet is kept as the best. If the settings name `eval_distractors`, the
-        same episodes are run under those too.
+        same episodes are run under those too. What is said names the run, unless it is trained `alone`.
         """
+        whose = _whose(run, alone)
         key = self._evaluation_key
         result = self._evaluator(state.variables, key)
         updates = int(state.num_updates)
@@ -206,13 +207,13 @@ class TrainingRun:
         others = (other for known, other in run.read_evaluations().items() if known not in (name, BEST))
         if all(result.mean > other["mean_return"] for other in others if other["steps"] in kept):
             save_checkpoint(run.best_dir, updates, _best_of(state))
-        self.progress.say(f"{name} policy, deterministic: {result}")
+        self.progress.say(f"{whose}{name} policy, deterministic: {result}")
         found: dict[str, Any] = {"steps": updates * steps, **result.as_dict()}
         found |= result.per_episode()
         if self._held_out:
             held_out = self._held_out(state.variables, key)
             distractors = " + ".join(self.config.eval_distractors)
-            self.progress.say(f"{name} policy, deterministic, under {distractors}: {held_out}")
+            self.progress.say(f"{whose}{name} policy, deterministic, under {distractors}: {held_out}")
             found[HELD_OUT] = {"distractors": distractors, **held_out.as_dict(), **held_out.per_episode()}
             result = replace(result, held_out=held_out)
         if self._teacher:
@@ -221,14 +222,15 @@ class TrainingRun:
         run.write_evaluation(name, found)
         return result
 
-    def evaluate_best(self, run: RunDir) -> None:
+    def evaluate_best(self, run: RunDir, alone: bool = True) -> None:
         """Evaluates the best policy once more, in episodes of its own, and writes the result in evaluation.json.
 
-        The evaluation by which it was chosen is too high on average: the episodes were those that suited it.
+        The evaluation by which it was chosen is too high on average: the episodes were those that suited it. What is
+        said names the run, unless it is trained `alone`.
         """
         variables, updates = self.restore_best(run)
         result = self._evaluator(variables, jax.random.fold_in(jax.random.key(self.config.seed), BEST_STREAM))
-        self.progress.say(f"best policy, of update {updates:,}, in fresh episodes: {result}")
+        self.progress.say(f"{_whose(run, alone)}best policy, of update {updates:,}, in fresh episodes: {result}")
         steps = updates * self.config.agent.steps_per_update
         run.write_evaluation(BEST, {"steps": steps, **result.as_dict(), **result.per_episode()})
 
@@ -252,6 +254,11 @@ class TrainingRun:
         like, folder = _best_of(jax.eval_shape(self.agent.init, jax.random.key(0))), run.best_dir
         best, updates = load_last(folder, lambda updates: (load_checkpoint(folder, like, updates), updates))
         return (best["params"], best["statistics"]), updates
+
+
+def _whose(run: RunDir, alone: bool) -> str:
+    """The beginning of a line about a run that is trained beside others."""
+    return "" if alone else f"{run.path.name}: "
 
 
 def _best_of(state: AgentState) -> dict[str, PyTree]:
