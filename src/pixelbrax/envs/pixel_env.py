@@ -143,7 +143,7 @@ class PixelEnv(CompilesOnce):
 
     @in_float32
     def with_distractors(self, distractors: DistractorLike) -> "PixelEnv":
-        """This environment with other distractors, () for none; the two do not accept each other's states.
+        """This environment with other distractors, () for none; begin by its `reset`: a state carries its settings.
 
         Raises:
           ConfigError: a distractor cannot be used, or the environment renders no images.
