@@ -192,6 +192,10 @@ def test_old_keys_of_uint32_start_the_same_episodes():
             "with distractors, and this",
         ),
         (replace(STATE, info=STATE.info | {"model": {"m": 0}}), "with a randomization_fn, and this one is without"),
+        (
+            jax.eval_shape(probe_env(image_size=8, autoreset="same_step").reset, KEY),
+            'with autoreset="same_step", and this one has "next_step"',
+        ),
         (STATES, r"a batch of shape \(3,\): .* jax.vmap\(env.step\)"),
         (STATE.obs, "it must be a State, as env.reset returns it"),
         (None, "state is None"),

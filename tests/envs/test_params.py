@@ -54,6 +54,8 @@ ENV = PixelEnv(
     distractors=["gen-v1/color_easy", Brightness(0.2)],
 )
 LEVELS, BRIGHTNESS = ENV.default_params.distractors
+with jax.enable_x64(True):
+    _WIDE = jnp.int64(2**32 + 5)  # of which a cast makes 5
 RESET, STEP = jax.jit(jax.vmap(ENV.reset, in_axes=(0, None))), jax.jit(jax.vmap(ENV.step))
 
 
@@ -179,6 +181,7 @@ def test_defaults_are_what_the_environment_was_made_with():
         (KEYS[0], "it must be an EnvParams.*; give the visual key as visual_key="),
         (EnvParams(episode_length=0), "params.episode_length is 0.*: it must be at least 1"),
         (EnvParams(episode_length=2**31), "params.episode_length is .*: it must be at most"),
+        (EnvParams(episode_length=_WIDE), "params.episode_length is 4294967301.*: it must be at most"),
         (EnvParams(episode_length=2.5), "params.episode_length is 2.5: it must be a whole number"),
         (EnvParams(episode_length=np.array([3, 4, 5])), r"has shape \(3,\): it must have shape \(\); .* use jax.vmap"),
         (EnvParams(reward_weights={"fame": 1.0}), "params.reward_weights has no setting 'fame': did you mean frame"),

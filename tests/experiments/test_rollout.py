@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+from collections import namedtuple
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -11,9 +13,10 @@ import pytest
 
 import pixelbrax
 from pixelbrax.cli.main import main
-from pixelbrax.distractors import ClipBank, save_banks, videos_of_files
+from pixelbrax.distractors import ClipBank, LevelState, save_banks, videos_of_files
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import Run, datasets
+from pixelbrax.experiments import trajectories as trajectories_room
 from pixelbrax.experiments.acting import actor
 from pixelbrax.training import Progress
 from tests.probe import probe_env
@@ -312,6 +315,14 @@ def test_levels_of_distractors_are_kept():
     found = pixelbrax.rollout("random", env, 3)
     assert found.levels.shape == (3, 1)
     assert (found.levels >= 1_000_000_000).all(), "of those held out"
+
+
+def test_levels_are_those_of_presets_whatever_else_is_called_so():
+    """A distractor of one's own may call a part of its state so."""
+    loudness = namedtuple("Loudness", "level")(jnp.zeros((3, 2)))
+    within = LevelState(jnp.arange(3), (LevelState(jnp.arange(3) + 7, ()), loudness))
+    state: Any = SimpleNamespace(reward=jnp.zeros(3), info={"distractors": {"camera": (loudness, within)}})
+    np.testing.assert_array_equal(trajectories_room._levels(state, "camera"), [[0, 7], [1, 8], [2, 9]])
 
 
 @pytest.mark.parametrize(

@@ -92,3 +92,11 @@ def test_the_age_of_an_episode_does_not_wrap_around(stack):
     metrics = {"episode_length": jnp.array([0, 7, 9_999]), "diverged": jnp.zeros(3, bool)}
     steps = Steps.of(env, cast(Any, SimpleNamespace(metrics=metrics)), (), {})
     np.testing.assert_array_equal(steps.age[0], [0, 4, stack - 1])
+
+
+def test_a_diverged_action_counts_once_however_few_frames_it_lasted():
+    """Else the last observation's stack would begin with a frame of the episode before."""
+    env: Any = SimpleNamespace(images=SimpleNamespace(frame_stack=9), action_repeat=4)
+    metrics = {"episode_length": jnp.array([0, 4, 6, 7]), "diverged": jnp.ones(4, bool)}
+    steps = Steps.of(env, cast(Any, SimpleNamespace(metrics=metrics)), (), {})
+    np.testing.assert_array_equal(steps.age[0], [1, 2, 2, 2])

@@ -12,6 +12,7 @@ from pixelbrax.training.statistics import (
     iqm,
     mean_interval,
     over_runs,
+    over_tasks,
     probability_of_improvement,
     share_above,
 )
@@ -71,6 +72,18 @@ def test_few_runs_have_students_interval_and_many_the_bootstraps():
     many = np.append(scores, 7.0)
     assert over_runs(many) == (iqm(many), *interval(many))
     assert over_runs(scores[:1]) == (scores[0],) * 3
+
+
+def test_the_bootstrap_over_tasks_is_stratified():
+    """Against a loop over resamples; where the runs of each task are equal, nothing is uncertain."""
+    rng = np.random.default_rng(2)
+    scores = {"a": rng.normal(10, 3, 5), "b": rng.normal(0, 1, 5), "c": rng.normal(5, 10, 3)}
+    resampled = [np.concatenate([rng.choice(each, len(each)) for each in scores.values()]) for _ in range(5_000)]
+    means = scipy.stats.trim_mean(np.stack(resampled), 0.25, axis=-1)
+    center = over_tasks(scores)
+    assert center.value == pytest.approx(scipy.stats.trim_mean(np.concatenate(list(scores.values())), 0.25))
+    np.testing.assert_allclose(center[1:], np.percentile(means, [2.5, 97.5]), atol=0.06 * np.ptp(means))
+    assert over_tasks({"a": np.full(4, 1.0), "b": np.full(4, 5.0)}) == (3.0, 3.0, 3.0)
 
 
 def test_improvement_is_mann_whitneys_and_a_tie_counts_half():

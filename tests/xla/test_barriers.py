@@ -13,6 +13,10 @@ def test_what_is_written_to_memory_is_the_same():
     np.testing.assert_array_equal(materialized(rows.astype(jnp.uint32)), rows.astype(jnp.uint32))
 
 
+def test_a_batch_of_nothing_is_one():
+    assert jax.jit(jax.vmap(materialized))(jnp.zeros((0, 4), jnp.uint32)).shape == (0, 4)
+
+
 def test_derivatives_go_through():
     rows = jnp.arange(12.0).reshape(3, 4)
 

@@ -49,7 +49,7 @@ from pixelbrax.distractors.kinds.twin import Twin
 from pixelbrax.distractors.kinds.video import Video, videos_of_files
 from pixelbrax.distractors.kinds.weather import Fog, Rain, Snow
 from pixelbrax.distractors.kinds.world_video import FloorVideo, SkyVideo
-from pixelbrax.distractors.levels import Levels
+from pixelbrax.distractors.levels import Levels, LevelState
 from pixelbrax.distractors.presets import (
     DistractorLike,
     Preset,
@@ -114,6 +114,7 @@ __all__ = [
     "Jpeg",
     "Latency",
     "LensDistortion",
+    "LevelState",
     "Levels",
     "LightColor",
     "LightPosition",

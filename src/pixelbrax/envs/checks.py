@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from pixelbrax.distractors import Distraction
 from pixelbrax.envs.cameras import CameraLike
+from pixelbrax.envs.state import FINAL_OBS, State
 from pixelbrax.errors import ConfigError, check_color, check_keywords, check_pair, warn_caller
 from pixelbrax.physics import THREEFRY, check_default_prng
 from pixelbrax.tasks import Rgb
@@ -100,13 +100,23 @@ def checked_sky(sky: Any) -> tuple[Rgb, Rgb]:
     return check_color("sky's color straight down", down), check_color("sky's color straight up", up)
 
 
-def check_shapes(given: Mapping[str, Array], expected: Mapping[str, tuple[int, ...]]) -> None:
-    """Refuses observations of another environment.
+def check_origin(state: State, expected: Mapping[str, tuple[int, ...]], autoreset: str) -> None:
+    """Refuses to step a state of another environment.
+
+    Args:
+      state: to step.
+      expected: shapes of the environment's images, by name.
+      autoreset: the environment's. A state of same-step auto-reset says of an episode that it is over when the next one
+        has begun.
 
     Raises:
-      ConfigError: the images among them have other names or shapes.
+      ConfigError: the state's images have other names or shapes, or it is of another auto-reset.
     """
-    shapes = {name: jnp.shape(image) for name, image in given.items() if name in expected}
+    if FINAL_OBS in state.info and autoreset != "same_step":
+        raise ConfigError(
+            f'the state is from an environment with autoreset="same_step", and this one has "{autoreset}"'
+        )
+    shapes = {name: jnp.shape(image) for name, image in state.obs.items() if name in expected}
     if shapes != expected:
         raise ConfigError(
             f"the state is from another environment: its images are {_written(shapes)}, and this environment's are "

@@ -170,10 +170,10 @@ def _leaf(name: str, given: Any, default: np.ndarray, batch: tuple[int, ...]) ->
         rule = f"{default.shape}" + (f", or {(*batch, *default.shape)}" if batch else "")
         remedy = "" if batch else "; for a batch of environments use jax.vmap(env.reset)"
         raise ConfigError(f"{name} has shape {array.shape}: it must have shape {rule}{remedy}")
-    if isinstance(array, jax.Array):
-        return jax.lax.convert_element_type(array, default.dtype)
     if default.dtype == np.int32:
         _check_values(name, array, np.iinfo(np.int32).min, np.iinfo(np.int32).max)  # a cast would wrap it around
+    if isinstance(array, jax.Array):
+        return jax.lax.convert_element_type(array, default.dtype)
     return array.astype(default.dtype)
 
 

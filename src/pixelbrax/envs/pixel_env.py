@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, UInt8
 
 from pixelbrax.distractors import Distraction, DistractorLike, SceneContext, names_of, resolve
 from pixelbrax.envs.cameras import CameraLike, default_camera
-from pixelbrax.envs.checks import check_key, check_shapes, check_shown, named_cameras, suggests_keywords
+from pixelbrax.envs.checks import check_key, check_origin, check_shown, named_cameras, suggests_keywords
 from pixelbrax.envs.device_memory import check_videos, num_bytes
 from pixelbrax.envs.eager import CompilesOnce, compiled_once, found_once
 from pixelbrax.envs.observe import ImageOutput, ImageSettings, Observer
@@ -143,7 +143,7 @@ class PixelEnv(CompilesOnce):
 
     @in_float32
     def with_distractors(self, distractors: DistractorLike) -> "PixelEnv":
-        """This environment with other distractors, () for none; the two do not accept each other's states.
+        """This environment with other distractors, () for none; begin by its `reset`: a state carries its settings.
 
         Raises:
           ConfigError: a distractor cannot be used, or the environment renders no images.
@@ -282,7 +282,7 @@ class PixelEnv(CompilesOnce):
             with other settings.
         """
         self._check_state(state, "env.step")
-        check_shapes(state.obs, self.images.image_shapes)
+        check_origin(state, self.images.image_shapes, self.autoreset)
         self._params.check_structure(state.params)
         return self._step(state, checked_action(action, self.action_size))
 

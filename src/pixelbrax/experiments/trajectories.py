@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from pixelbrax.distractors import LevelState
 from pixelbrax.envs import PixelEnv, State, with_autoreset
 from pixelbrax.errors import ConfigError, check_choice, check_count
 from pixelbrax.experiments.acting import RANDOM, distribution
@@ -269,9 +270,16 @@ def _by_episode(values: np.ndarray, count: int) -> np.ndarray:
 
 def _levels(state: State, camera: str) -> Int[Array, "episode distractor"]:
     """Numbers of the levels that distractors sampled."""
-    leaves = jax.tree_util.tree_leaves_with_path(state.info.get("distractors", {}).get(camera, ()))
-    levels = [leaf for path, leaf in leaves if getattr(path[-1], "name", "") == "level"]
+    levels = [each.level for each in _level_states(state.info.get("distractors", {}).get(camera, ()))]
     return jnp.stack(levels, axis=-1) if levels else jnp.zeros((state.reward.shape[0], 0), jnp.int32)
+
+
+def _level_states(states: PyTree) -> Iterator[LevelState]:
+    """Those among the states of distractors, each before those within it."""
+    for each in jax.tree.leaves(states, is_leaf=lambda x: isinstance(x, LevelState)):
+        if isinstance(each, LevelState):
+            yield each
+            yield from _level_states(each.members)
 
 
 def joined_trajectories(parts: list[Trajectories]) -> Trajectories:

@@ -39,8 +39,9 @@ class Steps:
         if "pixels" in obs_keys:
             pixels = state.obs["pixels"]
             frames = pixels[None, ..., -(pixels.shape[-1] // stack) :]
-        # The last action of an episode may be a short one; a diverged one is shown, too, and may have lasted no frame.
-        actions = -(-state.metrics["episode_length"] // env.action_repeat) + state.metrics["diverged"]
+        # The last action of an episode may be a short one; a diverged one is shown, too, however few frames it lasted.
+        frames_seen, repeat = state.metrics["episode_length"], env.action_repeat
+        actions = jnp.where(state.metrics["diverged"], frames_seen // repeat + 1, -(-frames_seen // repeat))
         age = jnp.minimum(actions, stack - 1).astype(jnp.uint8 if stack <= 2**8 else jnp.int32)
         own = {"state": state.obs["state"]} if "state" in obs_keys else {}
         return cls(frames, age[None], {name: x[None] for name, x in (own | dict(kept)).items()}, stack)

@@ -40,6 +40,9 @@ def materialized(image: Num[Array, "*shape"]) -> Num[Array, "*shape"]:
     """
 
     def whole(image: Array) -> Array:
+        if not image.size:  # a batch of no environments has nothing to read
+            return image
+
         def conditional(image: Array) -> Array:
             first = jnp.ravel(image)[0]
             return jax.lax.cond((first > 2**25) & (first < 2**24), jnp.zeros_like, lambda x: x, image)
