@@ -38,3 +38,26 @@ def test_a_pixels_value_is_that_of_its_row(strict, count, unrolled):
     index = jax.random.randint(jax.random.key(1), (50,), 0, count)
     select = jax.jit(functools.partial(select_row, labels=range(count), unrolled=unrolled))
     np.testing.assert_array_equal(select(index, values=values), values[index])
+
+
+@pytest.mark.parametrize("unrolled", [True, False])
+@pytest.mark.parametrize("count", [2, 5, 140])
+def test_a_rows_derivative_is_the_sum_over_its_pixels(strict, count, unrolled):
+    values, tangent = jax.random.normal(jax.random.key(0), (2, count))
+    index = jax.random.randint(jax.random.key(1), (50,), 0, count)
+    cotangent = jax.random.normal(jax.random.key(2), (50,))
+    select = functools.partial(select_row, index, range(count), unrolled=unrolled)
+    forward, reverse = jax.jit(
+        lambda: (jax.jvp(select, (values,), (tangent,))[1], jax.vjp(select, values)[1](cotangent)[0])
+    )()
+    np.testing.assert_array_equal(forward, tangent[index])
+    expected = np.bincount(index, np.asarray(cotangent, np.float64), count)
+    np.testing.assert_allclose(reverse, expected, rtol=1e-5, atol=1e-6)
+    out = jnp.where(jnp.arange(50) % 2 == 0, -1, index)  # pixels without a row pass nothing on
+
+    @jax.jit
+    @jax.grad
+    def of_some(values):
+        return jnp.sum(jnp.where(out < 0, 0.0, select_row(out, range(count), values, unrolled=unrolled)))
+
+    np.testing.assert_array_equal(of_some(values), np.bincount(index[1::2], minlength=count))
