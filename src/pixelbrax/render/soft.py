@@ -56,10 +56,14 @@ def soft_color(shot: Shot, rays: Rays, softness: float) -> Vector:
     found = [_layers(shot, there, rays, softness, *group) for group in shot.alike(shot.opaque).items()]
     unshadowed = replace(shot, shadows=False)
     found += [_layers(unshadowed, there, rays, softness, *group) for group in shot.alike(shot.transparent).items()]
-    coverage, depth, colors = (jnp.concatenate(parts) for parts in zip(*found, strict=True))
-    colors = jnp.concatenate([colors, jnp.stack(sky_color(shot, rays))[None]])
+    coverage, depth, *colors = (jnp.concatenate(parts) for parts in zip(*found, strict=True))
     weights = _weights(coverage, depth, rays.spacing * softness)
-    red, green, blue = (weights[:, None] * colors).sum(0) / jnp.maximum(weights.sum(0), MIN_SOFT)
+    total = jnp.maximum(weights.sum(0), MIN_SOFT)
+
+    def mean(channel: GeomsPixels, sky: Pixels) -> Pixels:
+        return (weights * jnp.concatenate([channel, sky[None]])).sum(0) / total
+
+    red, green, blue = map(mean, colors, sky_color(shot, rays))
     return red, green, blue
 
 
@@ -79,14 +83,14 @@ def _layers(
     softness: float,
     kind: tuple[int, bool],
     members: Sequence[int],
-) -> tuple[GeomsPixels, GeomsPixels, Float[Array, "geom 3 pixel"]]:
-    """Geoms of one kind: how far each covers each pixel, 0 to 1; its depth there, meters, 1 behind; its color."""
+) -> tuple[GeomsPixels, ...]:
+    """Geoms of one kind: how far each covers each pixel, 0 to 1; its depth there, meters, 1 behind; red, green, blue."""
     geom_type, bounded = kind
     opacity = take_rows(there, members)
     if members[0] in shot.transparent:  # then all are
         opacity *= blended_twice(take_rows(shot.scene.visible_rows(shot.scene.geom_alpha), members))
 
-    def layer(row: tuple[Array, CameraGeoms, Scalar]) -> tuple[Pixels, Pixels, Float[Array, "3 pixel"]]:
+    def layer(row: tuple[Array, CameraGeoms, Scalar]) -> tuple[Pixels, ...]:
         silhouette = SHAPES[geom_type].silhouette(rays, Geom(*row[1], bounded))
         margin = jnp.full_like(rays.x, jnp.inf)
         for function in silhouette.margins:
@@ -95,7 +99,7 @@ def _layers(
         depth = jnp.where(in_front, silhouette.depth, 1.0)
         color = shade(shot, surface_at(shot, rays, OneOf(row[0], members), depth))
         coverage = jnp.where(in_front, jax.nn.sigmoid(margin / softness), 0.0)
-        return row[2] * coverage, depth, jnp.stack(color)
+        return row[2] * coverage, depth, *color  # not stacked: see `_written` in `pixelbrax.render.image`
 
     rows = jnp.array(members, jnp.int32), CameraGeoms(*(take_rows(leaf, members) for leaf in shot.geoms)), opacity
     return jax.lax.map(jax.checkpoint(layer), rows)
