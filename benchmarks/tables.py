@@ -69,6 +69,20 @@ def meshes() -> str:
     return table(heading, rows) + "\n\n" + source(data["provenance"], "cpu-meshes.json")
 
 
+def outputs() -> str:
+    """Images per second of each output, and with gradients."""
+    data = read("cpu-outputs.json")
+    rows = [
+        [row["task"], f"`{row['output']}`", f"{row['images_per_second']:,}", f"{row['of_rgb']:.2g}"]
+        for row in data["rows"]
+    ]
+    return (
+        table(["task", "output", "images/s", "of `rgb`"], rows)
+        + "\n\n"
+        + source(data["provenance"], "cpu-outputs.json")
+    )
+
+
 def _together(pattern: str) -> tuple[list[dict], str]:
     """The rows of several files of one machine, and their provenance line."""
     files = sorted(RESULTS.glob(pattern), key=lambda file: file.stem)
@@ -236,6 +250,7 @@ def programs() -> str:
 TABLES = {
     "demo": demo,
     "meshes": meshes,
+    "outputs": outputs,
     "suite": suite,
     "tasks": tasks,
     "rewards": rewards,

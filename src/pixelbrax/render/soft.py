@@ -84,7 +84,7 @@ def _layers(
     kind: tuple[int, bool],
     members: Sequence[int],
 ) -> tuple[GeomsPixels, ...]:
-    """Geoms of one kind: how far each covers each pixel, 0 to 1; its depth there, meters, 1 behind; red, green, blue."""
+    """Of geoms of one kind: how far each covers each pixel, 0 to 1; depth there, meters, 1 behind; red, green, blue."""
     geom_type, bounded = kind
     opacity = take_rows(there, members)
     if members[0] in shot.transparent:  # then all are

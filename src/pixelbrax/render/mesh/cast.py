@@ -178,7 +178,10 @@ def _tables(meshes: Sequence[Mesh], instances: _Instances) -> tuple[Array, Array
 
 
 def _seen_from_outside(shot: Shot, instances: _Instances, box: Array, origin: Vector | None) -> Bool[Array, " n"]:
-    """Which visible geoms are closed meshes, and do not surround an origin, by default the camera (`box` of `_tables`)."""
+    """Which visible geoms are closed meshes, and do not surround an origin, by default the camera.
+
+    `box` is that of `_tables`.
+    """
     place = -shot.geoms.center if origin is None else jnp.stack(origin) - shot.geoms.center
     local = jnp.stack([dot(place.T, shot.geoms.mat[:, :, j].T) for j in range(3)], axis=1)
     answers = []
