@@ -28,7 +28,7 @@ def enforce_annotations(package: str) -> None:
     """From now on, modules of a package are imported with their functions checked.
 
     jaxtyping's hook puts a decorator on each, which binds the arguments of every call once more and takes a fifth of
-    the tests' time. So it puts this one.
+    the time of algorithms/test_ppo.py. So it puts this one.
     """
     jaxtyping.jaxtyped = lambda *, typechecker: typechecker
     install_import_hook(package, "tests.typecheck.check_arrays")

@@ -146,9 +146,9 @@ def _geom_id(scene: Scene, geom_index: GeomIndex) -> Any:
 def _written(shot: Shot, values: Vector) -> Vector:
     """Three values of each pixel, written before they are stacked.
 
-    XLA behavior: a CPU computes a stack along the last axis number by number, without vector instructions, and whatever
-    is fused with it as well: normals of 30 geoms 30 times as slowly, colors of 45 ten times (JAX 0.10.2).
-    Remove when: that is no slower.
+    XLA behavior: on a CPU a stack along the last axis is fused with all that computes it, in one slow kernel: normals
+    of 30 geoms take 30 times as long, colors of 45 ten times (JAX 0.10.2).
+    Remove when: `benchmarks/outputs.py` is no slower without it.
     """
     if not shot.unrolled:
         return values
