@@ -8,7 +8,11 @@ DOCS_READY := $(VENV)/.ready-docs
 # The tests of a file share what they compile, so one process runs them all; files begin in the order of their names.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 TORCH := torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+# Modules are compiled when they are first imported: to compile all takes as long as the rest of the installation. Where
+# images of containers tell Python to keep none of it (PYTHONDONTWRITEBYTECODE), every process would do it anew.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
+
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all lint format docs clean
@@ -50,7 +54,7 @@ $(READY): pyproject.toml
 
 # The tests of adapters take PyTorch's CPU build, if there is one: that of PyPI brings gigabytes of CUDA on Linux.
 $(DEV_READY): $(READY)
-	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(TORCH)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps $(TORCH)
 	$(INSTALL) '.[dev]'
 	@touch $@
 

@@ -32,7 +32,9 @@ def test_rollout_marks_resets_and_keeps_the_last_observation(strict):
     assert float(totals.episode_return) == 8 * 6
 
 
-@pytest.mark.parametrize("settings", [{"frame_stack": 1}, {"frame_stack": 5, "grayscale": True}])
+@pytest.mark.parametrize(
+    "settings", [pytest.param({"frame_stack": 1}, marks=pytest.mark.full), {"frame_stack": 5, "grayscale": True}]
+)
 def test_frames_kept_once_are_stacked_as_the_environment_stacks_them(settings):
     """Over the ends of episodes of 3 and 4 steps, of a rollout that begins in the middle of one."""
     env = probe_env(**({"episode_length": 4} | settings))

@@ -9,8 +9,7 @@ from pixelbrax.errors import ConfigError
 from tests.algorithms.agents import make_agent, train
 from tests.probe import probe_env
 
-_ALGORITHMS = ("ppo", "dcpg", pytest.param("ppg", marks=pytest.mark.full))
-_ALGORITHMS += (pytest.param("dcpg-separate", marks=pytest.mark.full),)
+_ALGORITHMS = ("ppo", *(pytest.param(name, marks=pytest.mark.full) for name in ("dcpg", "ppg", "dcpg-separate")))
 
 
 @pytest.mark.parametrize("name", _ALGORITHMS)

@@ -110,7 +110,7 @@ def test_members_of_a_preset_are_distractors(members):
 
 # One of each catalog whose presets read what the task is.
 @pytest.mark.parametrize("name", ["dcs/hard@test", "dmcr/camera", "dmcvb/hard-dynamic", "gen-v1/dcs-hard", "kage/hue"])
-@pytest.mark.parametrize("task", ["inverted_pendulum", "reacher"])
+@pytest.mark.parametrize("task", [pytest.param("inverted_pendulum", marks=pytest.mark.full), "reacher"])
 def test_another_distractor_is_what_make_would_have_given(task, name):
     bare = pixelbrax.make(task, image_size=16)
     assert bare.with_distractors(name).distractors == pixelbrax.make(task, image_size=16, distractors=name).distractors

@@ -8,7 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pixelbrax.distractors import Brightness, Distraction, Latency, SceneContext, Video, list_distractors, resolve
+from pixelbrax.distractors import (
+    Brightness,
+    Composed,
+    Distraction,
+    Latency,
+    SceneContext,
+    Video,
+    list_distractors,
+    resolve,
+)
 from pixelbrax.envs import EnvParams, PixelEnv
 from pixelbrax.errors import ConfigError
 from tests.compilations import compilations
@@ -228,14 +237,22 @@ def _context():
     return SceneContext.of(env.physics.mj_model, env.scene, 8, 8)
 
 
-# Severities between the least and the greatest are of the same kinds.
-_ENDS = [
-    pytest.param(name, marks=[pytest.mark.full] if name.startswith("severity/") and name[-1] in "234" else [])
-    for name in list_distractors()
-]
+def _kinds(member) -> tuple[str, ...]:
+    if isinstance(member, Composed):
+        return sum(map(_kinds, member.distractors), ())
+    return (type(member).__name__,)
 
 
-@pytest.mark.parametrize("name", _ENDS)
+def _presets():
+    """All of them; those of the same kinds as one before are for the full tests."""
+    seen = set()
+    for name in list_distractors():
+        kinds = sum(map(_kinds, resolve(name)), ())
+        yield pytest.param(name, marks=[pytest.mark.full] if kinds in seen else [])
+        seen.add(kinds)
+
+
+@pytest.mark.parametrize("name", list(_presets()))
 def test_every_preset_has_parameters_that_scale(name):
     composed = Distraction(resolve(name), _context()).composed
     params = composed.params

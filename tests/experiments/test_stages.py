@@ -380,6 +380,7 @@ def test_killed_at_any_moment_it_comes_to_the_same_bits(whole, tmp_path, deaths)
         assert one.evaluations == other.evaluations
 
 
+@pytest.mark.full
 def test_a_stage_under_way_keeps_its_settings_and_says_so(tmp_path, capsys):
     brief: Any = {"report": False, "video": False}
     with pytest.raises(RuntimeError, match="killed"):

@@ -367,7 +367,7 @@ def test_called_by_itself_it_is_one_program():
     assert (first != second).any()
 
 
-@pytest.mark.parametrize("samples", [1, 4])
+@pytest.mark.parametrize("samples", [pytest.param(1, marks=pytest.mark.full), 4])
 def test_a_crop_is_that_part_of_the_image(samples):
     model, data = _random_model(1)
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
