@@ -4,7 +4,7 @@ from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from pixelbrax.render.analysis import SceneFacts
 from pixelbrax.render.camera import Camera
@@ -51,7 +51,6 @@ def trace_image(
     settings: RenderSettings,
     differentiable: bool,
     unrolled: bool,
-    always: Bool[Array, ""],
     scene: Scene,
     pose: GeomPose,
     camera: Camera,
@@ -65,7 +64,6 @@ def trace_image(
       settings: the program's.
       differentiable: whether derivatives are taken.
       unrolled: see `Shot`.
-      always: see `Shot`.
       scene: see `pixelbrax.render.render`.
       pose: likewise.
       camera: likewise.
@@ -75,7 +73,6 @@ def trace_image(
         settings.facts,
         pose,
         camera,
-        always,
         shadows=bool(settings.shadows),
         same_exposure=settings.shadows == "same_exposure",
         fog=settings.fog,

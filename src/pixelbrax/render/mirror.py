@@ -78,7 +78,6 @@ def _from_behind(shot: Shot, normal: Float[Array, "3"], point: Float[Array, "3"]
         shot.facts,
         shot.pose,
         seen_from,
-        shot.always,
         fog=shot.fog,
         unrolled=shot.unrolled,
         headlight=headlight,  # pyright: ignore[reportArgumentType]

@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, UInt8, UInt32
 
@@ -276,10 +275,9 @@ def _flat_renderer(settings: RenderSettings) -> Callable[..., dict[str, Array]]:
     by_shape = functools.partial(trace_image, settings, False, False)
 
     def one(*args: Any) -> dict[str, Array]:
-        always = jnp.array(True)
         if jax.default_backend() == "cpu":  # the other need not be traced
-            return unrolled(always, *args)
-        return jax.lax.platform_dependent(always, *args, cpu=unrolled, default=by_shape)
+            return unrolled(*args)
+        return jax.lax.platform_dependent(*args, cpu=unrolled, default=by_shape)
 
     batching = jax.custom_batching.custom_vmap(one)
 
@@ -291,7 +289,7 @@ def _flat_renderer(settings: RenderSettings) -> Callable[..., dict[str, Array]]:
         else:
             chunk = chunk_size(axis_size, math.prod(settings.shape) * settings.samples)
             chunked = functools.partial(map_in_chunks, unrolled, in_batched, chunk)
-            whole = jax.vmap(functools.partial(by_shape, jnp.array(True)), in_axes=axes)
+            whole = jax.vmap(by_shape, in_axes=axes)
             out = jax.lax.platform_dependent(*args, cpu=chunked, default=whole)
         return out, jax.tree.map(lambda _: True, out)
 
@@ -303,7 +301,7 @@ def _flat_renderer(settings: RenderSettings) -> Callable[..., dict[str, Array]]:
     @renderer.defjvp
     def derivative(primals: tuple, tangents: tuple) -> tuple:  # pyright: ignore[reportUnusedFunction]
         def traced(*args: Any) -> dict[str, Array]:
-            return unpack_key(settings, args[0], trace_image(settings, True, True, jnp.array(True), *args))
+            return unpack_key(settings, args[0], trace_image(settings, True, True, *args))
 
         return jax.jvp(traced, primals, tangents)
 

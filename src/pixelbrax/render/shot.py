@@ -80,7 +80,6 @@ class Shot:
       same_exposure: whether what is not in shadow looks as it does without shadows.
       fog: whether fog is rendered.
       headlight: three (), the unit vector towards the headlight in the camera's frame; None: the camera has it.
-      always: a scalar that is true, for `pixelbrax.xla.materialize_if`.
       unrolled: whether the program is written geom by geom, as suits CPUs, or shape by shape, as suits accelerators:
         see `pixelbrax.xla.rows`.
     """
@@ -94,7 +93,6 @@ class Shot:
     same_exposure: bool
     fog: bool
     headlight: Triple | None
-    always: Bool[Array, ""]
     unrolled: bool
 
     @property
@@ -179,7 +177,6 @@ def take_shot(
     facts: SceneFacts,
     pose: GeomPose,
     camera: Camera,
-    always: Bool[Array, ""],
     *,
     shadows: bool = False,
     same_exposure: bool = False,
@@ -193,7 +190,7 @@ def take_shot(
     x, y, z = (offset[:, i, None] * camera.mat[i][None] for i in range(3))
     a, b, c = (turned[:, i, None, :] * camera.mat[i][None, :, None] for i in range(3))
     geoms = CameraGeoms(x + y + z, a + b + c, scene.visible_rows(scene.geom_size))
-    return Shot(scene, facts, pose, camera, geoms, shadows, same_exposure, fog, headlight, always, unrolled)
+    return Shot(scene, facts, pose, camera, geoms, shadows, same_exposure, fog, headlight, unrolled)
 
 
 def is_one_of(geom_index: GeomIndex, members: Sequence[int]) -> Bool[Array, "*pixel"]:

@@ -9,7 +9,7 @@ from pixelbrax.render.raycast import nearest_hit, read_key
 from pixelbrax.render.rays import Pixels, Rays, Scalar
 from pixelbrax.render.shot import Hit, Shot
 from pixelbrax.render.surface import hit_surface
-from pixelbrax.xla import materialize_if
+from pixelbrax.xla import materialized
 
 RaysOf = Callable[[Scalar], Rays]
 """An image's rays, by the camera's field of view in degrees."""
@@ -30,7 +30,7 @@ def first_hit(
     rays = rays_of(shot.camera.fovy)
     key, triangle = nearest_hit(shot, rays, members, beyond)
     if shot.unrolled:
-        key = materialize_if(shot.always, key)
+        key = materialized(key)
     else:  # two kernels that share nothing but the key: rays are cheaper to recompute than to read
         key, triangle, fovy = jax.lax.optimization_barrier((key, triangle, shot.camera.fovy))
         rays = rays_of(fovy)

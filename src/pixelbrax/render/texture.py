@@ -12,7 +12,7 @@ from pixelbrax.render.rays import Pixels, Vector
 from pixelbrax.render.scene import Scene
 from pixelbrax.render.shot import Shot
 from pixelbrax.render.tolerances import MIN_CUBE_COMPONENT
-from pixelbrax.xla import materialize_if
+from pixelbrax.xla import materialized
 
 Values = TypeVar("Values")
 
@@ -142,4 +142,4 @@ def _written(shot: Shot, values: Values) -> Values:
     XLA behavior: a fusion with a gather in it is not vectorized on CPUs, and runs once for each channel of each texel.
     Remove when: `pixelbrax bench render` on a CPU is no slower without it for a task whose sky is a texture.
     """
-    return materialize_if(shot.always, values) if shot.unrolled else values
+    return jax.tree.map(materialized, values) if shot.unrolled else values

@@ -18,7 +18,7 @@ from pixelbrax.render.shade import surface_color
 from pixelbrax.render.shapes import CAPSULE, ELLIPSOID, PLANE, Geom, Shape
 from pixelbrax.render.shot import Hit, OneOf, Shot, is_sky
 from pixelbrax.render.surface import hit_surface
-from pixelbrax.xla import materialize_if
+from pixelbrax.xla import materialized
 
 _FAR = 1e10  # meters: where MuJoCo's order has planes
 # By a geom's size, whose unused components are 0; of other types it is the size's norm.
@@ -46,7 +46,7 @@ def blend_transparent(shot: Shot, behind: Hit, color: Vector, refined: bool, bey
     shot, rays = replace(shot, shadows=False), behind.rays
     depth, triangle = _depths(shot, rays, members, beyond)
     if shot.unrolled:
-        depth = materialize_if(shot.always, depth)
+        depth = materialized(depth)
     seen = (depth > (0.0 if beyond is None else beyond)) & (depth < jnp.inf)
     seen &= is_sky(behind.geom_index) | (depth <= behind.depth)
     alpha = jnp.where(seen, shot.scene.visible_rows(shot.scene.geom_alpha)[jnp.array(members), None], 0.0)

@@ -1,6 +1,6 @@
 """Workarounds for XLA and jaxlib, and the cost of what they compile. Imports no other subpackage."""
 
-from pixelbrax.xla.barriers import computed_once, materialize_if, materialized
+from pixelbrax.xla.barriers import computed_once, materialized
 from pixelbrax.xla.batched_cond import call_where
 from pixelbrax.xla.chunks import chunk_size, map_in_chunks
 from pixelbrax.xla.componentwise import by_component
@@ -26,7 +26,6 @@ __all__ = [
     "lapack_may_hang",
     "map_in_chunks",
     "map_rows",
-    "materialize_if",
     "materialized",
     "program_cost",
     "select_row",

@@ -5,28 +5,11 @@ columns `kernels` and `bytes_moved` of `benchmarks/cross_compile.py` what a GPU 
 the benchmark is no slower without it.
 """
 
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Num
-
-Values = TypeVar("Values")
-
-
-def materialize_if(always: Bool[Array, ""], value: Values) -> Values:
-    """An array or a pytree of them, written to memory; code that reads it is not fused with code that computes it.
-
-    XLA behavior: the CPU compiler fuses across an `optimization_barrier`, and a fusion recomputes its input for each of
-    its results. It does not fuse across a conditional, so the value goes through one.
-    Remove when: the CPU compiler does not fuse across barriers.
-
-    Args:
-      always: a scalar that is true whenever the program runs, such as the counter of a loop compared with 0. A constant
-        has no effect: XLA removes a conditional whose predicate it knows.
-      value: the arrays.
-    """
-    return jax.lax.cond(always, lambda x: x, lambda x: jax.tree.map(jnp.zeros_like, x), value)
+from jaxtyping import Array, Num
 
 
 @jax.custom_jvp
@@ -34,9 +17,10 @@ def materialized(image: Num[Array, "*shape"]) -> Num[Array, "*shape"]:
     """An image, written to memory before anything reads it; also under `jax.vmap`, and with derivatives.
 
     XLA behavior: the code that makes an image is fused with each of its readers, and runs once for every byte of a
-    stack of frames or every tap of a filter, ten times or more. On accelerators a barrier prevents that, on CPUs a
-    conditional. Its predicate is false for any number, and XLA does not see it.
-    Remove when: as for `materialize_if`.
+    stack of frames or every tap of a filter, ten times or more. On accelerators a barrier prevents that. The CPU
+    compiler fuses across barriers, but not across a conditional, so the image goes through one. Its predicate is false
+    for any number, and XLA does not see it.
+    Remove when: the CPU compiler does not fuse across barriers.
     """
 
     def whole(image: Array) -> Array:
@@ -44,7 +28,7 @@ def materialized(image: Num[Array, "*shape"]) -> Num[Array, "*shape"]:
             return image
 
         def conditional(image: Array) -> Array:
-            first = jnp.ravel(image)[0]
+            first = jnp.ravel(image)[0].astype(jnp.float32)  # of any dtype
             return jax.lax.cond((first > 2**25) & (first < 2**24), jnp.zeros_like, lambda x: x, image)
 
         return jax.lax.platform_dependent(image, cpu=conditional, default=jax.lax.optimization_barrier)

@@ -3,7 +3,6 @@
 Seen with JAX 0.10.2; measured by `pixelbrax bench render`. Remove when plain `jax.vmap` is as fast there.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from pixelbrax.xla.barriers import materialize_if
+from pixelbrax.xla.barriers import materialized
 
 # The intermediates of this many elements (pixels) stay in a CPU's cache.
 _CHUNK_ELEMENTS = 32 * 64 * 64
@@ -33,7 +32,7 @@ def map_in_chunks(function: Callable[..., Any], in_batched: tuple, chunk: int, *
     Remove when: the CPU compiler spreads fusions that end in a dynamic-update-slice over its threads.
 
     Args:
-      function: takes a scalar that is always true, for `materialize_if`, and the arguments of one item.
+      function: takes the arguments of one item.
       in_batched: marks of the arguments' leaves, as `jax.custom_batching` gives them.
       chunk: how many items are computed at a time.
       *args: pytrees.
@@ -41,22 +40,21 @@ def map_in_chunks(function: Callable[..., Any], in_batched: tuple, chunk: int, *
     leaves, structure = jax.tree.flatten(args)
     marks = jax.tree.leaves(in_batched)
 
-    def compute(always: Array, batched_leaves: list[Array]) -> Any:
+    def compute(batched_leaves: list[Array]) -> Any:
         remaining = iter(batched_leaves)
         merged = [next(remaining) if mark else leaf for leaf, mark in zip(leaves, marks, strict=True)]
         axes = [0 if mark else None for mark in marks]
-        return jax.vmap(lambda *x: function(always, *jax.tree.unflatten(structure, x)), in_axes=axes)(*merged)
+        return jax.vmap(lambda *x: function(*jax.tree.unflatten(structure, x)), in_axes=axes)(*merged)
 
-    def step(index: Array, batched_leaves: list[Array]) -> tuple[Array, Any]:
-        out = compute(index >= 0, batched_leaves)
-        return index + 1, jax.tree.map(functools.partial(materialize_if, index >= 0), out)
+    def step(carry: None, batched_leaves: list[Array]) -> tuple[None, Any]:
+        return carry, jax.tree.map(materialized, compute(batched_leaves))
 
     batched = [leaf for leaf, mark in zip(leaves, marks, strict=True) if mark]
     count, rest = divmod(batched[0].shape[0], chunk)
     whole = [x[: count * chunk].reshape(count, chunk, *x.shape[1:]) for x in batched]
-    _, out = jax.lax.scan(step, jnp.int32(0), whole)
+    _, out = jax.lax.scan(step, None, whole)
     out = jax.tree.map(lambda x: x.reshape(count * chunk, *x.shape[2:]), out)
     if rest:
-        last = compute(jnp.array(True), [x[count * chunk :] for x in batched])
+        last = compute([x[count * chunk :] for x in batched])
         out = jax.tree.map(lambda *x: jnp.concatenate(x), out, last)
     return out

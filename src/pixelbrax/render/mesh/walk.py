@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float, Int32, UInt32
 
 from pixelbrax.render.mesh.triangles import CLUSTER_SIZE
 from pixelbrax.render.rays import dot
-from pixelbrax.xla import materialize_if, materialized
+from pixelbrax.xla import materialized
 
 _WORD = 32  # bits
 _MANY_CLUSTERS = 64  # of fewer, accelerators compute all pairs
@@ -313,8 +313,7 @@ def _meet(
     *rays: Array,
 ) -> Int32[Array, "2 tile ray"]:
     """What the rays of a block of tiles hit first; each tile's rows begin at `first_row`. See `_walk_all`."""
-    always = rays[0][0, 0] < jnp.inf
-    written = functools.partial(materialize_if, always) if unrolled else jax.lax.optimization_barrier
+    written = materialized if unrolled else jax.lax.optimization_barrier
 
     def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         place, left, found = state
