@@ -140,6 +140,7 @@ def test_braxs_ppo_learns_from_pixels(library, monkeypatch):
         ({"env": short_env(outputs=("pixels", "depth")), "obs_keys": "depth"}, "obs_keys has 'depth'"),
         ({"env": short_env(channels_first=True)}, "channels_first: networks of Brax's"),
         ({"env": short_env(), "time_limit": 3}, "time_limit is 3"),
+        ({"env": short_env(), "timelimit": True}, "has no setting 'timelimit': did you mean time_limit"),
     ],
 )
 def test_mistakes_are_told(make, settings, message):

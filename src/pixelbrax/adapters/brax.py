@@ -41,7 +41,7 @@ def as_brax(
     Raises:
       ConfigError: a setting cannot be used.
     """
-    return BraxPixelEnv(FloatEnv(env, obs_keys, time_limit, settings))
+    return BraxPixelEnv(FloatEnv(as_brax, env, obs_keys, time_limit, settings))
 
 
 class BraxPixelEnv(CommonProperties, Env):
