@@ -258,11 +258,24 @@ class PixelBraxWrapper(_EnvWrapper):
         """Takes the states of the tensordict, if it has some; what TorchRL resets after a step comes without them."""
         state = None if tensordict is None or not self._settings["functional"] else tensordict.get("state", None)
         if state is not None:
-            if missing := sorted(self._leaves.spec.keys() - state.keys()):
-                raise ConfigError(f"the entry 'state' lacks {missing[0]!r}: give that of a reset or a step as a whole")
-            leaves = {name: self._flat(x) for name, x in state.items()}
+            self._check_state(state)
+            leaves = {name: self._flat(state.get(name)) for name in self._leaves.spec}
             self._batch.states = self._leaves.states(from_torch(leaves, self._batch.device))
         return state is not None
+
+    def _check_state(self, state: Any) -> None:
+        """Refuses an entry "state" that is not of this environment."""
+        remedy = "give that of a reset or a step of this environment as a whole"
+        known = self.state_spec["state"]
+        if not isinstance(state, TensorDictBase):
+            raise ConfigError(f"the entry 'state' is a {type(state).__name__}: {remedy}")
+        if missing := sorted(known.keys() - state.keys()):
+            raise ConfigError(f"the entry 'state' lacks {missing[0]!r}: {remedy}")
+        for name, spec in known.items():
+            given = state.get(name)
+            if (given.shape, given.dtype) != (spec.shape, spec.dtype):
+                has, needs = (f"{x.dtype} {tuple(x.shape)}" for x in (given, spec))
+                raise ConfigError(f"the entry 'state' has {name!r} as {has}, and not {needs}: {remedy}")
 
     def _shown(self, state: State, smooth: Differentiable | None = None) -> TensorDictBase:
         """What TorchRL is given of a state."""
