@@ -51,7 +51,10 @@ def test_brax_sees_floats_channels_last():
     np.testing.assert_allclose(state.obs["pixels/view_0"] * 255, pixels, atol=1e-4)
     assert state.obs["pixels/view_0"].dtype == state.done.dtype == jnp.float32
     assert (env.action_size, env.dt, env.backend) == (1, 0.1, "ProbePhysics")
-    assert env.render([state], 12, 16)[0].shape == (12, 16, 3)
+    image = env.render(state, 12, 16)
+    assert image.shape == (12, 16, 3)
+    for given in (state, state.pipeline_state):  # Brax's own `render` takes the latter
+        np.testing.assert_array_equal(env.render([given], 12, 16), [image])
     assert as_brax(short_env(outputs=())).observation_size == 2
 
 
@@ -140,6 +143,7 @@ def test_braxs_ppo_learns_from_pixels(library, monkeypatch):
         ({"env": short_env(outputs=("pixels", "depth")), "obs_keys": "depth"}, "obs_keys has 'depth'"),
         ({"env": short_env(channels_first=True)}, "channels_first: networks of Brax's"),
         ({"env": short_env(), "time_limit": 3}, "time_limit is 3"),
+        ({"env": short_env(), "timelimit": True}, "has no setting 'timelimit': did you mean time_limit"),
     ],
 )
 def test_mistakes_are_told(make, settings, message):
@@ -172,3 +176,5 @@ def test_options_of_mujocos_renderer_are_refused():
     env = as_playground(short_env())
     with pytest.raises(ConfigError, match="no options of MuJoCo's renderer"):
         env.render(env.reset(jax.random.key(0)), 12, 16, "side")
+    with pytest.raises(ConfigError, match="render cannot choose camera 'side'"):
+        _brax().render([], 12, 16, "side")

@@ -73,6 +73,7 @@ def test_seeds_and_specs():
         (lambda: PixelBraxDmEnv("halfcheetah", autoreset="next_step"), "autoreset is not a setting here"),
         (lambda: PixelBraxDmEnv("halfcheeta"), "did you mean halfcheetah"),
         (lambda: PixelBraxDmEnv(short_env(), obs_keys="depth"), "obs_keys is 'depth'"),
+        (lambda: PixelBraxDmEnv(short_env(), seeds=1), "PixelBraxDmEnv has no setting 'seeds': did you mean seed"),
         (lambda: PixelBraxDmEnv(short_env(), seed=-1), "seed is -1"),
         (lambda: PixelBraxDmEnv("halfcheetah", max_episode_steps=0), "max_episode_steps is 0"),
         (lambda: _stepped(np.zeros(2)), r"the action has shape \(2,\): it must be \(1,\)"),

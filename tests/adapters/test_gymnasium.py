@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import pickle
 import subprocess
 import sys
 
@@ -140,6 +141,25 @@ def test_an_environments_stream_does_not_depend_on_its_batch():
         np.testing.assert_array_equal(copied.step(np.zeros((3, 1)))[0], seen)
 
 
+def test_a_pickled_environment_goes_on_where_it_was():
+    envs = _envs(num_envs=2)
+    envs.reset(seed=0)
+    loaded = pickle.loads(pickle.dumps(envs))
+    for _ in range(5):  # through an episode's end
+        np.testing.assert_array_equal(loaded.step(np.zeros((2, 1)))[0], envs.step(np.zeros((2, 1)))[0])
+
+
+def test_what_begins_anew_after_a_close_can_be_closed_again():
+    envs = _envs(num_envs=2)
+    envs.reset(seed=0)
+    for _ in range(2):
+        envs.close()
+        assert envs.closed
+        assert envs.states is None
+        envs.reset(seed=0)
+        assert not envs.closed
+
+
 def test_arrays_may_stay_on_the_device_and_numpys_are_the_callers():
     envs = _envs(arrays="jax")
     obs, _ = envs.reset(seed=0)
@@ -264,7 +284,9 @@ def test_importing_registers_in_any_order_and_loads_no_engine(first):
         (lambda: _envs(render_mode="human"), "render_mode is 'human': it must be one of rgb_array"),
         (lambda: _envs(render_size=0), "render_size is 0"),
         (lambda: _envs(image_size=16), "image_size is a setting of pixelbrax.make: this environment is made already"),
-        (lambda: PixelBraxVectorEnv("probe/sides", imagesize=8), "imagesize"),
+        (lambda: PixelBraxVectorEnv("probe/sides", imagesize=8), "'imagesize': did you mean image_size"),
+        (lambda: _envs(obs_key="state"), "'obs_key': did you mean obs_keys"),
+        (lambda: PixelBraxEnv(_env("disabled"), max_episode_step=3), "'max_episode_step': did you mean max_episode_st"),
         (lambda: PixelBraxVectorEnv("probe/sides", autoreset="disabled"), "autoreset is called autoreset_mode here"),
         (lambda: PixelBraxVectorEnv("halfcheeta"), "did you mean halfcheetah"),
         (lambda: PixelBraxVectorEnv(), "cannot make an environment from None: it must be a task's name"),

@@ -155,6 +155,7 @@ def test_rejaxs_ppo_learns_from_pixels():
         (lambda: PixelBraxGymnax("halfcheetah", autoreset="next_step"), "autoreset is not a setting here"),
         (lambda: PixelBraxGymnax("halfcheeta"), "did you mean halfcheetah"),
         (lambda: PixelBraxGymnax(short_env(), obs_keys="depth"), "obs_keys is 'depth'"),
+        (lambda: PixelBraxGymnax(short_env(), legcy=True), "PixelBraxGymnax has no setting 'legcy': did you mean lega"),
         (lambda: _env().step(jax.random.key(0), _env().reset(jax.random.key(0))[1], jnp.zeros(2)), r"shape \(2,\)"),
     ],
 )

@@ -110,6 +110,7 @@ def test_its_ppo_learns_from_pixels():
     [
         (lambda: PixelBraxVecEnv("halfcheeta"), "did you mean halfcheetah"),
         (lambda: PixelBraxVecEnv(short_env(), 0), "num_envs is 0"),
+        (lambda: PixelBraxVecEnv(short_env(), obs_key="state"), "has no setting 'obs_key': did you mean obs_keys"),
         (lambda: PixelBraxVecEnv(short_env(), autoreset_mode="NextStep"), "autoreset_mode is not a setting here"),
         (lambda: PixelBraxVecEnv("halfcheetah", autoreset="same_step"), "autoreset is not a setting here"),
         (lambda: PixelBraxVecEnv(short_env()).seed(2**31), "seed is 2147483648: it must be"),

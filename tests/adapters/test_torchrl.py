@@ -1,6 +1,7 @@
 """TorchRL's interface: its own checker, no lost image, resets, settings. Gradients have a file of their own."""
 
 import functools
+import pickle
 import warnings
 from typing import Any
 
@@ -279,6 +280,9 @@ def test_it_is_the_engine_of_brax():
         (lambda: PixelBraxEnv("halfcheetah", autoreset="next_step"), "autoreset is not a setting here"),
         (lambda: PixelBraxEnv("halfcheeta"), "did you mean halfcheetah"),
         (lambda: PixelBraxEnv("probe/sides", imagesize=8), "imagesize"),
+        (lambda: PixelBraxEnv("probe/sides", from_pixel=True), "no setting 'from_pixel': did you mean from_pixels"),
+        (lambda: PixelBraxEnv("probe/sides", num_worker=2), "no setting 'num_worker': did you mean num_workers"),
+        (lambda: PixelBraxWrapper(_pixel_env(), from_pixel=True), "no setting 'from_pixel': did you mean from_pixels"),
         (lambda: PixelBraxEnv("probe/sides", pixels_only=True), "pixels_only without from_pixels"),
         (lambda: PixelBraxEnv("probe/sides", frame_skip=2, action_repeat=2), "frame_skip says it"),
         (lambda: PixelBraxEnv("probe/sides", frame_skip=0), "frame_skip is 0"),
@@ -320,3 +324,28 @@ def test_a_step_says_what_its_tensordict_lacks():
     _no_action(start)["state"].pop("reward")
     with pytest.raises(ConfigError, match="the entry 'state' lacks 'reward': give that of a reset or a step"):
         env.step(start)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("reward", torch.zeros(5, 1), "has 'reward' as torch.float32 .5, 1., and not torch.float32 .5,."),
+        ("physics.obs", torch.zeros(5, 3), "has 'physics.obs' as torch.float32 .5, 3., and not torch.float32 .5, 2."),
+        ("info.key", torch.zeros(5, 2), "has 'info.key' as torch.float32 .5, 2., and not torch.int32 .5, 2."),
+        (None, torch.zeros(5), "the entry 'state' is a Tensor: give that of a reset or a step of this environment"),
+    ],
+)
+def test_a_state_that_is_not_its_own_is_refused(name, value, message):
+    env = _made((5,), functional=True)
+    start = _no_action(env.reset())
+    start.set("state" if name is None else ("state", name), value)
+    with pytest.raises(ConfigError, match=message):
+        env.step(start)
+
+
+@pytest.mark.parametrize("functional", [False, True])
+def test_a_pickled_environment_goes_on_where_it_was(functional):
+    env = PixelBraxWrapper(_pixel_env(), batch_size=[5], functional=functional)
+    start = env.reset()
+    loaded = pickle.loads(pickle.dumps(env))
+    assert (loaded.step(_no_action(start.clone())) == env.step(_no_action(start))).all()

@@ -2,7 +2,9 @@
 
 import copy
 import gc
+import pickle
 import weakref
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -10,8 +12,9 @@ import numpy as np
 import pytest
 
 from pixelbrax.envs import FINAL_OBS, with_autoreset, without_images
+from pixelbrax.render import look_at
 from tests.compilations import compilations
-from tests.probe import ProbePhysics, probe_env
+from tests.probe import CAMERA, ProbePhysics, probe_env
 
 KEY, ACTION = jax.random.key(0), jnp.zeros(1)
 
@@ -113,6 +116,22 @@ def test_what_is_changed_or_copied_is_compiled_anew():
     assert state.reward == 1
     vars(env.physics)["backend"] = jax  # a module, which has no copy: Brax's engines have one
     assert copy.deepcopy(env).step(env.reset(KEY), ACTION).reward == 3
+
+
+@pytest.mark.parametrize("also", [None, "ball"])
+def test_pickled_environments_are_the_same(also):
+    """Multiprocessing pickles what it sends to a process that it spawns."""
+    follows = replace(CAMERA, body="ball", also=also)
+    env = probe_env(
+        camera={"fixed": look_at(jnp.array([0.0, -3.0, 1.0]), jnp.zeros(3), 45.0), "follows": follows},
+        image_size=8,
+        frame_stack=1,
+    )
+    loaded = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(env))))
+    expected, obs = env.reset(KEY).obs, loaded.reset(KEY).obs
+    assert obs.keys() == expected.keys()
+    for name in expected:
+        np.testing.assert_array_equal(obs[name], expected[name])
 
 
 def test_what_was_found_once_is_found_anew_for_a_copy_with_other_attributes():

@@ -1,6 +1,7 @@
 """What `make` and `wrap` take, and that a message is about what is really wrong."""
 
 import inspect
+import pickle
 import warnings
 from pathlib import Path
 
@@ -34,6 +35,12 @@ def probe_task(monkeypatch):
 
 def test_a_registered_name_comes_before_a_file_of_that_name(probe_task):
     assert isinstance(pixelbrax.make(probe_task, image_size=8).physics, ProbePhysics)
+
+
+def test_an_environment_of_a_spec_can_be_pickled():
+    """A `MjSpec` cannot."""
+    env = pixelbrax.make(mujoco.MjSpec.from_file(str(CREATURE)), reward_fn=_still, outputs=())
+    assert pickle.loads(pickle.dumps(env)).action_size == env.action_size
 
 
 @pytest.mark.parametrize("source", ["nothing.xml", "nothing.mjcf", "NOTHING.XML", Path("nothing.xml"), Path("nothing")])

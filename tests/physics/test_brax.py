@@ -1,5 +1,6 @@
 """Brax's environments as `Physics`, against MuJoCo's kinematics and against the unwrapped environments."""
 
+import pickle
 from dataclasses import replace
 
 import jax
@@ -77,6 +78,19 @@ def test_unknown_names_are_told():
         make_brax_physics("ant", "bullet")
     with pytest.raises(ConfigError, match="no environment 'nope'"):
         make_brax_physics("nope", "spring")
+
+
+@pytest.mark.filterwarnings("ignore:Accessing:DeprecationWarning")  # Brax of MJX
+@pytest.mark.parametrize("backend", ["spring", "mjx"])
+def test_pickled_environments_are_the_same(backend):
+    """Brax's environments hold the module of their engine, and this one reward weights that are data."""
+    physics = make_brax_physics("inverted_pendulum", backend)
+    loaded = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(physics))))
+    traced = jax.eval_shape(physics.reset, jax.random.key(0))
+    assert jax.tree.leaves(jax.eval_shape(loaded.reset, jax.random.key(0))) == jax.tree.leaves(traced)
+    jax.eval_shape(loaded.step, traced, jax.ShapeDtypeStruct((1,), jnp.float32))
+    assert (loaded.backend, loaded.dt) == (backend, physics.dt)
+    assert loaded._base._pipeline is physics._base._pipeline
 
 
 def test_nothing_is_printed_or_left_behind(tmp_path, monkeypatch, capfd):

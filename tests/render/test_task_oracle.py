@@ -1,5 +1,7 @@
 """Every task, in states that it reaches, against MuJoCo's ray caster; and every way to place a camera."""
 
+import pickle
+
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -142,7 +144,8 @@ def test_lights_follow_bodies_as_mujocos_do():
     mujoco.mj_normalizeQuat(model, data.qpos)
     mujoco.mj_forward(model, data)
     xpos, xmat = jnp.asarray(data.xpos, jnp.float32), jnp.asarray(data.xmat, jnp.float32).reshape(-1, 3, 3)
-    pos, direction = moving_lights(model)(xpos, xmat)  # pyright: ignore[reportOptionalCall]
+    at = pickle.loads(pickle.dumps(moving_lights(model)))  # as those of a pickled environment
+    pos, direction = at(xpos, xmat)
     np.testing.assert_allclose(pos, data.light_xpos, atol=2e-5)
     np.testing.assert_allclose(direction, data.light_xdir, atol=2e-5)
     still = mujoco.MjModel.from_xml_string("<mujoco><worldbody><light/></worldbody></mujoco>")

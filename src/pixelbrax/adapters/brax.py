@@ -11,12 +11,12 @@ Contract: that of `brax.envs.Env`, Brax 0.14, as its training wrappers and PPO r
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 from brax.envs import Env
 from brax.envs import State as BraxState
 from jaxtyping import Array
 
 from pixelbrax.adapters.float_env import AbsentError, CommonProperties, FloatEnv, merged
+from pixelbrax.errors import ConfigError
 
 __all__ = ["BraxPixelEnv", "as_brax"]
 
@@ -41,7 +41,7 @@ def as_brax(
     Raises:
       ConfigError: a setting cannot be used.
     """
-    return BraxPixelEnv(FloatEnv(env, obs_keys, time_limit, settings))
+    return BraxPixelEnv(FloatEnv(as_brax, env, obs_keys, time_limit, settings))
 
 
 class BraxPixelEnv(CommonProperties, Env):
@@ -77,7 +77,24 @@ class BraxPixelEnv(CommonProperties, Env):
             "place of Brax's Gym wrappers, which read the range of actions, take pixelbrax.adapters.gymnasium"
         )
 
-    def render(self, trajectory: Sequence[BraxState], height: int = 240, width: int = 320) -> list[np.ndarray]:
-        """An RGB image of each state, by our renderer."""
-        states: list[Any] = [state.pipeline_state for state in trajectory]
-        return self._env.render(states, height, width)
+    def render(
+        self, trajectory: Sequence[Any] | Any, height: int = 240, width: int = 320, camera: str | None = None
+    ) -> Any:
+        """An RGB image of each state, or of one state, by our renderer.
+
+        Args:
+          trajectory: states of Brax's, or their `pipeline_state`, which Brax's own `render` takes.
+          height: of the image in pixels.
+          width: of the image in pixels.
+          camera: refused.
+
+        Raises:
+          ConfigError: a camera is given, or what is to be rendered is no state.
+        """
+        if camera is not None:
+            raise ConfigError(f"render cannot choose camera {camera!r}: the camera is that of pixelbrax.make")
+        one = not isinstance(trajectory, Sequence)
+        given = [trajectory] if one else trajectory
+        states = [state.pipeline_state if isinstance(state, BraxState) else state for state in given]
+        images = self._env.render(states, height, width)  # pyright: ignore[reportArgumentType]
+        return images[0] if one else images

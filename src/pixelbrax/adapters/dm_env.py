@@ -57,7 +57,7 @@ class PixelBraxDmEnv(dm_env.Environment):
         Raises:
           ConfigError: a setting cannot be used.
         """
-        self._env = make_env(env, "disabled", max_episode_steps, settings)
+        self._env = make_env(PixelBraxDmEnv, env, "disabled", max_episode_steps, settings)
         self._view = ObsView(self._env, obs_keys)
         self._batch = EnvBatch(self._env, 1)
         self._seed = None if seed is None else check_seed(seed)

@@ -1,6 +1,6 @@
 """What the interfaces of Brax and MuJoCo Playground have in common: float images, float flags, pure functions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,15 +28,22 @@ class FloatEnv:
       env: the environment.
     """
 
-    def __init__(self, env: Any, obs_keys: str | Iterable[str] | None, time_limit: bool, settings: Mapping[str, Any]):
-        """See `pixelbrax.adapters.brax.as_brax`.
+    def __init__(
+        self,
+        interface: Callable[..., Any],
+        env: Any,
+        obs_keys: str | Iterable[str] | None,
+        time_limit: bool,
+        settings: Mapping[str, Any],
+    ):
+        """See `pixelbrax.adapters.brax.as_brax`; `interface` is the function that was called, for messages.
 
         Raises:
           ConfigError: a setting cannot be used.
         """
         if not check_flag("time_limit", time_limit):
             refuse(settings, ("episode_length",), "Brax's wrappers have it; or set time_limit=True")
-        env = self.env = make_env(env, "disabled", None, settings)
+        env = self.env = make_env(interface, env, "disabled", None, settings)
         images = [name for name in env.observation_spec if name.split("/")[0] == "pixels"]
         view = ObsView(env, (images or "state") if obs_keys is None else obs_keys)
         images = [name for name in images if name in view.bounds]

@@ -24,6 +24,7 @@ class StateLeaves:
 
     def __init__(self, env: PixelEnv):
         """Traces a reset of the environment, and compiles nothing."""
+        self._env = env
         example = jax.eval_shape(env.reset, jax.random.key(0))
         paths, self._treedef = jax.tree_util.tree_flatten_with_path(example)
         self._kinds = [leaf.dtype for _, leaf in paths]
@@ -36,6 +37,12 @@ class StateLeaves:
         )
         self.of = jax.jit(self._of)
         self.states = jax.jit(self.to_states)
+
+    def __deepcopy__(self, memo: Any) -> "StateLeaves":
+        return self  # nothing of it changes
+
+    def __reduce__(self) -> Any:
+        return StateLeaves, (self._env,)  # no programs: it compiles its own
 
     def _of(self, states: State) -> Leaves:
         return dict(zip(self._names, map(_plain, jax.tree.leaves(states)), strict=True))
@@ -77,6 +84,12 @@ class SmoothStep:
         self.image = jax.jit(self._image)
         self.results = jax.jit(self._results)
         self.pulled_back = jax.jit(self._pulled_back)
+
+    def __deepcopy__(self, memo: Any) -> "SmoothStep":
+        return self  # nothing of it changes
+
+    def __reduce__(self) -> Any:
+        return SmoothStep, (self._env, self._leaves, self._soft)  # no programs: it compiles its own
 
     def _image(self, states: State) -> Float[Array, "env _ _ _"] | None:
         softness = self._soft

@@ -18,8 +18,8 @@ import numpy as np
 
 from pixelbrax.adapters.arrays import Arrays, check_arrays, converted
 from pixelbrax.adapters.observations import Bounds, ObsView
-from pixelbrax.adapters.stepping import EnvBatch, make_env, one_action, refuse
-from pixelbrax.envs import FINAL_OBS, Autoreset, MakeSettings, PixelEnv, State
+from pixelbrax.adapters.stepping import EnvBatch, known_settings, make_env, one_action, refuse
+from pixelbrax.envs import FINAL_OBS, Autoreset, PixelEnv, State
 from pixelbrax.errors import ConfigError, check_choice, check_count, check_pair, nearest
 
 try:
@@ -34,7 +34,6 @@ except ImportError as e:
 __all__ = ["Arrays", "PixelBraxEnv", "PixelBraxVectorEnv", "check_vector_env"]
 
 RENDER_MODES = ("rgb_array",)
-_SETTINGS = ("max_episode_steps", "backend", "camera", "physics", *MakeSettings.__annotations__)
 _AUTORESETS: dict[Autoreset, AutoresetMode] = {
     "next_step": AutoresetMode.NEXT_STEP,
     "same_step": AutoresetMode.SAME_STEP,
@@ -92,8 +91,8 @@ class PixelBraxVectorEnv(VectorEnv):
         autoreset = None if autoreset_mode is None else _autoreset(autoreset_mode)
         if "autoreset" in settings:
             raise ConfigError("autoreset is called autoreset_mode here: give Gymnasium's enum or its value")
-        _check_known(type(self).__name__, settings)
-        self._env = make_env(env, autoreset, max_episode_steps, settings)
+        _check_known(PixelBraxVectorEnv, settings)
+        self._env = make_env(PixelBraxVectorEnv, env, autoreset, max_episode_steps, settings)
         self._batch = EnvBatch(self._env, num_envs)
         self._view = ObsView(self._env, obs_keys)
         self._arrays: Arrays = check_arrays(arrays)
@@ -110,7 +109,6 @@ class PixelBraxVectorEnv(VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.autoreset_mode = self.metadata["autoreset_mode"]  # as Gymnasium's own have it: TorchRL reads it
-        self._rendered = jax.jit(jax.vmap(lambda state: self._env.render(state, *self._render_size)))
 
     @property
     def pixel_env(self) -> PixelEnv:
@@ -137,6 +135,7 @@ class PixelBraxVectorEnv(VectorEnv):
         super().reset(seed=int(seed) if isinstance(seed, int | np.integer) else None)
         mask = _reset_mask(options, self.num_envs)
         state = self._batch.reset(seed, mask)
+        self.closed = False  # after a close it begins anew, and can be closed again
         obs, metrics = self._converted((self._view.of(state.obs), state.metrics))
         return obs, _info(metrics, np.ones(self.num_envs, bool) if mask is None else mask)
 
@@ -155,11 +154,7 @@ class PixelBraxVectorEnv(VectorEnv):
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """An RGB image of each environment, of `render_size`; None without a render mode."""
-        if self.render_mode is None:
-            return None
-        if self.states is None:
-            raise ConfigError("render before reset: call reset() first")
-        return tuple(np.array(self._rendered(self.states)))
+        return None if self.render_mode is None else tuple(self._batch.render(*self._render_size))
 
     def close_extras(self, **kwargs: Any) -> None:
         """Gives the device's memory back."""
@@ -193,7 +188,7 @@ class PixelBraxEnv(gymnasium.Env):
           ConfigError: a setting cannot be used.
         """
         refuse(settings, ("num_envs", "arrays", "autoreset", "autoreset_mode"), "PixelBraxVectorEnv has it")
-        _check_known(type(self).__name__, settings)
+        _check_known(PixelBraxEnv, settings, "max_episode_steps")
         self._vector = PixelBraxVectorEnv(
             env,
             obs_keys=obs_keys,
@@ -234,11 +229,12 @@ class PixelBraxEnv(gymnasium.Env):
         self._vector.close()
 
 
-def _check_known(name: str, settings: Iterable[str]) -> None:
+def _check_known(interface: type, settings: Iterable[str], *others: str) -> None:
+    known = (*known_settings(interface), *others)
     for setting in settings:
-        if setting not in _SETTINGS:
-            near = nearest(setting, _SETTINGS)
-            raise UnknownSettingError(f"{name}.__init__() got an unexpected keyword argument {setting!r}: {near}")
+        if setting not in known:
+            unknown = f"{interface.__name__}.__init__() got an unexpected keyword argument {setting!r}"
+            raise UnknownSettingError(f"{unknown}: {nearest(setting, known)}")
 
 
 def _autoreset(mode: AutoresetMode | str) -> Autoreset:

@@ -75,7 +75,7 @@ class PixelBraxGymnax(environment.Environment):
         Raises:
           ConfigError: a setting cannot be used.
         """
-        self._resetting = make_env(env, "same_step", None, settings)
+        self._resetting = make_env(PixelBraxGymnax, env, "same_step", None, settings)
         self._endless = with_autoreset(self._resetting, "disabled")
         self._view = ObsView(self._resetting, obs_keys)
         self._legacy = check_flag("legacy", legacy)

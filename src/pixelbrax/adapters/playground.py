@@ -40,7 +40,7 @@ def as_playground(
     Raises:
       ConfigError: a setting cannot be used.
     """
-    return MjxPixelEnv(FloatEnv(env, obs_keys, time_limit, settings))
+    return MjxPixelEnv(FloatEnv(as_playground, env, obs_keys, time_limit, settings))
 
 
 class MjxPixelEnv(CommonProperties, MjxEnv):

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from pixelbrax.errors import MAX_SEED, ConfigError, check_count
+from pixelbrax.errors import MAX_SEED, ConfigError, check_count, check_keywords
 
 try:
     from stable_baselines3.common.monitor import Monitor
@@ -24,7 +24,7 @@ except ImportError as e:
     raise ConfigError(f"Stable-Baselines3 cannot be imported ({e}): pip install 'pixelbrax[sb3]'") from e
 
 from pixelbrax.adapters.gymnasium import PixelBraxVectorEnv
-from pixelbrax.adapters.stepping import refuse
+from pixelbrax.adapters.stepping import known_settings, refuse
 from pixelbrax.envs import PixelEnv, State
 
 __all__ = ["PixelBraxVecEnv"]
@@ -51,6 +51,7 @@ class PixelBraxVecEnv(VecEnv):
           ConfigError: a setting cannot be used.
         """
         refuse(settings, ("autoreset", "autoreset_mode", "arrays"), "Stable-Baselines3 has but one")
+        check_keywords(type(self).__name__, settings, known_settings(PixelBraxVectorEnv))
         self._envs = PixelBraxVectorEnv(env, num_envs, autoreset_mode="Disabled", **settings)
         self._actions: Any = None
         self._begun = time.time()

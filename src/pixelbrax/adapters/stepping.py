@@ -1,7 +1,7 @@
 """What all adapters share: a batch of environments that lives on the device, and is stepped from Python."""
 
-import copy
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,17 +11,46 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from pixelbrax.adapters.arrays import as_numpy, from_torch, in_float32_range, is_tensor
-from pixelbrax.envs import Autoreset, PixelEnv, State, check_fits_device, each_env, make, reset_where, with_autoreset
-from pixelbrax.errors import MAX_SEED, ConfigError, check_count, check_seed
+from pixelbrax.envs import (
+    Autoreset,
+    MakeSettings,
+    PixelEnv,
+    State,
+    check_fits_device,
+    each_env,
+    make,
+    reset_where,
+    with_autoreset,
+)
+from pixelbrax.errors import MAX_SEED, ConfigError, check_count, check_keywords, check_seed
 from pixelbrax.physics import as_float32, select_state
+
+_OF_MAKE = ("backend", "camera", "physics", *MakeSettings.__annotations__)
+
+
+def known_settings(interface: Callable[..., Any]) -> tuple[str, ...]:
+    """Names of the settings of an interface, its own first; those of `pixelbrax.make` are the others.
+
+    Args:
+      interface: its class, or the function that makes it.
+    """
+    function = interface.__init__ if isinstance(interface, type) else interface
+    parameters = list(inspect.signature(function).parameters.values())
+    own = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name != "self"]
+    return (*own, *(name for name in _OF_MAKE if name not in own))
 
 
 def make_env(
-    env: Any, autoreset: Autoreset | None, max_steps: int | None, settings: Mapping[str, Any] | None = None
+    interface: Callable[..., Any],
+    env: Any,
+    autoreset: Autoreset | None,
+    max_steps: int | None,
+    settings: Mapping[str, Any],
 ) -> PixelEnv:
     """An environment, made if it is not one yet.
 
     Args:
+      interface: the class or function that was called, for messages about its settings.
       env: whatever `pixelbrax.make` takes, or a `PixelEnv`.
       autoreset: the one that is needed; None leaves it to the environment, or means "next_step".
       max_steps: steps after which an episode is truncated, instead of `episode_length` in frames.
@@ -30,7 +59,8 @@ def make_env(
     Raises:
       ConfigError: a setting cannot be used.
     """
-    settings = dict(settings or {})
+    settings = dict(settings)
+    check_keywords(interface.__name__, settings, known_settings(interface))
     if isinstance(env, PixelEnv):
         if settings or max_steps is not None:
             name = next(iter(settings), "max_episode_steps")
@@ -89,6 +119,7 @@ class EnvBatch:
         self._step = jax.jit(jax.vmap(env.step))
         self._step_where = jax.jit(self._stepped_where)
         self._reset_where = jax.jit(lambda states, mask, keys: reset_where(env, states, mask, keys))
+        self._render = jax.jit(self._rendered, static_argnums=(1, 2))
 
     def reset(
         self, seed: int | Sequence[int | None] | None = None, mask: Bool[np.ndarray, " env"] | None = None
@@ -137,8 +168,33 @@ class EnvBatch:
         """Gives the device's memory back; `reset` begins anew."""
         self.states = None
 
+    def render(self, height: int, width: int) -> np.ndarray:
+        """RGB images (num_envs, height, width, 3) for people to look at; the caller may change them.
+
+        Raises:
+          ConfigError: there was no reset.
+        """
+        if self.states is None:
+            raise ConfigError("render before reset: call reset() first")
+        return np.array(self._render(self.states, height, width))
+
+    def __copy__(self) -> "EnvBatch":
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))  # states are immutable, and programs of the same environment can be shared
+        return other
+
     def __deepcopy__(self, memo: dict[int, Any]) -> "EnvBatch":
-        return copy.copy(self)  # states are immutable, and programs of the same environment can be shared
+        return self.__copy__()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("env", "num_envs", "states")}  # no programs: it compiles its own
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["env"], state["num_envs"])
+        self.states = jax.device_put(state["states"], self.device)
+
+    def _rendered(self, states: State, height: int, width: int) -> Array:
+        return jax.vmap(lambda state: self.env.render(state, height, width))(states)
 
     def _stepped_where(self, states: State, actions: Array, mask: Array) -> State:
         still = replace(states, reward=jnp.zeros_like(states.reward))

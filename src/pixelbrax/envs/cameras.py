@@ -1,5 +1,6 @@
 """Cameras of an environment: a task's, one of the model's, or your own."""
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ CameraLike = CameraSpec | Camera | Tracking | str | int
 """A camera that follows a body, a fixed camera, or the name or index of a camera of the model."""
 
 CameraFn = Callable[[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]], Camera]
-"""World positions (meters) and rotation matrices of all bodies -> camera."""
+"""World positions (meters) and rotation matrices of all bodies -> camera; no local function: no pickle takes one."""
 
 
 def camera_fn(model: mujoco.MjModel, camera: CameraLike) -> CameraFn:
@@ -56,7 +57,7 @@ def camera_fn(model: mujoco.MjModel, camera: CameraLike) -> CameraFn:
         return camera.at
     if isinstance(camera, Camera):
         check_camera(camera)
-        return lambda xpos, xmat: camera
+        return functools.partial(_fixed, camera)
     if isinstance(camera, CameraSpec):
         return _following(model, camera)
     return ModelCamera.from_mujoco(model, camera).at
@@ -147,32 +148,33 @@ def _leaf(x: np.ndarray) -> Array:
 def _following(model: mujoco.MjModel, spec: CameraSpec) -> CameraFn:
     body = 0 if spec.body is None else _named(model, spec.body)  # 0 is the world, whose pose is 0
     if spec.also is not None:
-        return _framing_two(spec, body, _named(model, spec.also))
-
-    def at(xpos: Float[Array, "nbody 3"], xmat: Float[Array, "nbody 3 3"]) -> Camera:
-        del xmat
-        x, y = xpos[body, 0], xpos[body, 1]
-        pos = jnp.stack([x + spec.offset[0], y + spec.offset[1], jnp.full_like(x, spec.height)])
-        target = jnp.stack([x + spec.target[0], y + spec.target[1], jnp.full_like(x, spec.target_height)])
-        return look_at(pos, target, spec.fovy)
-
-    return at
+        return functools.partial(_framing_two, spec, body, _named(model, spec.also))
+    return functools.partial(_following_one, spec, body)
 
 
-def _framing_two(spec: CameraSpec, body: int, also: int) -> CameraFn:
+def _fixed(camera: Camera, xpos: Array, xmat: Array) -> Camera:
+    del xpos, xmat
+    return camera
+
+
+def _following_one(spec: CameraSpec, body: int, xpos: Array, xmat: Array) -> Camera:
+    del xmat
+    x, y = xpos[body, 0], xpos[body, 1]
+    pos = jnp.stack([x + spec.offset[0], y + spec.offset[1], jnp.full_like(x, spec.height)])
+    target = jnp.stack([x + spec.target[0], y + spec.target[1], jnp.full_like(x, spec.target_height)])
+    return look_at(pos, target, spec.fovy)
+
+
+def _framing_two(spec: CameraSpec, body: int, also: int, xpos: Array, xmat: Array) -> Camera:
     """See `CameraSpec.also`."""
+    del xmat
     seen = np.array([*spec.target, spec.target_height], np.float32)
     away = np.array([*spec.offset, spec.height], np.float32) - seen
     half_width = math.tan(math.radians(spec.fovy) / 2) * float(np.linalg.norm(away))
-
-    def at(xpos: Float[Array, "nbody 3"], xmat: Float[Array, "nbody 3 3"]) -> Camera:
-        del xmat
-        one, other = xpos[body, :2], xpos[also, :2]
-        apart = jnp.sqrt(jnp.maximum(jnp.sum((other - one) ** 2), 1e-12))  # the gradient stays finite where they meet
-        target = jnp.append((one + other) / 2, 0.0) + seen
-        return look_at(target + (1.0 + 0.5 * apart / half_width) * away, target, spec.fovy)
-
-    return at
+    one, other = xpos[body, :2], xpos[also, :2]
+    apart = jnp.sqrt(jnp.maximum(jnp.sum((other - one) ** 2), 1e-12))  # the gradient stays finite where they meet
+    target = jnp.append((one + other) / 2, 0.0) + seen
+    return look_at(target + (1.0 + 0.5 * apart / half_width) * away, target, spec.fovy)
 
 
 def _named(model: mujoco.MjModel, name: str) -> int:

@@ -56,7 +56,8 @@ def make(
     Raises:
       ConfigError: a name, a file or a setting cannot be used; the message suggests the nearest name.
     """
-    recipe = {"source": source, "backend": backend, "camera": camera, "physics": physics, **settings}
+    named = source if isinstance(source, str | os.PathLike) else None  # no MjSpec: it cannot be pickled
+    recipe = {"source": named, "backend": backend, "camera": camera, "physics": physics, **settings}
     own = _physics_settings(physics)
     chosen: dict[str, Any] = dict(settings)
     check_keywords("make", chosen, (*_SETTINGS, *_MJCF_SETTINGS, "backend", "camera", "physics"))

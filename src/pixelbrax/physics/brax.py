@@ -1,7 +1,7 @@
 """Environments of Brax on any of its backends: those of `brax.envs`, and custom ones."""
 
 import contextlib
-import copy
+import importlib
 import inspect
 import threading
 import warnings
@@ -221,9 +221,21 @@ class BraxPhysics:
         return self._with_env(with_weights(self._env, weights))
 
     def _with_env(self, env: Any) -> "BraxPhysics":
-        other = copy.copy(self)
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
         other._use(env)
         return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without compiled functions, and with Brax's engine by its name: it is a module, which pickles refuse."""
+        state = {name: value for name, value in vars(self).items() if name not in ("_base", "_step")}
+        named = copied(self._env, lambda base: setattr(base, "_pipeline", base._pipeline.__name__))
+        return state | {"_env": named}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        loaded = copied(self._env, lambda base: setattr(base, "_pipeline", importlib.import_module(base._pipeline)))
+        self._use(loaded)
 
     def _use(self, env: Any) -> None:
         self._env: Any = env

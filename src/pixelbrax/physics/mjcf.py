@@ -106,6 +106,10 @@ def _parsed(path: Path | None) -> mujoco.MjSpec | None:
         return None
 
 
+_RECORDED = "pixelbrax.physics.mjcf.MjcfPhysics.__init__.<locals>.<lambda>"
+"""The default functions' name in `facts`, by which runs recorded them when they were local."""
+
+
 class MjcfPhysics:
     """An MJCF model and functions of its data as `Physics`.
 
@@ -177,9 +181,9 @@ class MjcfPhysics:
         self._reward_fn = reward_fn
         self.reward_weights = _checked_weights(reward_weights)
         self._weights: dict[str, Any] = dict(self.reward_weights)
-        self._terminate_fn = terminate_fn or (lambda data: jnp.array(False))
+        self._terminate_fn = terminate_fn or _never
         self._reset_fn = reset_fn or self._add_noise
-        self._observe_fn = observe_fn or (lambda data: jnp.concatenate([data.qpos, data.qvel]))
+        self._observe_fn = observe_fn or _coordinates
         with _what_mjx_lacks(self.mj_model):
             self._start = mjx.put_data(self.mj_model, _first_data(self.mj_model), impl=implementation)
         self._middle, self._reach = (jnp.asarray(part) for part in control_scale(self.mj_model))
@@ -196,7 +200,9 @@ class MjcfPhysics:
             "reset_fn": self._reset_fn,
             "observe_fn": self._observe_fn,
         }
-        return {"engine": f"MJX ({self.model.impl.value})"} | {k: qualified_name(f) for k, f in functions.items()}
+        return {"engine": f"MJX ({self.model.impl.value})"} | {
+            k: _RECORDED if f in (_never, _coordinates) else qualified_name(f) for k, f in functions.items()
+        }
 
     def with_model(self, model: Any) -> "MjcfPhysics":
         """See `Physics.with_model`."""
@@ -279,6 +285,17 @@ class MjcfPhysics:
                 "terminate_fn is True where episodes begin, in the first keyframe or the reference pose: each ends "
                 "with its first step. Correct it, or begin elsewhere, by a <key qpos=.../> or a reset_fn"
             )
+
+
+def _never(data: Any) -> Array:
+    """The default `terminate_fn`; no local function, which could not be pickled."""
+    del data
+    return jnp.array(False)
+
+
+def _coordinates(data: Any) -> Array:
+    """The default `observe_fn`."""
+    return jnp.concatenate([data.qpos, data.qvel])
 
 
 def _first_data(model: mujoco.MjModel) -> mujoco.MjData:
