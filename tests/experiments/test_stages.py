@@ -222,7 +222,7 @@ def test_files_without_stages_and_unknown_names(tmp_path):
     assert "preset is 'ppo-cpus'" in _refusal(tmp_path, text='preset = "ppo-cpus"\n[[stage]]\nname = "a"\n')
     with pytest.raises(ConfigError, match="there is no stage 0: there are 1"):
         pixelbrax.train_curriculum(_file(tmp_path), stage=0, runs=tmp_path / "runs")
-    (tmp_path / "runs" / "taken").mkdir(parents=True)
+    (tmp_path / "runs" / "taken" / "1-look").mkdir(parents=True)
     with pytest.raises(ConfigError, match="taken exists: choose another name"):
         pixelbrax.train_curriculum(_file(tmp_path), name="taken", runs=tmp_path / "runs")
     with pytest.raises(ConfigError, match="is neither a file nor a curriculum of the package"):

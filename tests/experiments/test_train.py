@@ -317,7 +317,7 @@ def test_a_name_that_was_taken_meanwhile_is_left_alone(env, tmp_path, monkeypatc
     trainer = launch._trainer
 
     def slow(*args):
-        (tmp_path / "mine").mkdir()
+        RunDir.create(tmp_path / "mine", TrainConfig())
         return trainer(*args)
 
     class Reached(Exception):

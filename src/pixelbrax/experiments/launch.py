@@ -145,10 +145,8 @@ def _start(
         if taught is not None:
             trainer.progress.stopwatch.add("training its teacher", taught)
         # That took its time: another run may have taken a name meanwhile.
-        made = new_folder(runs, name, numbered=numbered).name if jax.process_index() == 0 else ""
-        path = runs / of_the_first(made)
-        with own_folder(path) as own, contextlib.ExitStack() as until_the_end:
-            with _new_runs(own, configs, launch) as folders, removed_if_lost(own):
+        with contextlib.ExitStack() as until_the_end:
+            with _new_runs(runs, name, configs, launch, numbered, until_the_end) as (path, own, folders):
                 note = partial(trainer.progress.say, always=True)
                 until_the_end.enter_context(locked([run.path for run in folders], note))
                 state = _begin(trainer, own, folders, launch)
@@ -284,14 +282,36 @@ def _from_broken(config: TrainConfig) -> str:
 
 
 @contextlib.contextmanager
-def _new_runs(path: Path, configs: Mapping[str, TrainConfig], launch: Launch) -> Iterator[list[RunDir]]:
-    """Folders of new runs in a new folder, which is removed if the program ends before there is a checkpoint."""
+def _new_runs(
+    runs: Path,
+    name: str,
+    configs: Mapping[str, TrainConfig],
+    launch: Launch,
+    numbered: bool,
+    until_the_end: contextlib.ExitStack,
+) -> Iterator[tuple[Path, Path, list[RunDir]]]:
+    """The folder of new runs, where this process writes them `until_the_end`, and the runs there.
+
+    They are removed if the program ends before there is a checkpoint.
+    """
     hooks = [hook.name for hook in launch.hooks if isinstance(hook, ActingHook)]
     create = partial(RunDir.create, command=launch.command, agents=len(configs), hooks=hooks)
+
+    def fill(folder: Path) -> None:
+        for each, config in configs.items():
+            create(folder / each if len(configs) > 1 else folder, config)
+
+    own = made = new_folder(runs, name, fill, numbered=numbered) if jax.process_index() == 0 else None
     try:
-        yield [create(path / name if len(configs) > 1 else path, config) for name, config in configs.items()]
+        path = runs / of_the_first("" if made is None else made.name)
+        own = until_the_end.enter_context(own_folder(path))
+        if own != made:
+            fill(own)
+        with removed_if_lost(own):
+            yield path, own, [RunDir(own / each if len(configs) > 1 else own) for each in configs]
     except BaseException:
-        shutil.rmtree(path, ignore_errors=True)
+        if own is not None:
+            shutil.rmtree(own, ignore_errors=True)
         raise
 
 

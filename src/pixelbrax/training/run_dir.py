@@ -1,12 +1,14 @@
 """A run's directory: runs/<name>/ with its settings, metrics, pictures and checkpoints."""
 
+import itertools
 import json
 import math
 import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,7 +127,7 @@ class RunDir:
         """Makes the directory and writes config.toml, with the command line if there was one.
 
         Args:
-          path: the directory; an empty one, as `new_folder` makes it, is taken.
+          path: the directory; an empty one is taken.
           config: its settings.
           command: the command line or call.
           agents: how many are trained side by side, this one among them.
@@ -291,28 +293,49 @@ def natural(name: str) -> list[tuple[int, float, str]]:
     return [(0, float(part), "") if k % 2 else (1, 0.0, part) for k, part in enumerate(parts)]
 
 
-def new_folder(root: Path, name: str, *, numbered: bool) -> Path:
-    """Makes `root / name`; of several processes that ask at once each gets a folder of its own.
+def new_folder(root: Path, name: str, fill: Callable[[Path], object], *, numbered: bool) -> Path:
+    """Makes `root / name` with its files; of several processes that ask at once each gets a folder of its own.
+
+    It is filled under a hidden name and then renamed, so that a process that is killed meanwhile leaves no folder
+    without files, whose name nobody could use. An empty folder of that name is taken.
 
     Args:
       root: the folder that holds it.
       name: of the new one.
+      fill: writes at least one file into the folder that it is given.
       numbered: if there is one, make the first of `root / name-2`, `name-3`, ... that does not exist.
 
     Raises:
       ConfigError: it exists and is not to be numbered, or cannot be made.
+      OSError: `fill` cannot write.
     """
-    path, count = root / name, 1
-    while True:
+    hidden = root / f".tmp-{uuid.uuid4().hex}"
+    try:
+        hidden.mkdir(parents=True)
+    except OSError as e:
+        raise ConfigError(f"cannot make {root / name}: {e.strerror}") from e
+    try:
         try:
-            path.mkdir(parents=True)
-            return path
-        except OSError as e:
-            if not (numbered and os.path.lexists(path)):
-                check_unused(path)
-                raise ConfigError(f"cannot make {path}: {e.strerror}") from e
-        count += 1
-        path = root / f"{name}-{count}"
+            fill(hidden)
+        except OSError as e:  # nobody knows the hidden name
+            raise OSError(e.errno, e.strerror or str(e), str(root / name)) from e
+        for count in itertools.count(1):
+            path = root / (name if count == 1 else f"{name}-{count}")
+            try:
+                os.rename(hidden, path)  # onto a folder only if that is empty
+                return path
+            except OSError as e:
+                if not (numbered and os.path.lexists(path)):
+                    check_unused(path)
+                    raise ConfigError(f"cannot make {path}: {e.strerror}") from e
+        raise AssertionError("there is always another number")
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+
+
+def is_empty(path: Path) -> bool:
+    """Whether it is a folder with nothing in it."""
+    return path.is_dir() and not any(path.iterdir())
 
 
 def make_folder(path: Path) -> None:
@@ -321,16 +344,23 @@ def make_folder(path: Path) -> None:
     Raises:
       ConfigError: it has something in it, or cannot be made.
     """
-    if not path.is_dir() or any(path.iterdir()):
-        new_folder(path.parent, path.name, numbered=False)
+    if is_empty(path):
+        return
+    try:
+        path.mkdir(parents=True)
+    except OSError as e:
+        check_unused(path)
+        raise ConfigError(f"cannot make {path}: {e.strerror}") from e
 
 
 def check_unused(path: Path) -> None:
-    """Refuses a folder that exists.
+    """Refuses a folder that exists, unless it is empty, as a process leaves it that is killed when it begins.
 
     Raises:
       ConfigError: it does.
     """
+    if is_empty(path):
+        return
     if (path / "config.toml").exists() and not (path / "checkpoint").exists():  # it cannot be resumed
         raise ConfigError(
             f"{path} exists: choose another --name, or, unless it is just beginning, remove it: it was stopped before "

@@ -25,6 +25,7 @@ from pixelbrax.training import (
     all_checkpoints,
     changed_settings,
     interruptible,
+    is_empty,
     locked,
     new_folder,
     noted,
@@ -54,7 +55,7 @@ def start_curriculum(
       ConfigError: a setting of any stage cannot be used, or the folder exists; nothing was compiled yet.
       TrainingError: training broke down.
     """
-    if not numbered and (runs / name).exists():
+    if not numbered and (runs / name).exists() and not is_empty(runs / name):
         raise ConfigError(
             f"{runs / name} exists: choose another name, or resume it with `{launch.remedy(runs / name)}`"
         )
@@ -63,8 +64,9 @@ def start_curriculum(
     with interruptible():
         checked = check_stages(curriculum, own_progress(launch.quiet))
         # The checks take their time: another curriculum may have taken a name meanwhile.
-        path = new_folder(runs, name, numbered=numbered)
-        folder = CurriculumDir.create(path, curriculum, launch.command)
+        fill = partial(CurriculumDir.create, curriculum=curriculum, command=launch.command)
+        path = new_folder(runs, name, fill, numbered=numbered)
+        folder = CurriculumDir(path)
         try:
             return path, _train(folder, curriculum, checked, launch)
         finally:
