@@ -370,6 +370,12 @@ def test_a_run_stays_what_it_is_in_another_working_directory(finished, tmp_path,
             getattr(moving, read)
 
 
+def test_an_evaluation_without_a_standard_error_is_shown(finished, tmp_path):
+    copy = RunDir(shutil.copytree(finished.path, tmp_path / "copy"))
+    copy.write_evaluation("trained", {"steps": 96, "mean_return": 2.0, "iqm": 2.0})
+    assert repr(pixelbrax.Run(copy.path)).endswith("6 of 6 updates, trained return 2)")
+
+
 def test_a_run_too_short_for_an_auxiliary_phase_says_so():
     agent = PPGConfig(num_envs=4, unroll_length=8, policy_iterations=10)
     config = TrainConfig(agent=agent, num_steps=4 * 8 * 9, log_interval=1)
