@@ -83,7 +83,7 @@ from pixelbrax.training.statistics import (
 )
 from pixelbrax.training.stopwatch import TOTAL, read_timings, write_timings
 from pixelbrax.training.trainer import MAX_AGENTS, Trainer
-from pixelbrax.training.training_run import TrainingRun
+from pixelbrax.training.training_run import TrainingRun, changed_since_trained
 
 __all__ = [
     "BEST",
@@ -121,6 +121,7 @@ __all__ = [
     "camera_of",
     "center_name",
     "changed_settings",
+    "changed_since_trained",
     "check_hook",
     "check_memory",
     "check_metrics",
