@@ -43,6 +43,8 @@ def test_learns_which_side_pays(outputs, settings):
     assert all(np.isfinite(value) for value in metrics.values())
     assert np.isnan(history[0][0]["critic_loss"]), "before there is enough to learn from"
     assert np.isfinite(history[1][0]["critic_loss"])
+    assert agent.updates_to_refill == 1
+    assert make_agent("sac", env, 40, keep_buffer=True).updates_to_refill == 0
     first, second, other = (jax.tree.leaves(train(program, 3, seed)[0].params) for seed in (0, 0, 1))
     assert all((a == b).all() for a, b in zip(first, second, strict=True))
     assert any((a != b).any() for a, b in zip(first, other, strict=True))

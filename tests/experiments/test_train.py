@@ -396,6 +396,12 @@ def test_evolution_strategies_that_cut_episodes_say_so():
     assert launch._without_returns(TrainConfig(), env) == ""
 
 
+def test_a_run_that_ends_before_its_replay_buffer_is_full_again_says_so():
+    said = "nothing more will be learned: updates that are left: 3; updates until the replay buffer, .*: 3. A larger"
+    assert re.match(said, launch._unlearned(3, 3))
+    assert launch._unlearned(4, 3) == launch._unlearned(0, 3) == launch._unlearned(1, 0) == ""
+
+
 @pytest.mark.parametrize("env", ["halfcheetah", 5])
 def test_what_is_no_environment_is_refused_where_a_run_is_opened(env, tmp_path):
     RunDir.create(tmp_path / "run", TrainConfig())

@@ -344,10 +344,29 @@ def _resume(path: Path, several: list[RunDir], runs: list[RunDir], launch: Launc
         state = trainer.restore(runs, here)
         updates = int(state.num_updates)
         trainer.progress.say(f"{path}: resuming after {updates:,} updates{agents}{note}")
+        left, needed = trainer.config.num_updates - updates, trainer.training_runs[0].agent.updates_to_refill
+        if told := _unlearned(left, needed):
+            trainer.progress.say(told, always=True)
         for run in here:
             run.forget_failure()
             run.roll_back(updates)
         return _train(trainer, own, here, state, launch)
+
+
+def _unlearned(left: int, needed: int) -> str:
+    """That what is left of a resumed run is too short to fill the replay buffer again; empty if it is not.
+
+    Args:
+      left: updates that are left.
+      needed: updates in which nothing is learned.
+    """
+    if not 0 < left <= needed:
+        return ""
+    return (
+        f"nothing more will be learned: updates that are left: {left}; updates until the replay buffer, which is "
+        f"empty, has enough to learn from: {needed}. A larger num_steps in config.toml prolongs the run; one that "
+        "begins with keep_buffer keeps it"
+    )
 
 
 def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, launch: Launch) -> bool:
