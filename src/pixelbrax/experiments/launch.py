@@ -387,9 +387,11 @@ def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, 
         finished = False
         stop_others()
     finally:
-        trainer.end(runs)
-        if launch.report:
-            write_reports(trainer, path, runs)
+        try:
+            trainer.end(runs)
+        finally:
+            if launch.report:
+                write_reports(trainer, path, runs)
     if finished:
         return True
     for run in runs:
