@@ -43,12 +43,24 @@ def test_learns_which_side_pays(outputs, settings):
     assert all(np.isfinite(value) for value in metrics.values())
     assert np.isnan(history[0][0]["critic_loss"]), "before there is enough to learn from"
     assert np.isfinite(history[1][0]["critic_loss"])
-    assert agent.updates_to_refill == 1
-    assert make_agent("sac", env, 40, keep_buffer=True).updates_to_refill == 0
     first, second, other = (jax.tree.leaves(train(program, 3, seed)[0].params) for seed in (0, 0, 1))
     assert all((a == b).all() for a, b in zip(first, second, strict=True))
     assert any((a != b).any() for a, b in zip(first, other, strict=True))
     assert int(state.buffer["replay"].filled) == agent.config.num_rows
+
+
+def test_updates_before_a_lost_buffer_has_enough_to_learn_from():
+    """The last of the random steps may be the last step of an update, which then learns."""
+
+    def updates(random_steps, **settings):
+        env = probe_env(frame_stack=1, outputs=())
+        return make_agent(
+            "sac", env, 40, random_steps=random_steps, replay_size=10 * per_update, **settings
+        ).updates_to_refill
+
+    per_update = CONFIGS["sac"].steps_per_update
+    assert [updates(2 * per_update), updates(2 * per_update + 1), updates(1)] == [1, 2, 0]
+    assert updates(2 * per_update + 1, keep_buffer=True) == 0
 
 
 @pytest.mark.parametrize(

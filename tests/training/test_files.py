@@ -17,7 +17,7 @@ from pixelbrax.training.checkpoint import (
     save_checkpoint,
 )
 from pixelbrax.training.config import _choices, dump_config, load_config, load_preset, preset_names
-from pixelbrax.training.run_dir import check_unused, new_folder
+from pixelbrax.training.run_dir import check_unused, new_folder, runs_in
 from tests.training.test_checkpoints import _state
 
 
@@ -335,6 +335,8 @@ def test_a_run_that_goes_on_after_its_end_is_not_finished(tmp_path):
 def test_a_folder_of_runs_names_those_in_it(tmp_path):
     for k in range(30):
         RunDir.create(tmp_path / "sweep" / f"seed={k}", TrainConfig(seed=k))
+    RunDir.create(tmp_path / "sweep" / ".tmp-0", TrainConfig())  # of a process that was killed
+    assert [run.path.name for run in runs_in(tmp_path / "sweep")] == [f"seed={k}" for k in range(30)]
     with pytest.raises(ConfigError, match=r"sweep is not a run, but holds 30: seed=0, .*=9 and 20 more; name one"):
         RunDir.open(tmp_path / "sweep")
     with pytest.raises(ConfigError, match=r"holds 30: sweep/seed=0"):

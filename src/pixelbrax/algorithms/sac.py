@@ -181,8 +181,6 @@ class SAC(ReplayAgent):
                 f"replay_size {config.replay_size:,} is too small: use {2 * self._first_rows * config.num_envs:,}"
             )
         super().__init__(env, config)
-        if not config.keep_buffer:
-            self.updates_to_refill = (self._first_rows - 1) // config.unroll_length
         rows = total_updates * config.unroll_length - self._first_rows + 1  # those that learn
         if rows < 1:
             raise ConfigError(

@@ -159,7 +159,9 @@ class RunDir:
         if not path.is_dir():
             what = "it is a file: name the run's folder" if path.exists() else "there is no such folder"
             raise ConfigError(f"{path} is not a run: {what}")
-        inside = sorted((p.parent for depth in _BELOW for p in path.glob(depth)), key=lambda p: natural(str(p)))
+        found = (p.parent for depth in _BELOW for p in path.glob(depth))
+        seen = (p for p in found if not any(part.startswith(".") for part in p.relative_to(path).parts))
+        inside = sorted(seen, key=lambda p: natural(str(p)))
         if not inside:
             raise ConfigError(f"{path} is not a run: it has no config.toml")
         names = listed([str(p.relative_to(path)) for p in inside])
@@ -278,12 +280,15 @@ def _below(path: Path, seen: set[Path]) -> Iterator[RunDir]:
 def runs_in(path: Path) -> list[RunDir]:
     """The run in that folder, or those that were trained side by side in it, in the order of the numbers in names.
 
+    Hidden folders are left out: a process that was killed may have left one.
+
     Raises:
       ConfigError: there is none.
     """
     if RunDir(path).config_file.is_file() or not path.is_dir():
         return [RunDir.open(path)]
-    inside = [RunDir(p) for p in sorted(path.iterdir(), key=lambda p: natural(p.name))]
+    names = sorted((p.name for p in path.iterdir() if not p.name.startswith(".")), key=natural)
+    inside = [RunDir(path / name) for name in names]
     return [run for run in inside if run.config_file.is_file()] or [RunDir.open(path)]
 
 
