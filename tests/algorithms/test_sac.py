@@ -49,6 +49,20 @@ def test_learns_which_side_pays(outputs, settings):
     assert int(state.buffer["replay"].filled) == agent.config.num_rows
 
 
+def test_updates_before_a_lost_buffer_has_enough_to_learn_from():
+    """The last of the random steps may be the last step of an update, which then learns."""
+
+    def updates(random_steps, **settings):
+        env = probe_env(frame_stack=1, outputs=())
+        return make_agent(
+            "sac", env, 40, random_steps=random_steps, replay_size=10 * per_update, **settings
+        ).updates_to_refill
+
+    per_update = CONFIGS["sac"].steps_per_update
+    assert [updates(2 * per_update), updates(2 * per_update + 1), updates(1)] == [1, 2, 0]
+    assert updates(2 * per_update + 1, keep_buffer=True) == 0
+
+
 @pytest.mark.parametrize(
     "settings",
     [

@@ -83,6 +83,9 @@ def test_at_rest_it_stands_and_random_actions_stay_finite(name, backend):
     assert all(finite)
     assert {value.dtype for value in metrics.values()} == {jnp.dtype("float32")}
     assert metrics["success"].shape == (40, 4)
+    for metric, (low, high) in env.metric_bounds.items():
+        assert low <= metrics[metric].min(), metric
+        assert metrics[metric].max() <= high + 1e-5, metric
 
 
 @pytest.mark.full

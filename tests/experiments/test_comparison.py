@@ -147,6 +147,13 @@ def test_only_files_of_the_default_name_are_replaced(command, tmp_path, capsys, 
     assert other.read_text() == "something else"
 
 
+def test_runs_that_name_each_other_are_compared(tmp_path):
+    """The first was made again, beginning with the second, which had begun with it."""
+    one, other = tmp_path / "0", tmp_path / "1"
+    runs = [_run(tmp_path, _SLOW, [1.0], start_from=str(other)), _run(tmp_path, _FAST, [2.0], start_from=str(one))]
+    assert [len(results) for results in Comparison.of(runs).results.values()] == [1, 1]
+
+
 def test_a_seed_counts_once(runs, tmp_path):
     with pytest.raises(ConfigError, match="have the same settings and seed: leave one out"):
         Comparison.of([*runs, runs[0]])

@@ -222,7 +222,7 @@ def test_files_without_stages_and_unknown_names(tmp_path):
     assert "preset is 'ppo-cpus'" in _refusal(tmp_path, text='preset = "ppo-cpus"\n[[stage]]\nname = "a"\n')
     with pytest.raises(ConfigError, match="there is no stage 0: there are 1"):
         pixelbrax.train_curriculum(_file(tmp_path), stage=0, runs=tmp_path / "runs")
-    (tmp_path / "runs" / "taken").mkdir(parents=True)
+    (tmp_path / "runs" / "taken" / "1-look").mkdir(parents=True)
     with pytest.raises(ConfigError, match="taken exists: choose another name"):
         pixelbrax.train_curriculum(_file(tmp_path), name="taken", runs=tmp_path / "runs")
     with pytest.raises(ConfigError, match="is neither a file nor a curriculum of the package"):
@@ -318,7 +318,7 @@ def test_every_policy_is_evaluated_in_every_stage(whole):
         assert all(result["mean_length"] == 10 and -1 <= result["x"] <= 1 for result in row)
 
 
-def test_a_policy_is_evaluated_in_as_many_environments_as_its_stage_can_hold(whole, tmp_path, monkeypatch):
+def test_a_policy_is_evaluated_in_as_many_environments_as_its_stage_can_hold(whole, tmp_path, monkeypatch, capsys):
     folder = CurriculumDir(tmp_path / "copy")
     shutil.copytree(whole.path, folder.path)
     folder.across_file.unlink()
@@ -337,6 +337,11 @@ def test_a_policy_is_evaluated_in_as_many_environments_as_its_stage_can_hold(who
     monkeypatch.setattr(across, "Evaluator", Counted)
     across.evaluate_across(folder, plan, checked, Progress(quiet=True))
     assert batches == [3, 3, 3]
+    shutil.rmtree(folder.path / "1-look")  # nothing needs it any more
+    folder.across_file.unlink()
+    across.evaluate_across(folder, plan, checked, Progress(quiet=True))
+    assert folder.across()["policies"] == ["2-learn", "3-never-again-1"]
+    assert "1-look is left out of" in capsys.readouterr().out
 
 
 class _Dies(Hook):
@@ -395,6 +400,43 @@ def test_a_stage_under_way_keeps_its_settings_and_says_so(tmp_path, capsys):
     assert "(learning_rate is 0.006 instead of 0.005) counts for stages that have not begun" in said
     assert f"{never.path} goes on" not in said
     assert learn.settings.agent.learning_rate == 5e-3
+
+
+@pytest.fixture
+def under_way(whole, tmp_path):
+    """Its folder as it was before the second stage had ended."""
+    folder = CurriculumDir(Path(shutil.copytree(whole.path, tmp_path / "under_way")))
+    folder.ledger_file.write_text(as_json([asdict(each) for each in folder.ended()[:1]]))
+    for later in folder.path.glob("3-*"):
+        shutil.rmtree(later)
+    return folder
+
+
+def test_a_stage_under_way_stays_where_it_is(under_way):
+    train._check_begun(under_way, under_way.curriculum())
+    under_way.file.write_text(under_way.file.read_text().replace('name = "learn"', 'name = "learnt"'))
+    with pytest.raises(ConfigError, match=r"2-learn has begun, and its stage is no longer at its place: put it back"):
+        pixelbrax.train_curriculum(resume=under_way.path)
+
+
+def test_a_curriculum_that_stopped_says_again_why(whole, capsys):
+    again = pixelbrax.train_curriculum(resume=whole.path, report=False)
+    assert not again.passed
+    said = capsys.readouterr().out
+    assert "the gate stayed closed (mean_return >= 11 in 2 evaluations in a row); the curriculum stops here" in said
+    assert 'at_budget = "continue" or more repeats in' in said
+
+
+def test_a_gate_that_names_what_its_stage_does_not_record_is_told(under_way):
+    """Its run has begun before the file was edited: the gate could never open."""
+    learn = RunDir(under_way.path / "2-learn")
+    learn.config_file.write_text(learn.config_file.read_text().replace("eval_metrics = [\n", "eval_metrics = [\n#", 1))
+    assert learn.load_config().eval_metrics == ()
+    said = r"the gate of stage 2 \(learn\) names x, which its run, .* add it to eval_metrics in .*2-learn.config.toml"
+    with pytest.raises(ConfigError, match=said):
+        pixelbrax.train_curriculum(resume=under_way.path)
+    shutil.rmtree(learn.checkpoint_dir)
+    train._check_measured(under_way, under_way.curriculum())  # it begins anew
 
 
 @pytest.mark.full

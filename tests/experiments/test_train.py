@@ -317,7 +317,7 @@ def test_a_name_that_was_taken_meanwhile_is_left_alone(env, tmp_path, monkeypatc
     trainer = launch._trainer
 
     def slow(*args):
-        (tmp_path / "mine").mkdir()
+        RunDir.create(tmp_path / "mine", TrainConfig())
         return trainer(*args)
 
     class Reached(Exception):
@@ -370,6 +370,12 @@ def test_a_run_stays_what_it_is_in_another_working_directory(finished, tmp_path,
             getattr(moving, read)
 
 
+def test_an_evaluation_without_a_standard_error_is_shown(finished, tmp_path):
+    copy = RunDir(shutil.copytree(finished.path, tmp_path / "copy"))
+    copy.write_evaluation("trained", {"steps": 96, "mean_return": 2.0, "iqm": 2.0})
+    assert repr(pixelbrax.Run(copy.path)).endswith("6 of 6 updates, trained return 2)")
+
+
 def test_a_run_too_short_for_an_auxiliary_phase_says_so():
     agent = PPGConfig(num_envs=4, unroll_length=8, policy_iterations=10)
     config = TrainConfig(agent=agent, num_steps=4 * 8 * 9, log_interval=1)
@@ -388,6 +394,12 @@ def test_evolution_strategies_that_cut_episodes_say_so():
     assert "of an episode's 50 steps only these count" in launch._without_returns(config, env)
     assert launch._without_returns(dataclasses.replace(config, agent=ESConfig(unroll_length=50)), env) == ""
     assert launch._without_returns(TrainConfig(), env) == ""
+
+
+def test_a_run_that_ends_before_its_replay_buffer_is_full_again_says_so():
+    said = "nothing more will be learned: updates that are left: 3; updates until the replay buffer, .*: 3. A larger"
+    assert re.match(said, launch._unlearned(3, 3))
+    assert launch._unlearned(4, 3) == launch._unlearned(0, 3) == launch._unlearned(1, 0) == ""
 
 
 @pytest.mark.parametrize("env", ["halfcheetah", 5])

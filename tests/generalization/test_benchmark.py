@@ -23,7 +23,7 @@ from pixelbrax.generalization import (
 )
 from pixelbrax.generalization.entry import privileged
 from pixelbrax.learning import CurriculumConfig
-from pixelbrax.training import Progress, RunDir, TrainConfig, TrainingRun, load_preset
+from pixelbrax.training import Progress, RunDir, TrainConfig, TrainingRun, changed_since_trained, load_preset
 from tests.generalization.tiny import TINY
 from tests.images import read_image
 
@@ -188,6 +188,36 @@ def test_a_run_that_was_prolonged_is_not_mixed_with_what_it_was(runs, evaluated,
     replace(entry, settings=entry.settings | {"num_steps": 48}).write(result_file(TINY, run))
     with pytest.raises(ConfigError, match=r"tiny.json has results .* with num_steps 48, and now it has 96: move it"):
         list(evaluate_runs(TINY, [run], progress=QUIET))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seed": 7}, r"has results of another run, of probe/sides, seed 7, and this is one of probe/sides, seed 0"),
+        ({"task": "probe/frames"}, r"has results of another run, of probe/frames, seed 0"),
+        ({"agent": {"clip": 0.01}}, r"has results of a run with other settings \(agent\): move it away"),
+    ],
+)
+def test_results_of_another_run_are_not_taken_for_its_own(change, message, runs, evaluated, tmp_path):
+    """As where a folder was copied to begin another run."""
+    (_, entry), _ = evaluated
+    run = RunDir.open(shutil.copytree(runs[0].path, tmp_path / "copy"))
+    if "agent" in change:
+        change = {"settings": entry.settings | {"agent": entry.settings["agent"] | change["agent"]}}
+    replace(entry, **change).write(result_file(TINY, run))
+    with pytest.raises(ConfigError, match=message):
+        list(evaluate_runs(TINY, [run], progress=QUIET))
+
+
+def test_settings_that_were_edited_after_training_are_not_its_own(runs, tmp_path):
+    run = RunDir.open(shutil.copytree(runs[0].path, tmp_path / "copy"))
+    text = run.config_file.read_text()
+    run.config_file.write_text(text.replace("\ndistractors = []", '\ndistractors = ["severity/noise-1"]'))
+    said = r"config.toml is not what the run was trained with \(distractors is .* instead of \[\]\)"
+    with pytest.raises(ConfigError, match=said):
+        list(evaluate_runs(TINY, [run], progress=QUIET))
+    run.config_file.write_text(text.replace("eval_episodes = 2", "eval_episodes = 3"))  # changes nothing of a policy
+    assert changed_since_trained(run) == ""
 
 
 def test_a_run_is_checked_before_anything_is_compiled(runs, tmp_path):

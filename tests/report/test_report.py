@@ -87,6 +87,7 @@ def test_a_grid_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch)
 def test_curves_do_without_whole_episodes(tmp_path):
     rows = [{"steps": 10.0, "return": float("nan")}, {"steps": 20.0, "return": 3.0}]
     evaluations = {"untrained": {"steps": 0, "mean_return": 0.0, "standard_error": 1.0}}
+    evaluations["trained"] = {"steps": 20, "mean_return": 2.0, "iqm": 2.0}  # a file need not say more
     write_curve(tmp_path / "curve.png", rows, evaluations, "title")
     write_curve(tmp_path / "empty.png", [], {}, "title")
     assert read_image(tmp_path / "curve.png").shape == read_image(tmp_path / "empty.png").shape

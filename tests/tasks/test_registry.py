@@ -10,6 +10,8 @@ from pixelbrax.render import Scene
 from pixelbrax.tasks import Palette, Task, get_task, register, registry, task_names
 from tests.probe import CAMERA, ProbePhysics
 
+_BALL = mujoco.MjModel.from_xml_string("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
+
 
 def test_other_packages_register_tasks_of_their_own(monkeypatch):
     monkeypatch.setattr(registry._REGISTRY, "_known", dict(registry._REGISTRY._known))
@@ -19,6 +21,14 @@ def test_other_packages_register_tasks_of_their_own(monkeypatch):
     assert pixelbrax.make("mine/ball").physics.action_size == 1
     with pytest.raises(ConfigError, match="there is a registered task 'mine/ball' already"):
         register(mine)
+
+
+@pytest.mark.parametrize("made", [None, ProbePhysics, _BALL])
+def test_a_task_that_loads_something_else_is_named(made, monkeypatch):
+    monkeypatch.setattr(registry._REGISTRY, "_known", dict(registry._REGISTRY._known))
+    register(Task("mine/ball", "roll", ("probe",), lambda backend: made, CAMERA, registry.Palette()))
+    with pytest.raises(ConfigError, match=r"the load of task 'mine/ball' returns .* for backend 'probe': it must"):
+        pixelbrax.make("mine/ball")
 
 
 @pytest.mark.parametrize("thing", ["ant", None, CAMERA, ProbePhysics])

@@ -17,13 +17,13 @@ from pixelbrax.training.checkpoint import (
     save_checkpoint,
 )
 from pixelbrax.training.config import _choices, dump_config, load_config, load_preset, preset_names
-from pixelbrax.training.run_dir import check_unused, new_folder
+from pixelbrax.training.run_dir import check_unused, new_folder, runs_in
 from tests.training.test_checkpoints import _state
 
 
 def test_a_command_can_be_pasted_into_a_shell(tmp_path):
     folder = tmp_path / "two words"
-    folder.mkdir()
+    (folder / "checkpoint").mkdir(parents=True)
     with pytest.raises(ConfigError, match=r"resume it with `pixelbrax train --resume '.*two words'`"):
         check_unused(folder)
 
@@ -112,20 +112,43 @@ def test_num_updates_are_whole_intervals():
         replace(config, num_steps=0).validate()
 
 
+def _make(root, name, numbered):
+    return new_folder(root, name, lambda folder: RunDir.create(folder, TrainConfig()), numbered=numbered)
+
+
 def test_of_several_that_begin_at_once_each_gets_a_folder_of_its_own(tmp_path):
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda _: new_folder(tmp_path / "runs", "run", numbered=True), range(32)))
-    assert {path.name for path in made} == {"run", *(f"run-{k}" for k in range(2, 33))}
-    assert RunDir.create(made[0], TrainConfig()).config_file.is_file()
+        made = list(pool.map(lambda _: _make(tmp_path / "runs", "run", True), range(32)))
+    names = {"run", *(f"run-{k}" for k in range(2, 33))}
+    assert {path.name for path in made} == set(os.listdir(tmp_path / "runs")) == names
+    assert RunDir.open(made[0]).config_file.is_file()
 
     with pytest.raises(ConfigError, match=r"run-2 exists: choose another --name"):
-        new_folder(tmp_path / "runs", "run-2", numbered=False)
-    assert new_folder(tmp_path / "runs", "other", numbered=False).is_dir()
+        _make(tmp_path / "runs", "run-2", False)
+    assert _make(tmp_path / "runs", "other", False).is_dir()
     (tmp_path / "lost").symlink_to(tmp_path / "nowhere")
     for numbered in (False, True):
         with pytest.raises(ConfigError, match=r"cannot make .*lost"):
-            new_folder(tmp_path / "lost", "run", numbered=numbered)
-    assert new_folder(tmp_path, "lost", numbered=True) == tmp_path / "lost-2"
+            _make(tmp_path / "lost", "run", numbered)
+    assert _make(tmp_path, "lost", True) == tmp_path / "lost-2"
+
+
+def test_a_run_killed_before_it_has_settings_does_not_block_its_name(tmp_path):
+    """Whatever is under way has a hidden name; of an earlier version an empty folder may be left."""
+
+    def killed(folder):
+        assert os.listdir(tmp_path) == [folder.name]
+        assert folder.name.startswith(".")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        new_folder(tmp_path, "run", killed, numbered=False)
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "run").mkdir()
+    check_unused(tmp_path / "run")
+    assert RunDir.open(_make(tmp_path, "run", False)).path == tmp_path / "run"
+    (tmp_path / "run-2").mkdir()
+    assert RunDir.open(_make(tmp_path, "run", True)).path == tmp_path / "run-2"
 
 
 def test_a_run_is_never_overwritten(tmp_path):
@@ -312,6 +335,8 @@ def test_a_run_that_goes_on_after_its_end_is_not_finished(tmp_path):
 def test_a_folder_of_runs_names_those_in_it(tmp_path):
     for k in range(30):
         RunDir.create(tmp_path / "sweep" / f"seed={k}", TrainConfig(seed=k))
+    RunDir.create(tmp_path / "sweep" / ".tmp-0", TrainConfig())  # of a process that was killed
+    assert [run.path.name for run in runs_in(tmp_path / "sweep")] == [f"seed={k}" for k in range(30)]
     with pytest.raises(ConfigError, match=r"sweep is not a run, but holds 30: seed=0, .*=9 and 20 more; name one"):
         RunDir.open(tmp_path / "sweep")
     with pytest.raises(ConfigError, match=r"holds 30: sweep/seed=0"):

@@ -30,11 +30,18 @@ class _Told(Hook):
         self.events.append("end")
 
 
+class _Spoils(Hook):
+    """Keeps the row that it is given for itself."""
+
+    def on_update(self, run, row):
+        row.clear()
+
+
 def test_hooks_are_told_in_order_and_tensorboard_has_every_point(tmp_path):
     config = TrainConfig(agent=CONFIGS["ppo"], network=NetworkConfig(features=16), num_steps=8 * 128, log_interval=2)
     config = replace(config, eval_interval=4, eval_episodes=3, loggers=("tensorboard",))
     run, told = RunDir.create(tmp_path / "run", config), _Told()
-    trainer = Trainer([config], hooks=[told], env=probe_env(pays_side=True, outputs=()))
+    trainer = Trainer([config], hooks=[_Spoils(), told], env=probe_env(pays_side=True, outputs=()))
     state = trainer.init()
     trainer.evaluate([run], "untrained", state)
     state, _ = trainer.train([run], state)
@@ -103,11 +110,17 @@ def test_only_hooks_that_began_are_told_of_the_end(tmp_path):
         def on_start(self, run):
             raise ConfigError("no network")
 
+    class Ends(_Told):
+        def on_end(self, run):
+            raise ConfigError("no disk")
+
     runs = [RunDir.create(tmp_path / name, config) for name in "ab"]
-    first, fails, last = _Told(), Fails(), _Told()
-    trainer = Trainer([config], hooks=[first, fails, last], env=probe_env(outputs=()))
+    ends, first, fails, last = Ends(), _Told(), Fails(), _Told()
+    trainer = Trainer([config], hooks=[ends, first, fails, last], env=probe_env(outputs=()))
     with pytest.raises(ConfigError, match="no network"):
         trainer.evaluate(runs[:1], "untrained", trainer.init())
+    with pytest.raises(ConfigError, match="no disk"):
+        trainer.end(runs[:1])
     trainer.end(runs[:1])
     assert (first.events, fails.events, last.events) == (["start", "end"], [], [])
 

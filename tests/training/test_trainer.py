@@ -1,5 +1,6 @@
 """Agents side by side."""
 
+import shutil
 import signal
 from dataclasses import replace
 from typing import Any
@@ -145,6 +146,9 @@ def test_one_that_breaks_down_does_not_stop_the_others(tmp_path):
     assert int(trainer.restore(runs).num_updates) == 0  # the last time that both were well
     trainer.training_runs[0].save(runs[0], trainer.one(replace(state, num_updates=state.num_updates + 1), 0))
     with pytest.raises(ConfigError, match="at different updates, seed=0 at 9, seed=1 at 0: resume each"):
+        trainer.restore(runs)
+    shutil.rmtree(runs[1].checkpoint_dir)
+    with pytest.raises(ConfigError, match=r"seed=1 holds no checkpoint: .* remove it, and the others can be resumed"):
         trainer.restore(runs)
     start = trainer.init()
     broken = replace(start, params=jax.tree.map(lambda x: x * np.nan, start.params))

@@ -1,5 +1,6 @@
 """Runs that stop and go on, of every algorithm."""
 
+import shutil
 from dataclasses import replace
 
 import jax
@@ -141,7 +142,7 @@ def test_statistics_that_break_down_are_seen_though_parameters_stay_finite(tmp_p
         trainer.train([run], state)
 
 
-def test_the_best_policy_is_kept(tmp_path):
+def test_the_best_policy_is_kept(tmp_path, capsys):
     """Evaluations on the way, of which the worst learning rate makes some worse than others."""
     agent = replace(CONFIGS["ppo"], learning_rate=0.1, final_learning_rate=0.1)
     config = TrainConfig(agent=agent, network=_SIZES, num_steps=12 * 128, log_interval=2, eval_interval=4)
@@ -170,6 +171,10 @@ def test_the_best_policy_is_kept(tmp_path):
     write_curve(run.curve_file, run.read_metrics(), run.read_evaluations(), "title")
     run.roll_back(12)
     assert run.read_evaluations() == found, "it is made again at the end"
+    shutil.rmtree(run.best_dir)
+    trainer.evaluate_best([run])
+    assert run.read_evaluations() == found, "what is lost ends no run"
+    assert "the best policy is not evaluated once more" in capsys.readouterr().out
 
 
 def test_a_run_without_an_evaluation_has_no_best_policy(tmp_path):

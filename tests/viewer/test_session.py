@@ -61,6 +61,17 @@ def test_before_it_is_compiled_it_says_so(workshop):
     session.close()
 
 
+def test_a_choice_that_cannot_be_built_leaves_the_first_environment(workshop, tmp_path):
+    """Also if it is made while that is being built."""
+    with workshop._lock:
+        session = Session(workshop, probe_config(), folder=tmp_path)
+        session.obey(messages.Choose(camera="nose"))
+    told = []
+    _until(session, lambda update: told.extend(update.facts["notices"]) or update.images)
+    session.close()
+    assert ["the model has no camera 'nose'" in each["text"] for each in told] == [True]
+
+
 def test_it_runs_by_itself_and_shows_both_images(session):
     samples = []
     for _ in range(4):

@@ -1,5 +1,6 @@
 """Three stages by which each creature learns: to stand, to move, and its behavior. Data only."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,15 @@ TERMS = (
     "action_rate",
 )
 """Names of all reward terms, which are also metrics; a creature has those for which it has the parts."""
+BOUNDS: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(("alive", "standing", "upright", "pose", "gait", "head", "reach", "touch", "strike"), (0.0, 1.0)),
+    **dict.fromkeys(("effort", "success"), (0.0, 1.0)),
+    "facing": (-1.0, 1.0),
+    "energy": (0.0, math.inf),
+    "action_rate": (0.0, 4.0),
+    "target_distance": (0.0, math.inf),
+}
+"""The least and the largest value of a metric, if they are the same for all creatures."""
 SETTINGS = ("sensors", "min_height", "min_upright", "target_distance")
 """What a stage can set of an environment's constructor."""
 _OF_HEAD, _OF_TARGET = ("head",), ("facing", "approach", "reach", "touch", "strike")

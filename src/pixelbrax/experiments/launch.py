@@ -145,10 +145,8 @@ def _start(
         if taught is not None:
             trainer.progress.stopwatch.add("training its teacher", taught)
         # That took its time: another run may have taken a name meanwhile.
-        made = new_folder(runs, name, numbered=numbered).name if jax.process_index() == 0 else ""
-        path = runs / of_the_first(made)
-        with own_folder(path) as own, contextlib.ExitStack() as until_the_end:
-            with _new_runs(own, configs, launch) as folders, removed_if_lost(own):
+        with contextlib.ExitStack() as until_the_end:
+            with _new_runs(runs, name, configs, launch, numbered, until_the_end) as (path, own, folders):
                 note = partial(trainer.progress.say, always=True)
                 until_the_end.enter_context(locked([run.path for run in folders], note))
                 state = _begin(trainer, own, folders, launch)
@@ -284,14 +282,36 @@ def _from_broken(config: TrainConfig) -> str:
 
 
 @contextlib.contextmanager
-def _new_runs(path: Path, configs: Mapping[str, TrainConfig], launch: Launch) -> Iterator[list[RunDir]]:
-    """Folders of new runs in a new folder, which is removed if the program ends before there is a checkpoint."""
+def _new_runs(
+    runs: Path,
+    name: str,
+    configs: Mapping[str, TrainConfig],
+    launch: Launch,
+    numbered: bool,
+    until_the_end: contextlib.ExitStack,
+) -> Iterator[tuple[Path, Path, list[RunDir]]]:
+    """The folder of new runs, where this process writes them `until_the_end`, and the runs there.
+
+    They are removed if the program ends before there is a checkpoint.
+    """
     hooks = [hook.name for hook in launch.hooks if isinstance(hook, ActingHook)]
     create = partial(RunDir.create, command=launch.command, agents=len(configs), hooks=hooks)
+
+    def fill(folder: Path) -> None:
+        for each, config in configs.items():
+            create(folder / each if len(configs) > 1 else folder, config)
+
+    own = made = new_folder(runs, name, fill, numbered=numbered) if jax.process_index() == 0 else None
     try:
-        yield [create(path / name if len(configs) > 1 else path, config) for name, config in configs.items()]
+        path = runs / of_the_first("" if made is None else made.name)
+        own = until_the_end.enter_context(own_folder(path))
+        if own != made:
+            fill(own)
+        with removed_if_lost(own):
+            yield path, own, [RunDir(own / each if len(configs) > 1 else own) for each in configs]
     except BaseException:
-        shutil.rmtree(path, ignore_errors=True)
+        if own is not None:
+            shutil.rmtree(own, ignore_errors=True)
         raise
 
 
@@ -324,10 +344,29 @@ def _resume(path: Path, several: list[RunDir], runs: list[RunDir], launch: Launc
         state = trainer.restore(runs, here)
         updates = int(state.num_updates)
         trainer.progress.say(f"{path}: resuming after {updates:,} updates{agents}{note}")
+        left, needed = trainer.config.num_updates - updates, trainer.training_runs[0].agent.updates_to_refill
+        if told := _unlearned(left, needed):
+            trainer.progress.say(told, always=True)
         for run in here:
             run.forget_failure()
             run.roll_back(updates)
         return _train(trainer, own, here, state, launch)
+
+
+def _unlearned(left: int, needed: int) -> str:
+    """That what is left of a resumed run is too short to fill the replay buffer again; empty if it is not.
+
+    Args:
+      left: updates that are left.
+      needed: updates in which nothing is learned.
+    """
+    if not 0 < left <= needed:
+        return ""
+    return (
+        f"nothing more will be learned: updates that are left: {left}; updates until the replay buffer, which is "
+        f"empty, has enough to learn from: {needed}. A larger num_steps in config.toml prolongs the run; one that "
+        "begins with keep_buffer keeps it"
+    )
 
 
 def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, launch: Launch) -> bool:
@@ -348,9 +387,11 @@ def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, 
         finished = False
         stop_others()
     finally:
-        trainer.end(runs)
-        if launch.report:
-            write_reports(trainer, path, runs)
+        try:
+            trainer.end(runs)
+        finally:
+            if launch.report:
+                write_reports(trainer, path, runs)
     if finished:
         return True
     for run in runs:

@@ -11,6 +11,7 @@ from pixelbrax.report import write_curve, write_curves
 from pixelbrax.tasks import get_task, task_names
 from pixelbrax.training import RunDir, TrainConfig, runs_below
 
+_DEEPEST = 8  # runs named by a run that another names, and so on: beyond that they are called by their folders
 _OTHERS = (("start_from", "start_updates"), ("teacher", "teacher_updates"))  # settings that name another run
 
 
@@ -174,26 +175,33 @@ def _without_neutral(config: TrainConfig, over_tasks: bool) -> TrainConfig:
     return replace(config, environment=replace(config.environment, task="", backend=backend))
 
 
-def _kind(config: TrainConfig, over_tasks: bool) -> Any:
-    """What runs of one group have in common: their settings, and the kinds of the runs that they name."""
+def _kind(config: TrainConfig, over_tasks: bool, seen: frozenset[Path] = frozenset()) -> Any:
+    """What runs of one group have in common: their settings, and the kinds of the runs that they name.
+
+    Args:
+      config: settings of a run.
+      over_tasks: see `grouped`.
+      seen: folders of runs that named it, and were perhaps made again since from what it had become.
+    """
     config = _without_neutral(config, over_tasks)
     agent: Any = config.agent
-    before = _kind_of_run(config.start_from, config.start_updates, over_tasks)
+    before = _kind_of_run(config.start_from, config.start_updates, over_tasks, seen)
     alone = replace(config, start_from="", start_updates=0)
     if not getattr(agent, "teacher", ""):
         return alone, before
-    teacher = _kind_of_run(agent.teacher, agent.teacher_updates, over_tasks)
+    teacher = _kind_of_run(agent.teacher, agent.teacher_updates, over_tasks, seen)
     return replace(alone, agent=replace(agent, teacher="", teacher_updates=0)), before, teacher
 
 
-def _kind_of_run(folder: str, updates: int, over_tasks: bool) -> Any:
+def _kind_of_run(folder: str, updates: int, over_tasks: bool, seen: frozenset[Path]) -> Any:
     """The kind of a run after some updates, which are left out at its end; its folder's name where it is gone."""
     if not folder:
         return None
-    if (known := _opened(folder, updates)) is None:
+    place = Path(folder).resolve()
+    if place in seen or (known := _opened(folder, updates)) is None:
         return folder, updates
     config, updates = known
-    return _kind(config, over_tasks), updates
+    return _kind(config, over_tasks, seen | {place}), updates
 
 
 def _opened(folder: str, updates: int) -> tuple[TrainConfig, int] | None:
@@ -207,7 +215,7 @@ def _opened(folder: str, updates: int) -> tuple[TrainConfig, int] | None:
         return None
 
 
-def _names(configs: Sequence[TrainConfig], over_tasks: bool) -> list[str]:
+def _names(configs: Sequence[TrainConfig], over_tasks: bool, depth: int = 0) -> list[str]:
     """A name for each group: its algorithm, task and distractors, then the settings in which namesakes differ."""
     configs = [_without_neutral(config, over_tasks) for config in configs]
     facts = [(c.algorithm.upper(), c.environment.task, *c.environment.distractors) for c in configs]
@@ -216,7 +224,7 @@ def _names(configs: Sequence[TrainConfig], over_tasks: bool) -> list[str]:
     for role, count in _OTHERS:
         folders = [(each.get(role, ""), each.get(count, 0)) for each in settings]
         if any(folder for folder, _ in folders):
-            for each, name in zip(settings, _names_of_runs(folders, over_tasks), strict=True):
+            for each, name in zip(settings, _names_of_runs(folders, over_tasks, depth + 1), strict=True):
                 each |= {role: name, count: 0} if role in each else {}
     names = []
     for name, mine in zip(plain, settings, strict=True):
@@ -226,10 +234,11 @@ def _names(configs: Sequence[TrainConfig], over_tasks: bool) -> list[str]:
     return names
 
 
-def _names_of_runs(folders: Sequence[tuple[str, int]], over_tasks: bool) -> list[str]:
+def _names_of_runs(folders: Sequence[tuple[str, int]], over_tasks: bool, depth: int) -> list[str]:
     """Names by settings for runs after some updates, which are told except at the end; the folder where it is gone."""
-    known = {each: found for each in folders if each[0] and (found := _opened(*each)) is not None}
-    names = dict(zip(known, _names([config for config, _ in known.values()], over_tasks), strict=True))
+    near = [each for each in folders if each[0] and depth <= _DEEPEST]
+    known = {each: found for each in near if (found := _opened(*each)) is not None}
+    names = dict(zip(known, _names([config for config, _ in known.values()], over_tasks, depth), strict=True))
     after = {each: f" after {updates:,} updates" if updates else "" for each, (_, updates) in known.items()}
     return [f"({names[each]}{after[each]})" if each in known else each[0] for each in folders]
 

@@ -179,7 +179,8 @@ class Run:
         facts.append(f"{updates:,} of {config.num_updates:,} updates")
         if results:
             name, last = max(results.items(), key=lambda item: item[1]["steps"])
-            facts.append(f"{name} return {amount(last['mean_return'])} ± {amount(last['standard_error'])}")
+            error = f" ± {amount(last['standard_error'])}" if "standard_error" in last else ""
+            facts.append(f"{name} return {amount(last['mean_return'])}{error}")
         if self.failure:
             facts.append("broke down")
         return ", ".join(facts)

@@ -13,7 +13,18 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.generalization.benchmark import Benchmark
 from pixelbrax.generalization.content import clips_digest, code_digest, dynamics_digest, model_digest
 from pixelbrax.generalization.entry import PLAIN, Entry, privileged
-from pixelbrax.training import Evaluator, Progress, RunDir, TrainConfig, TrainingRun, kind_of, provenance, to_resume
+from pixelbrax.generalization.method_settings import apart
+from pixelbrax.training import (
+    Evaluator,
+    Progress,
+    RunDir,
+    TrainConfig,
+    TrainingRun,
+    changed_since_trained,
+    kind_of,
+    provenance,
+    to_resume,
+)
 
 
 @dataclass
@@ -103,6 +114,11 @@ def _checked(benchmark: Benchmark, run: RunDir, config: TrainConfig) -> str:
             f"{run.path}: the run departs from the protocol of {benchmark.name}: it has trained for "
             f"{trained['steps']:,} actions, more than {benchmark.num_steps:,}"
         )
+    if changed := changed_since_trained(run):
+        raise ConfigError(
+            f"{run.config_file} is not what the run was trained with ({changed}), and its results would say so: put it "
+            "back, or resume the run with it"
+        )
     return track
 
 
@@ -131,11 +147,20 @@ def _begun(
         raise ConfigError(
             f"{file} has results of other {', '.join(other)} than this version's: move it away to evaluate anew"
         )
+    if (earlier.task, earlier.seed) != (entry.task, entry.seed):
+        raise ConfigError(
+            f"{file} has results of another run, of {earlier.task}, seed {earlier.seed}, and this is one of "
+            f"{entry.task}, seed {entry.seed}: move it away to evaluate this one"
+        )
     before, now = (one.settings.get("num_steps") for one in (earlier, entry))
     if before != now:
         raise ConfigError(
             f"{file} has results of the policy that the run had with num_steps {before}, and now it has {now}: move it "
             "away to evaluate anew"
+        )
+    if differing := apart(earlier.settings, entry.settings):
+        raise ConfigError(
+            f"{file} has results of a run with other settings ({', '.join(differing)}): move it away to evaluate anew"
         )
     entry = replace(entry, method=method or earlier.method, returns=earlier.returns)
     if entry.method != earlier.method:

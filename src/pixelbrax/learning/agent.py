@@ -85,6 +85,8 @@ class Agent(Protocol):
     """The settings, an `AgentConfig`."""
     resumes_exactly: bool = True
     """Whether training that goes on from a checkpoint gives the same bits as training without a break."""
+    updates_to_refill: int = 0
+    """Updates after a checkpoint without its replay buffer in which nothing is learned."""
     compares_envs: bool = False
     """Whether it learns from which environment returns more, so that all must be equally difficult."""
 

@@ -55,9 +55,12 @@ class ReplayAgent(Agent):
     Subclasses define what is learned, and the buffer.
     """
 
+    _first_rows: int = 1  # steps of each environment, of which the last is the first after which it learns
+
     def __init__(self, env: Any, config: ReplayConfig):
         """For one environment; the settings are validated."""
         self.env, self.config, self.resumes_exactly = env, config, config.keep_buffer
+        self.updates_to_refill = 0 if config.keep_buffer else (self._first_rows - 1) // config.unroll_length
 
     @abc.abstractmethod
     def init_learner(self, key: Array) -> tuple[PyTree, PyTree]:

@@ -202,6 +202,11 @@ class BraxPhysics:
         return {"engine": f"Brax {self._base.backend}", "environment": qualified_name(self._base)}
 
     @property
+    def metric_bounds(self) -> dict[str, tuple[float, float]]:
+        """The least and the largest value of metrics, by name, as far as the environment knows them."""
+        return dict(getattr(self._base, "metric_bounds", {}))
+
+    @property
     def backend(self) -> str:
         """Brax's engine, one of `BACKENDS`."""
         return self._base.backend

@@ -60,7 +60,7 @@ def _points(axes: Any, points: Sequence[dict[str, Any]], label: str, form: str, 
         axes.errorbar(
             [point["steps"] for point in points],
             [point["mean_return"] for point in points],
-            [point["standard_error"] for point in points],
+            [point.get("standard_error", 0.0) for point in points],
             fmt=form,
             linewidth=1,
             capsize=4,

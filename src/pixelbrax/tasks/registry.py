@@ -89,8 +89,8 @@ class Task:
           **engine_kwargs: settings of the engine's environment.
 
         Raises:
-          ConfigError: the task does not run on that backend, an engine setting is unknown, or the engine is not
-            installed.
+          ConfigError: the task does not run on that backend, an engine setting is unknown, the engine is not
+            installed, or `load` returns something else.
         """
         backend = backend or self.backends[0]
         if backend not in self.backends:
@@ -98,9 +98,15 @@ class Task:
         known = inspect.signature(self.load).parameters.values()
         if not any(p.kind is p.VAR_KEYWORD for p in known):
             check_keywords(f"the physics of {self.name!r}", engine_kwargs, [p.name for p in known][1:])
-        from pixelbrax.xla import in_float32  # imports JAX, like the engine
+        from pixelbrax.physics import Physics  # imports JAX, like the engine
+        from pixelbrax.xla import in_float32
 
         physics = in_float32(self.load)(backend, **engine_kwargs)
+        if not isinstance(physics, Physics):
+            raise ConfigError(
+                f"the load of task {self.name!r} returns {physics!r:.80} for backend {backend!r}: it must return a "
+                "Physics, such as pixelbrax.physics.MjcfPhysics(...)"
+            )
         if self.palette is not None:
             self.palette.apply(physics.mj_model)
         return physics

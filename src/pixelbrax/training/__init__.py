@@ -57,6 +57,7 @@ from pixelbrax.training.run_dir import (
     UNTRAINED,
     RunDir,
     check_unused,
+    is_empty,
     make_folder,
     natural,
     new_folder,
@@ -82,7 +83,7 @@ from pixelbrax.training.statistics import (
 )
 from pixelbrax.training.stopwatch import TOTAL, read_timings, write_timings
 from pixelbrax.training.trainer import MAX_AGENTS, Trainer
-from pixelbrax.training.training_run import TrainingRun
+from pixelbrax.training.training_run import TrainingRun, changed_since_trained
 
 __all__ = [
     "BEST",
@@ -120,6 +121,7 @@ __all__ = [
     "camera_of",
     "center_name",
     "changed_settings",
+    "changed_since_trained",
     "check_hook",
     "check_memory",
     "check_metrics",
@@ -134,6 +136,7 @@ __all__ = [
     "interruptible",
     "interval",
     "iqm",
+    "is_empty",
     "is_of_any_task",
     "is_temporary",
     "joined",

@@ -61,7 +61,7 @@ class Interval:
 
         Agents side by side share one program: it ends after an interval in which the hooks stop all of them.
         """
-        self.reason = reason or "no reason given"
+        self.reason = str(reason or "no reason given")  # checkpoints keep it
 
 
 class ActingHook(Hook, abc.ABC):
@@ -125,7 +125,7 @@ class ActingHooks:
     ) -> Interval:
         """Calls every hook with the interval, and returns the interval."""
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), HOOK_STREAM), int(row["updates"]))
-        interval = Interval(run, env, row, key, load)
+        interval = Interval(run, env, dict(row), key, load)
         for hook in self._hooks.values():
             hook.act(interval)
         return interval

@@ -1,12 +1,14 @@
 """A run's directory: runs/<name>/ with its settings, metrics, pictures and checkpoints."""
 
+import itertools
 import json
 import math
 import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,7 +127,7 @@ class RunDir:
         """Makes the directory and writes config.toml, with the command line if there was one.
 
         Args:
-          path: the directory; an empty one, as `new_folder` makes it, is taken.
+          path: the directory; an empty one is taken.
           config: its settings.
           command: the command line or call.
           agents: how many are trained side by side, this one among them.
@@ -157,7 +159,9 @@ class RunDir:
         if not path.is_dir():
             what = "it is a file: name the run's folder" if path.exists() else "there is no such folder"
             raise ConfigError(f"{path} is not a run: {what}")
-        inside = sorted((p.parent for depth in _BELOW for p in path.glob(depth)), key=lambda p: natural(str(p)))
+        found = (p.parent for depth in _BELOW for p in path.glob(depth))
+        seen = (p for p in found if not any(part.startswith(".") for part in p.relative_to(path).parts))
+        inside = sorted(seen, key=lambda p: natural(str(p)))
         if not inside:
             raise ConfigError(f"{path} is not a run: it has no config.toml")
         names = listed([str(p.relative_to(path)) for p in inside])
@@ -276,12 +280,15 @@ def _below(path: Path, seen: set[Path]) -> Iterator[RunDir]:
 def runs_in(path: Path) -> list[RunDir]:
     """The run in that folder, or those that were trained side by side in it, in the order of the numbers in names.
 
+    Hidden folders are left out: a process that was killed may have left one.
+
     Raises:
       ConfigError: there is none.
     """
     if RunDir(path).config_file.is_file() or not path.is_dir():
         return [RunDir.open(path)]
-    inside = [RunDir(p) for p in sorted(path.iterdir(), key=lambda p: natural(p.name))]
+    names = sorted((p.name for p in path.iterdir() if not p.name.startswith(".")), key=natural)
+    inside = [RunDir(path / name) for name in names]
     return [run for run in inside if run.config_file.is_file()] or [RunDir.open(path)]
 
 
@@ -291,28 +298,49 @@ def natural(name: str) -> list[tuple[int, float, str]]:
     return [(0, float(part), "") if k % 2 else (1, 0.0, part) for k, part in enumerate(parts)]
 
 
-def new_folder(root: Path, name: str, *, numbered: bool) -> Path:
-    """Makes `root / name`; of several processes that ask at once each gets a folder of its own.
+def new_folder(root: Path, name: str, fill: Callable[[Path], object], *, numbered: bool) -> Path:
+    """Makes `root / name` with its files; of several processes that ask at once each gets a folder of its own.
+
+    It is filled under a hidden name and then renamed, so that a process that is killed meanwhile leaves no folder
+    without files, whose name nobody could use. An empty folder of that name is taken.
 
     Args:
       root: the folder that holds it.
       name: of the new one.
+      fill: writes at least one file into the folder that it is given.
       numbered: if there is one, make the first of `root / name-2`, `name-3`, ... that does not exist.
 
     Raises:
       ConfigError: it exists and is not to be numbered, or cannot be made.
+      OSError: `fill` cannot write.
     """
-    path, count = root / name, 1
-    while True:
+    hidden = root / f".tmp-{uuid.uuid4().hex}"
+    try:
+        hidden.mkdir(parents=True)
+    except OSError as e:
+        raise ConfigError(f"cannot make {root / name}: {e.strerror}") from e
+    try:
         try:
-            path.mkdir(parents=True)
-            return path
-        except OSError as e:
-            if not (numbered and os.path.lexists(path)):
-                check_unused(path)
-                raise ConfigError(f"cannot make {path}: {e.strerror}") from e
-        count += 1
-        path = root / f"{name}-{count}"
+            fill(hidden)
+        except OSError as e:  # nobody knows the hidden name
+            raise OSError(e.errno, e.strerror or str(e), str(root / name)) from e
+        for count in itertools.count(1):
+            path = root / (name if count == 1 else f"{name}-{count}")
+            try:
+                os.rename(hidden, path)  # onto a folder only if that is empty
+                return path
+            except OSError as e:
+                if not (numbered and os.path.lexists(path)):
+                    check_unused(path)
+                    raise ConfigError(f"cannot make {path}: {e.strerror}") from e
+        raise AssertionError("there is always another number")
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+
+
+def is_empty(path: Path) -> bool:
+    """Whether it is a folder with nothing in it."""
+    return path.is_dir() and not any(path.iterdir())
 
 
 def make_folder(path: Path) -> None:
@@ -321,16 +349,23 @@ def make_folder(path: Path) -> None:
     Raises:
       ConfigError: it has something in it, or cannot be made.
     """
-    if not path.is_dir() or any(path.iterdir()):
-        new_folder(path.parent, path.name, numbered=False)
+    if is_empty(path):
+        return
+    try:
+        path.mkdir(parents=True)
+    except OSError as e:
+        check_unused(path)
+        raise ConfigError(f"cannot make {path}: {e.strerror}") from e
 
 
 def check_unused(path: Path) -> None:
-    """Refuses a folder that exists.
+    """Refuses a folder that exists, unless it is empty, as a process leaves it that is killed when it begins.
 
     Raises:
       ConfigError: it does.
     """
+    if is_empty(path):
+        return
     if (path / "config.toml").exists() and not (path / "checkpoint").exists():  # it cannot be resumed
         raise ConfigError(
             f"{path} exists: choose another --name, or, unless it is just beginning, remove it: it was stopped before "

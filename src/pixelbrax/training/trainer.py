@@ -3,6 +3,7 @@
 Compiled intervals of updates; between them metrics, hooks, checkpoints, evaluations and a check for signals.
 """
 
+import contextlib
 import itertools
 import math
 import time
@@ -122,9 +123,10 @@ class Trainer:
         common = set.intersection(*stand.values())
         if not common:
             last = {name: max(steps, default=None) for name, steps in stand.items()}
-            if None in last.values():
+            if without := [run.path for run in runs if not stand[run.path.name]]:
+                remedy = "and begin anew" if len(without) == len(runs) else "and the others can be resumed"
                 raise ConfigError(
-                    f"{runs[0].path} holds no checkpoint: it was stopped before its first: remove it, and begin anew"
+                    f"{without[0]} holds no checkpoint: it was stopped before its first: remove it, {remedy}"
                 )
             where = ", ".join(f"{name} at {updates}" for name, updates in last.items())
             raise ConfigError(f"the runs are at different updates, {where}: resume each by itself")
@@ -157,12 +159,18 @@ class Trainer:
                 self._tell(lambda hook, run=run, result=result: hook.on_evaluation(run, name, steps, result))
 
     def evaluate_best(self, runs: Sequence[RunDir]) -> None:
-        """Evaluates the best of the policies that were evaluated on the way, if there were any, in fresh episodes."""
+        """Evaluates the best of the policies that were evaluated on the way, if there were any, in fresh episodes.
+
+        If its checkpoint is lost or damaged, a line says so: nothing else needs it.
+        """
         if self.config.eval_interval and jax.process_index() == 0:
             for training_run, run in zip(self.training_runs, runs, strict=True):
                 if not run.failure:
                     with self.progress.stopwatch.of(EVALUATION):
-                        training_run.evaluate_best(run, len(runs) == 1)
+                        try:
+                            training_run.evaluate_best(run, len(runs) == 1)
+                        except ConfigError as e:
+                            self.progress.say(f"the best policy is not evaluated once more: {e}", always=True)
 
     def train(self, runs: Sequence[RunDir], state: AgentState) -> tuple[AgentState, bool]:
         """Trains to the end, or until SIGINT or SIGTERM; writes checkpoints meanwhile and at the end.
@@ -260,11 +268,12 @@ class Trainer:
         return enough
 
     def end(self, runs: Sequence[RunDir]) -> None:
-        """Calls the hooks' `on_end` for these runs."""
+        """Calls the hooks' `on_end` for these runs: of all of them, even if one raises."""
         ending = [pair for pair in self._began if pair[1] in runs]
-        for pair in ending:
-            self._began.remove(pair)
-            pair[0].on_end(pair[1])
+        with contextlib.ExitStack() as calls:  # which calls the last one first
+            for pair in reversed(ending):
+                self._began.remove(pair)
+                calls.callback(pair[0].on_end, pair[1])
 
     def _begin(self, runs: Sequence[RunDir]) -> None:
         for pair in itertools.product(self.hooks, runs):
@@ -302,7 +311,7 @@ class Trainer:
             row |= {"seconds": round(clock.seconds, 3), "steps_per_second": round(speed, 1)}
             row[WALL] = round(clock.wall_seconds, 3)
             run.append_metrics(row)
-            self._tell(lambda hook, run=run, row=row: hook.on_update(run, row))
+            self._tell(lambda hook, run=run, row=row: hook.on_update(run, dict(row)))
             if problem := _problem(state, finite[index], run, clock.saved_updates):
                 run.fail(problem)
                 if len(runs) > 1:

@@ -18,6 +18,7 @@ from pixelbrax.training.assembly import RunTeacher, build, check_memory, kept_st
 from pixelbrax.training.checkpoint import (
     DamagedCheckpointError,
     all_checkpoints,
+    last_checkpoint,
     load_checkpoint,
     load_last,
     load_notes,
@@ -126,11 +127,7 @@ class TrainingRun:
         Raises:
           ConfigError: a setting has changed that must not.
         """
-        try:
-            before = load_notes(run.checkpoint_dir, updates).get(_SETTINGS, {})
-        except DamagedCheckpointError:  # whoever loads it says so
-            return ""
-        return check_same(run, self.config, before)
+        return check_same(run, self.config, _settings_at(run, updates))
 
     def with_edited_settings(self, run: RunDir, state: AgentState) -> AgentState:
         """The state of a run's checkpoint with the settings that it holds as data, where they were edited since."""
@@ -254,6 +251,29 @@ class TrainingRun:
         like, folder = _best_of(jax.eval_shape(self.agent.init, jax.random.key(0))), run.best_dir
         best, updates = load_last(folder, lambda updates: (load_checkpoint(folder, like, updates), updates))
         return (best["params"], best["statistics"]), updates
+
+
+def changed_since_trained(run: RunDir) -> str:
+    """In what a run's config.toml is not what its last checkpoint was trained with, in words; empty if in nothing.
+
+    Raises:
+      ConfigError: there is no checkpoint, or config.toml cannot be read.
+    """
+    config, before = run.load_config(), _settings_at(run, last_checkpoint(run.checkpoint_dir))
+    others = ("start_from", "start_updates", "teacher", "teacher_updates")  # runs that may have been moved
+    free = (*others, *(name for name in TrainConfig.NEUTRAL if name != "seed"))
+    changes = list(changed_settings(config, before, free).values())
+    if before.get("start_from") and not config.start_from:
+        changes.append(f"start_from is left out instead of {before['start_from']!r:.60}")
+    return ", ".join(changes)
+
+
+def _settings_at(run: RunDir, updates: int) -> dict[str, Any]:
+    """Settings with which a checkpoint was written; none if it is damaged, which whoever loads it says."""
+    try:
+        return load_notes(run.checkpoint_dir, updates).get(_SETTINGS, {})
+    except DamagedCheckpointError:
+        return {}
 
 
 def _whose(run: RunDir, alone: bool) -> str:

@@ -28,6 +28,7 @@ class Construction:
         self._changed = threading.Condition()
         self._wanted = self._shown = config
         self._is_due, self._is_open, self._begun = True, True, time.monotonic()
+        self._has_built = False
         self._result: tuple[Programs | None, str] | None = None
         self._thread = threading.Thread(target=self._run, name="construction", daemon=True)
         self._thread.start()
@@ -65,7 +66,7 @@ class Construction:
             self._changed.notify_all()
 
     def take(self) -> tuple[Programs | None, str]:
-        """What was built, or why it was not; (None, "") if there is nothing new."""
+        """What was built, and why what was chosen before it was not; (None, "") if there is nothing new."""
         with self._changed:
             result, self._result = self._result, None
             return result or (None, "")
@@ -87,10 +88,14 @@ class Construction:
             with self._changed:
                 if self._is_due:
                     continue
-                self._begun, self._result = None, result
-                if result[0] is None:
+                programs, problem = result
+                if programs is None:  # if nothing is shown yet, the first environment is, after all
+                    self._is_due = not self._has_built and self._wanted != self._shown
                     self._wanted = self._shown
+                self._has_built = self._has_built or programs is not None
                 self._shown = self._wanted
+                self._begun = time.monotonic() if self._is_due else None
+                self._result = programs, problem or (self._result[1] if self._result else "")
             self._ready()
 
     def _built(self, config: ViewConfig) -> tuple[Programs | None, str]:

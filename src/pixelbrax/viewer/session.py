@@ -343,7 +343,7 @@ class Session:
                 self._notice("error", problem)
             if programs is None:
                 return
-            old, strength, seed = self._simulation, self._strength, self._seed
+            old, strength, seed, problem = self._simulation, self._strength, self._seed, ""
         if self._recorder is not None:
             self._end_recording()
         try:

@@ -21,7 +21,8 @@ def evaluate_across(
 ) -> None:
     """Evaluates the last policy of each stage that was trained in every stage; writes across.json and across.png.
 
-    All policies have the same episodes in a stage. One that observes something else than a stage offers has no entry.
+    All policies have the same episodes in a stage. One that observes something else than a stage offers has no
+    entry, and one that cannot be loaded no row.
 
     Args:
       folder: of the curriculum.
@@ -33,7 +34,15 @@ def evaluate_across(
     names = [stage.name for stage in curriculum.stages]
     if folder.across().get("policies") == list(policies.values()):
         return
-    variables = {k: checked[k].restore_policy(folder.run_named(run))[0] for k, run in policies.items()}
+    variables = {}
+    for k, run in policies.items():
+        try:
+            variables[k], _ = checked[k].restore_policy(folder.run_named(run))
+        except ConfigError as e:  # it was removed, or its stage edited, after it had ended
+            progress.say(f"{run} is left out of {folder.across_file}: {e}", always=True)
+    if not variables:
+        return
+    policies = {k: policies[k] for k in variables}
     rows: list[list[dict[str, Any] | None]] = [[None] * len(names) for _ in policies]
     for column, stage in enumerate(curriculum.stages):
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(curriculum.seed), _STREAM), column)

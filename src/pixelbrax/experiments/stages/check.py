@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pixelbrax.experiments.stages.plan import Curriculum, Stage, in_stage
+from pixelbrax.experiments.stages.reach import check_reach
 from pixelbrax.training import Progress, RunDir, TrainingRun, check_metrics, check_start, takeover
 
 
@@ -19,8 +20,8 @@ def check_stages(curriculum: Curriculum, progress: Progress, begins: bool = True
       The runs, for what needs their environments and agents later.
 
     Raises:
-      ConfigError: a setting cannot be used, a gate names an unknown metric, or a stage cannot take over what it should;
-        the message names the stage.
+      ConfigError: a setting cannot be used, a gate names an unknown metric or can never open, or a stage cannot take
+        over what it should; the message names the stage.
     """
     found: list[TrainingRun] = []
     for number, stage in enumerate(curriculum.stages, start=1):
@@ -31,6 +32,8 @@ def check_stages(curriculum: Curriculum, progress: Progress, begins: bool = True
             training_run = _built(stage, progress)
             if starts:
                 takeover(stage.config, training_run.agent)
+            if stage.gate:
+                check_reach(stage.gate, training_run.env)
             if found and stage.carry != "nothing":
                 before = curriculum.stages[number - 2].name
                 carried = replace(training_run.config, start_from=before, start_part=stage.carry)

@@ -178,7 +178,7 @@ class CurriculumDir:
             int(last["steps"]),
             opened_at(stage.gate, results) if stage.gate else None,
             str(stage.gate or ""),
-            {name: last[name] for name in names},
+            {name: last[name] for name in names if name in last},
         )
         replace_text(self.ledger_file, as_json([asdict(each) for each in [*self.ended(), entry]]))
         return entry

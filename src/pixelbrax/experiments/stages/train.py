@@ -1,6 +1,7 @@
 """Training through the stages of a curriculum: each is an ordinary run in the curriculum's folder."""
 
 import contextlib
+import re
 import shutil
 import time
 from dataclasses import replace
@@ -25,6 +26,7 @@ from pixelbrax.training import (
     all_checkpoints,
     changed_settings,
     interruptible,
+    is_empty,
     locked,
     new_folder,
     noted,
@@ -54,7 +56,7 @@ def start_curriculum(
       ConfigError: a setting of any stage cannot be used, or the folder exists; nothing was compiled yet.
       TrainingError: training broke down.
     """
-    if not numbered and (runs / name).exists():
+    if not numbered and (runs / name).exists() and not is_empty(runs / name):
         raise ConfigError(
             f"{runs / name} exists: choose another name, or resume it with `{launch.remedy(runs / name)}`"
         )
@@ -63,8 +65,9 @@ def start_curriculum(
     with interruptible():
         checked = check_stages(curriculum, own_progress(launch.quiet))
         # The checks take their time: another curriculum may have taken a name meanwhile.
-        path = new_folder(runs, name, numbered=numbered)
-        folder = CurriculumDir.create(path, curriculum, launch.command)
+        fill = partial(CurriculumDir.create, curriculum=curriculum, command=launch.command)
+        path = new_folder(runs, name, fill, numbered=numbered)
+        folder = CurriculumDir(path)
         try:
             return path, _train(folder, curriculum, checked, launch)
         finally:
@@ -86,8 +89,43 @@ def resume_curriculum(path: Path, launch: Launch) -> tuple[Path, bool]:
     curriculum, progress = folder.curriculum(), own_progress(launch.quiet)
     # Whoever trains there is named before the checks, which take their time.
     with interruptible(), locked([path], partial(progress.say, always=True)):
+        _check_begun(folder, curriculum)
+        _check_measured(folder, curriculum)
         begins = not folder.started(curriculum)
         return path, _train(folder, curriculum, check_stages(curriculum, progress, begins), launch)
+
+
+def _check_begun(folder: CurriculumDir, curriculum: Curriculum) -> None:
+    """Refuses a file that no longer has, at its place, the stage that is under way: its run would be forgotten.
+
+    Raises:
+      ConfigError: it does not have it.
+    """
+    known = {run.path for _, run in folder.started(curriculum)}
+    begun = [RunDir(path) for path in sorted(folder.path.iterdir()) if re.match(r"\d+-", path.name)]
+    if lost := [run.path for run in begun if run.path not in known and all_checkpoints(run.checkpoint_dir)]:
+        raise ConfigError(
+            f"{folder.file}: {lost[0]} has begun, and its stage is no longer at its place: put it back, or move that "
+            "folder away. Stages that have not begun may be added after it and taken out"
+        )
+
+
+def _check_measured(folder: CurriculumDir, curriculum: Curriculum) -> None:
+    """Refuses a gate, edited since, that names what the stage's run, which has begun, does not record.
+
+    Raises:
+      ConfigError: it does: the gate could never open.
+    """
+    attempt = folder.next(curriculum)
+    if attempt is None or not all_checkpoints((run := folder.run(curriculum, attempt)).checkpoint_dir):
+        return  # it begins, or begins anew
+    stage, recorded = curriculum.stages[attempt.stage], run.load_config().eval_metrics
+    gate = stage.gate.metrics if stage.gate else ()
+    if missing := [name for name in gate if name not in recorded]:
+        raise ConfigError(
+            f"{folder.file}: the gate of stage {attempt.stage + 1} ({stage.name}) names {', '.join(missing)}, which "
+            f"its run, begun before, does not record: add it to eval_metrics in {run.config_file}, or put the gate back"
+        )
 
 
 def _train(folder: CurriculumDir, curriculum: Curriculum, checked: list[TrainingRun], launch: Launch) -> bool:
@@ -95,6 +133,11 @@ def _train(folder: CurriculumDir, curriculum: Curriculum, checked: list[Training
     say = partial(own_progress(launch.quiet).say, always=True)
     with locked([folder.path], say):
         try:
+            if folder.next(curriculum) is None and not folder.passed(curriculum):
+                say(
+                    _outcome(folder.ended()[-1], curriculum)
+                    + f'; at_budget = "continue" or more repeats in {folder.file} goes on'
+                )
             while (attempt := folder.next(curriculum)) is not None:
                 finished = _train_stage(folder, curriculum, attempt, launch)
                 write_story(folder, curriculum)

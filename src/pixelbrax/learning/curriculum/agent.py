@@ -76,6 +76,7 @@ class CurriculumAgent(Agent):
         self._agent, self._curriculum = agent, config
         self._env: Any = agent.env
         self.env, self.config, self.resumes_exactly = env, agent.config, agent.resumes_exactly
+        self.updates_to_refill = agent.updates_to_refill
 
     @property
     @override
