@@ -116,7 +116,7 @@ def test_mistakes_are_told_before_the_teacher_is_trained(change, launch, message
 
 
 def test_a_taken_name_is_refused_first(tmp_path):
-    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "notes").mkdir(parents=True)
     with pytest.raises(ConfigError, match="x exists: choose another --name"):
         start({"x": _STUDENT}, tmp_path, "x", Launch(), numbered=False)
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
