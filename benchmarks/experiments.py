@@ -167,8 +167,7 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
             Run(f"{task}-ppo-state", f"{from_states} {_EVAL}"),
         )
     )
-    + (  # one with twice the steps of the optimizer; one more task of Brax's, by the settings of another
-        Run("ant-ppo-32-video", f"--preset ant-ppo-cpu --num-minibatches 32 {_VIDEO} {_EVAL}"),
+    + (  # one more task of Brax's, by the settings of another
         Run("hopper-ppo", f"--preset walker2d-ppo-cpu --env hopper {_EVAL}"),
         Run("hopper-ppo-state", f"--preset walker2d-ppo-cpu --env hopper --obs state --state-coef 0 {_EVAL}"),
     ),

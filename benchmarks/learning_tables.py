@@ -23,7 +23,6 @@ def by_setting(finished: list[dict]) -> list[tuple[tuple[str, ...], list[dict]]]
         distractors = " + ".join(row.get("distractors", [])) or "none"
         algorithm = row["algorithm"].upper() + ", through images" * (row.get("render_gradient") == "pixels")
         algorithm += ", shared critic" * ("--critic shared" in row.get("options", ""))
-        algorithm += ", 32 minibatches" * ("--num-minibatches 32" in row.get("options", ""))
         key = (algorithm, row["env"], row["observation"], distractors, f"{row['steps']:,}", row["backend"])
         groups.setdefault(key, []).append(row)
     ordered = sorted(groups.items(), key=lambda item: (item[0][1], item[0][0] != "PPO", item[0]))
