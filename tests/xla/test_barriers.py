@@ -10,7 +10,8 @@ from pixelbrax.xla import materialized
 def test_what_is_written_to_memory_is_the_same():
     rows = jnp.arange(12.0).reshape(3, 4)
     np.testing.assert_array_equal(jax.jit(jax.vmap(materialized))(rows), rows)
-    np.testing.assert_array_equal(materialized(rows.astype(jnp.uint32)), rows.astype(jnp.uint32))
+    for dtype in (jnp.uint8, jnp.uint32, jnp.int32):
+        np.testing.assert_array_equal(materialized(rows.astype(dtype)), rows.astype(dtype))
 
 
 def test_a_batch_of_nothing_is_one():

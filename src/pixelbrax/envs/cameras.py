@@ -44,7 +44,7 @@ CameraLike = CameraSpec | Camera | Tracking | str | int
 """A camera that follows a body, a fixed camera, or the name or index of a camera of the model."""
 
 CameraFn = Callable[[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]], Camera]
-"""World positions (meters) and rotation matrices of all bodies -> camera; no local function: no pickle takes one."""
+"""World positions (meters) and rotation matrices of all bodies -> camera. A local function cannot be pickled."""
 
 
 def camera_fn(model: mujoco.MjModel, camera: CameraLike) -> CameraFn:
