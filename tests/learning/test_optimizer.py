@@ -9,7 +9,7 @@ import optax
 import pytest
 
 from pixelbrax.algorithms import PPOConfig
-from pixelbrax.learning import learning_rates, means, run_epochs, with_learning_rates
+from pixelbrax.learning import learning_rates, with_learning_rates
 from pixelbrax.learning.optimizer import adapt_learning_rate, delayed, make_optimizer, with_first_learning_rate
 
 _CONFIG = PPOConfig(learning_rate=1e-3, final_learning_rate=1e-3, target_kl=0.01, max_grad_norm=10.0)
@@ -99,15 +99,3 @@ def test_other_learning_rates_leave_a_decay_where_it_stands():
     assert float(after["adapts"][-1].learning_rate) == pytest.approx(1e-3)
     anew = with_learning_rates(states, rates, restarts_adaptive=True)
     assert float(anew["adapts"][-1].learning_rate) == pytest.approx(1e-4)
-
-
-def test_metrics_are_told_pass_by_pass():
-    """So the rate follows the divergence of the last one: before the first step there is none."""
-
-    def step(count, indices, key):
-        return count + 1, {"kl": count}
-
-    count, metrics = run_epochs(step, jnp.zeros(()), jax.random.key(0), 3, 4, 8)
-    assert count == 12
-    np.testing.assert_array_equal(metrics["kl"], [1.5, 5.5, 9.5])
-    assert means(metrics) == {"kl": 5.5}

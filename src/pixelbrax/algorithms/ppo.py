@@ -64,7 +64,7 @@ class PPOConfig(OnPolicyConfig):
         """
         super().validate()
         self._at_least_one("num_epochs")
-        self._check_target_kl("num_epochs")
+        self._check_kl("num_epochs")
         if check_count("critic_updates", self.critic_updates, least=0) and self.target_kl:
             raise ConfigError(
                 "critic_updates does not go with target_kl: while the policy stands still, its learning rate would rise"

@@ -130,6 +130,9 @@ class OnPolicyConfig(RewardConfig):
     target_kl: float = 0.0
     """Target of an update's mean KL in its last pass. If > 0, the policy's learning rate adapts to it within
     [1e-5, 1e-2] instead of decaying linearly; e.g. 0.01."""
+    max_kl: float = 0.0
+    """If > 0, the policy takes no more gradient steps in an update once a minibatch's KL divergence from the policy that
+    acted exceeds it. It guards against the rare update that undoes a policy; e.g. 5 times the usual KL."""
     gae_lambda: float = 0.95
     """Decay of generalized advantage estimation (lambda)."""
     clip: float = 0.2
@@ -171,7 +174,7 @@ class OnPolicyConfig(RewardConfig):
         self._at_least_one("num_minibatches")
         self._positive("clip")
         self._fraction("gae_lambda")
-        self._not_negative("target_kl", "entropy_coef", "shift_coef", "state_coef")
+        self._not_negative("target_kl", "max_kl", "entropy_coef", "shift_coef", "state_coef")
         if self.num_envs % self.num_minibatches:
             raise ConfigError(
                 f"num_minibatches {self.num_minibatches} does not divide num_envs {self.num_envs}: "
@@ -184,18 +187,24 @@ class OnPolicyConfig(RewardConfig):
                 "nothing; use a larger unroll_length"
             )
 
-    def _check_target_kl(self, epochs: str) -> None:
-        """Refuses a target for a KL divergence that is 0: it is measured before each gradient step.
+    def _check_kl(self, epochs: str) -> None:
+        """Refuses a target or a limit for a KL divergence that is 0: it is measured before each gradient step.
 
         Raises:
-          ConfigError: there is one gradient step in an update, where `epochs` names the setting that counts passes; or
-            the learning rate begins outside the range in which it adapts.
+          ConfigError: there is one gradient step in an update, where `epochs` names the setting that counts passes;
+            the learning rate begins outside the range in which it adapts; or there are both a target and a limit.
         """
+        if self.target_kl and self.max_kl:
+            raise ConfigError(
+                "max_kl does not go with target_kl: the learning rate would adapt to updates that were cut short; leave "
+                "one of them 0"
+            )
         if self.target_kl:
             check_number("learning_rate with target_kl", self.learning_rate, *ADAPTED_RATES)
-        if self.target_kl and getattr(self, epochs) * self.num_minibatches == 1:
+        name = "target_kl" if self.target_kl else "max_kl"
+        if getattr(self, name) and getattr(self, epochs) * self.num_minibatches == 1:
             raise ConfigError(
-                "target_kl needs more than one gradient step in an update: before the first the KL divergence is 0; "
+                f"{name} needs more than one gradient step in an update: before the first the KL divergence is 0; "
                 f"raise {epochs} or num_minibatches"
             )
 
@@ -253,7 +262,7 @@ class PhasicConfig(OnPolicyConfig):
         """
         super().validate()
         self._at_least_one("policy_iterations", "policy_epochs", "auxiliary_epochs", "auxiliary_minibatches")
-        self._check_target_kl("policy_epochs")
+        self._check_kl("policy_epochs")
         self._not_negative("clone_coef")
         check_count("policy_iterations x num_envs x unroll_length", self.phase_size, most=_MOST)
         check_count("auxiliary_rollouts", self.auxiliary_rollouts, least=0, most=self.policy_iterations)

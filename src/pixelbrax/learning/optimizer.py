@@ -1,7 +1,7 @@
 """Adam on clipped gradients, with a learning rate that decays linearly or adapts to the policy's KL divergence."""
 
 from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +34,10 @@ class DecayState(NamedTuple):
     first: Float[Array, ""]
     last: Float[Array, ""]
     num_steps: Int32[Array, ""]
+
+    def after_step(self) -> Self:
+        """With one more step counted."""
+        return self._replace(count=jnp.minimum(self.count + 1, self.num_steps))
 
 
 def make_optimizer(
@@ -107,6 +111,11 @@ def adapt_learning_rate(state: optax.OptState, kl: Float[Array, ""], config: OnP
     return (*others, LearningRateState(jnp.clip(rate, *ADAPTED_RATES)))
 
 
+def skip_step(state: optax.OptState) -> optax.OptState:
+    """The optimizer's state after a gradient step that is not taken: it counts in the decay of the learning rate."""
+    return jax.tree.map(lambda x: x.after_step() if isinstance(x, DecayState) else x, state, is_leaf=_is_rate)
+
+
 def with_first_learning_rate(state: PyTree, fresh: PyTree) -> PyTree:
     """Optimizers' states whose learning rates are where those of fresh states of the same structure are.
 
@@ -176,7 +185,6 @@ def scale_by_decaying_rate(first: Any, last: Any, num_steps: int) -> optax.Gradi
         del params
         left = 1.0 - state.count / state.num_steps
         rate = (state.first - state.last) * left + state.last
-        after = state._replace(count=jnp.minimum(state.count + 1, state.num_steps))
-        return optax.tree.scale(-rate, updates), after
+        return optax.tree.scale(-rate, updates), state.after_step()
 
     return optax.GradientTransformation(init, update)

@@ -1,24 +1,26 @@
-"""Epochs of minibatches: passes over samples in random order."""
+"""Epochs of minibatches: passes over samples in random order, which may end once the policy has moved too far."""
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int32, PyTree
+from jaxtyping import Array, Bool, Float, Int32, PyTree
 
 from pixelbrax.envs import is_sharded
 from pixelbrax.learning.acting import Rollout
 from pixelbrax.learning.agent import Metrics
 from pixelbrax.learning.config import OnPolicyConfig
 from pixelbrax.learning.losses import Minibatch, normalized
-from pixelbrax.learning.optimizer import adapt_learning_rate
+from pixelbrax.learning.optimizer import adapt_learning_rate, skip_step
 from pixelbrax.learning.sharding import take_samples
 
 Learner = TypeVar("Learner")
 Trained = tuple[PyTree, optax.OptState]
 """Parameters and the state of their optimizer."""
+Step = Callable[[Trained, Int32[Array, " sample"], Array], tuple[Trained, Metrics]]
+"""A gradient step with the samples of the given indices and a key, and its metrics."""
 
 
 def run_epochs(
@@ -70,6 +72,45 @@ def descend(
     return (optax.apply_updates(params, updates), optimizer_state), metrics | {"gradient_norm": optax.tree.norm(grads)}
 
 
+def stop_when_far(
+    step: Step, max_kl: float
+) -> Callable[[tuple[Trained, Bool[Array, ""]], Int32[Array, " sample"], Array], tuple[Any, Metrics]]:
+    """A gradient step that is not taken once the policy is too far from the one that acted.
+
+    The first minibatch whose `kl` is above the limit changes nothing, and nor do those after it, which are not even
+    computed. The decay of the learning rate goes on, so that it ends where the run does.
+
+    Args:
+      step: a step; without a metric `kl` it is always taken.
+      max_kl: the limit.
+
+    Returns:
+      A step of `(trained, stopped)`. Its metrics have one more, `taken`, 1 or 0, and are 0 where it was not taken.
+    """
+
+    def limited(
+        learner: tuple[Trained, Bool[Array, ""]], indices: Int32[Array, " sample"], key: Array
+    ) -> tuple[Any, Metrics]:
+        (params, optimizer_state), stopped = learner
+        still = (params, skip_step(optimizer_state))
+        _, shapes = jax.eval_shape(step, learner[0], indices, key)
+
+        def take() -> tuple[Any, Metrics]:
+            after, metrics = step(learner[0], indices, key)
+            far = metrics.get("kl", jnp.float32(0)) > max_kl
+            after = jax.tree.map(lambda old, new: jnp.where(far, old, new), still, after)
+            taken = 1.0 - far.astype(jnp.float32)
+            metrics = {name: value * taken for name, value in metrics.items()}
+            return (after, far), metrics | {"taken": taken}
+
+        def skip() -> tuple[Any, Metrics]:
+            return (still, stopped), {name: jnp.zeros((), jnp.float32) for name in (*shapes, "taken")}
+
+        return jax.lax.cond(stopped, skip, take)
+
+    return limited
+
+
 def learn_from_rollout(
     loss: Callable[[PyTree, Minibatch, Array], tuple[Float[Array, ""], Metrics]],
     optimizer: optax.GradientTransformation,
@@ -80,7 +121,10 @@ def learn_from_rollout(
     config: OnPolicyConfig,
     num_epochs: int,
 ) -> tuple[Trained, Metrics]:
-    """Passes over a rollout, minimizing `loss(params, batch, key)`; `advantage` is not normalized yet."""
+    """Passes over a rollout, minimizing `loss(params, batch, key)`; `advantage` is not normalized yet.
+
+    With `max_kl`, metrics are means over the steps that were taken, and `skipped` is the share of those that were not.
+    """
     everything, target = None, rollout.value + advantage
     if config.normalize_advantage == "rollout":
         advantage = normalized(advantage, rollout.valid)
@@ -101,9 +145,14 @@ def learn_from_rollout(
             batch = batch._replace(advantage=normalized(batch.advantage, batch.valid))
         return descend(optimizer, lambda params: loss(params, batch, key), trained)
 
-    (params, optimizer_state), metrics = run_epochs(
-        step, trained, key, num_epochs, config.num_minibatches, config.steps_per_update
-    )
+    passes = num_epochs, config.num_minibatches, config.steps_per_update
+    if config.max_kl:
+        limited = stop_when_far(step, config.max_kl)
+        (trained, _), metrics = run_epochs(limited, (trained, jnp.bool_(False)), key, *passes)
+        taken = metrics.pop("taken")
+        over_taken = {name: value.sum() / taken.sum() for name, value in metrics.items()}
+        return trained, over_taken | {"skipped": 1.0 - taken.mean()}
+    (params, optimizer_state), metrics = run_epochs(step, trained, key, *passes)
     if "kl" in metrics:  # of the last pass: before the first step it is 0
         optimizer_state = adapt_learning_rate(optimizer_state, metrics["kl"][-1], config)
     return (params, optimizer_state), means(metrics)

@@ -1,0 +1,81 @@
+"""Passes over samples: their metrics, and a limit to how far they move a policy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pixelbrax.algorithms import PPOConfig
+from pixelbrax.errors import ConfigError
+from pixelbrax.learning import means, run_epochs
+from pixelbrax.learning.optimizer import make_optimizer
+from pixelbrax.learning.passes import descend, stop_when_far
+from tests.algorithms.agents import make_agent
+from tests.probe import probe_env
+
+_CONFIG = PPOConfig(learning_rate=1e-3, final_learning_rate=0.0)
+
+def test_metrics_are_told_pass_by_pass():
+    """So the rate follows the divergence of the last one: before the first step there is none."""
+
+    def step(count, indices, key):
+        return count + 1, {"kl": count}
+
+    count, metrics = run_epochs(step, jnp.zeros(()), jax.random.key(0), 3, 4, 8)
+    assert count == 12
+    np.testing.assert_array_equal(metrics["kl"], [1.5, 5.5, 9.5])
+    assert means(metrics) == {"kl": 5.5}
+
+
+def test_no_step_is_taken_once_the_policy_is_too_far():
+    """The loss falls by 1 for each unit that the parameter moves, and its divergence is how far it has moved."""
+    optimizer = make_optimizer(_CONFIG, 12)
+
+    def step(trained, indices, key):
+        del indices, key
+        return descend(optimizer, lambda x: (-x, {"kl": jnp.abs(x), "loss": -x}), trained)
+
+    start = (jnp.float32(0.0), optimizer.init(jnp.float32(0.0)))
+    taken, at, counts = start, [], []
+    for _ in range(12):
+        at.append(float(taken[0]))
+        taken, _ = step(taken, None, None)
+        counts.append(int(taken[1][-1].count))
+    limit = (at[4] + at[5]) / 2  # the sixth step would begin beyond it
+    learner = (start, jnp.bool_(False))
+    ((x, state), stopped), metrics = run_epochs(stop_when_far(step, limit), learner, jax.random.key(0), 3, 4, 8)
+    assert stopped
+    np.testing.assert_allclose(x, at[5], rtol=1e-6)
+    assert state[-1].count == counts[-1] == 12, "the decay goes on"
+    assert state[1].count == 5, "Adam's moments stay"
+    np.testing.assert_allclose(metrics["taken"], [1.0, 0.25, 0.0])
+    np.testing.assert_allclose(metrics["kl"], [np.mean(at[:4]), at[4] / 4, 0.0], rtol=1e-5)
+
+
+def test_a_limit_cuts_updates_short_and_changes_no_others():
+    env = probe_env(pays_side=True, frame_stack=1, episode_length=20, outputs=())
+    agents = {limit: make_agent("ppo", env, 4, max_kl=limit) for limit in (0.0, 1e9, 1e-12)}
+    start = jax.jit(agents[0.0].init)(jax.random.key(0))
+    after = {limit: jax.jit(agent.update)(start)[:2] for limit, agent in agents.items()}
+    (free, told), (wide, told_wide), (short, told_short) = (after[limit] for limit in agents)
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6), free.params, wide.params)
+    assert told_wide["skipped"] == 0
+    np.testing.assert_allclose(told_wide["kl"], told["kl"], rtol=1e-3)
+    config = agents[1e-12].config
+    steps = config.num_epochs * config.num_minibatches
+    np.testing.assert_allclose(told_short["skipped"], 1 - 1 / steps, rtol=1e-6)
+    assert abs(told_short["kl"]) < 1e-6  # of the one step that was taken, from the policy that acted
+    assert short.opt_state[-1].count == free.opt_state[-1].count
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"max_kl": 0.1, "target_kl": 0.01}, "max_kl does not go with target_kl"),
+        ({"max_kl": 0.1, "num_epochs": 1, "num_minibatches": 1}, "max_kl needs more than one gradient step"),
+        ({"max_kl": -1.0}, "max_kl is -1.0"),
+    ],
+)
+def test_limits_that_cannot_be_are_refused(change, message):
+    with pytest.raises(ConfigError, match=message):
+        make_agent("ppo", probe_env(), **change)
