@@ -15,7 +15,11 @@ from pixelbrax.report.spent import duration, time_section
 from pixelbrax.training import CURRICULUM, GATE, HELD_OUT, TEACHER, UNTRAINED, RunDir, amount
 
 _TOLD = ("updates", "steps", "frames", "return", "episodes", "diverged", "seconds", "wall_seconds")  # elsewhere
-_NAMES = {"kl": "KL divergence of an update", "steps_per_second": "actions per second"}
+_NAMES = {
+    "kl": "KL divergence of an update",
+    "skipped": "share of gradient steps left out",
+    "steps_per_second": "actions per second",
+}
 _MOST_DIVERGED = 0.01  # share of episodes
 
 
