@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from tqdm import tqdm
 
 import pixelbrax
 from pixelbrax.cache import enable_compilation_cache
@@ -24,7 +25,7 @@ from pixelbrax.render import Camera, GeomPose, Scene, render
 _OUTPUTS = ("rgb", "color", "depth", "normals")
 
 
-def programs(scene: Scene, pose: GeomPose, camera: Camera, size: int) -> dict[str, Callable[[], Any]]:
+def programs(task: str, scene: Scene, pose: GeomPose, camera: Camera, size: int) -> dict[str, Callable[[], Any]]:
     """What is measured, by name."""
 
     def image(output: Any, soft: float | None, xpos: jax.Array, pose: GeomPose, camera: Camera) -> jax.Array:
@@ -38,7 +39,8 @@ def programs(scene: Scene, pose: GeomPose, camera: Camera, size: int) -> dict[st
     for name, output, soft in (*((x, x, None) for x in _OUTPUTS[1:]), ("color, soft", "color", 1.0)):
         found[f"{name}, with gradient"] = jax.value_and_grad(lambda *x, o=output, s=soft: loss(o, s, *x))
     inputs = pose.xpos, pose, camera
-    compiled = {name: jax.jit(jax.vmap(each)).lower(*inputs).compile() for name, each in found.items()}
+    shown = tqdm(found.items(), desc=f"{task}: compiling")
+    compiled = {name: jax.jit(jax.vmap(each)).lower(*inputs).compile() for name, each in shown}
     return {name: lambda each=each: each(*inputs) for name, each in compiled.items()}
 
 
@@ -55,7 +57,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for task in args.task:
         env = pixelbrax.make(task)
-        functions = programs(env.scene, *some_states(env, args.num_envs), args.size)
+        functions = programs(task, env.scene, *some_states(env, args.num_envs), args.size)
         found = rates(list(functions.values()), args.seconds / len(functions))
         for name, each in zip(functions, found, strict=True):
             images = args.num_envs * each

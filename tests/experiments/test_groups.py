@@ -1,6 +1,5 @@
-"""Several runs: side by side in one folder, or one that begins with another."""
+"""Several runs side by side in one folder."""
 
-import shutil
 from typing import Any
 
 import pixelbrax
@@ -26,14 +25,3 @@ def test_a_group_of_which_one_broke_down_goes_on_with_its_curve_and_report(env, 
     assert '"it broke"' in told
     assert told.count(">finished<") == 1
     assert "192" in told
-
-
-def test_a_run_that_begins_with_one_that_broke_down_says_so(finished, env, tmp_path, capsys):
-    before = RunDir(shutil.copytree(finished.path, tmp_path / "before"))
-    settings: Any = SETTINGS | {"num_steps": 32, "initial_eval": False, "start_from": str(before.path)}
-    told = f"start_from {before.path} broke down: its checkpoint of update 6 is taken"
-    pixelbrax.train(env, runs=tmp_path, **settings)
-    assert "broke down" not in capsys.readouterr().out
-    before.fail("it broke")
-    pixelbrax.train(env, runs=tmp_path, **settings)
-    assert told in capsys.readouterr().out

@@ -5,7 +5,7 @@ import re
 
 from pixelbrax.algorithms import ESConfig, PPGConfig
 from pixelbrax.experiments import launch
-from pixelbrax.training import TrainConfig
+from pixelbrax.training import RunDir, TrainConfig
 from tests.probe import probe_env
 
 
@@ -33,3 +33,14 @@ def test_a_run_that_ends_before_its_replay_buffer_is_full_again_says_so():
     said = "nothing more will be learned: updates that are left: 3; updates until the replay buffer, .*: 3. A larger"
     assert re.match(said, launch._unlearned(3, 3))
     assert launch._unlearned(4, 3) == launch._unlearned(0, 3) == launch._unlearned(1, 0) == ""
+
+
+def test_a_run_that_begins_with_one_that_broke_down_says_so(tmp_path):
+    before = RunDir(tmp_path / "before")
+    before.path.mkdir()
+    config = TrainConfig(start_from=str(before.path), start_updates=6)
+    assert launch._from_broken(config) == launch._from_broken(TrainConfig()) == ""
+    before.fail("it broke")
+    told = f"start_from {before.path} broke down: its checkpoint of update 6 is taken"
+    assert launch._from_broken(config) == told
+    assert launch._from_broken(TrainConfig()) == ""
