@@ -131,8 +131,8 @@ class OnPolicyConfig(RewardConfig):
     """Target of an update's mean KL in its last pass. If > 0, the policy's learning rate adapts to it within
     [1e-5, 1e-2] instead of decaying linearly; e.g. 0.01."""
     max_kl: float = 0.0
-    """If > 0, the policy takes no more gradient steps in an update once a minibatch's KL divergence from the policy that
-    acted exceeds it. It guards against the rare update that undoes a policy; e.g. 5 times the usual KL."""
+    """If > 0, an update of the policy ends at the first minibatch whose KL divergence from the policy that acted is
+    greater, a guard against the rare update that undoes a policy; e.g. 5 times the usual KL."""
     gae_lambda: float = 0.95
     """Decay of generalized advantage estimation (lambda)."""
     clip: float = 0.2
@@ -196,8 +196,8 @@ class OnPolicyConfig(RewardConfig):
         """
         if self.target_kl and self.max_kl:
             raise ConfigError(
-                "max_kl does not go with target_kl: the learning rate would adapt to updates that were cut short; leave "
-                "one of them 0"
+                "max_kl does not go with target_kl: the learning rate would adapt to updates that were cut short; set "
+                "one of them to 0"
             )
         if self.target_kl:
             check_number("learning_rate with target_kl", self.learning_rate, *ADAPTED_RATES)

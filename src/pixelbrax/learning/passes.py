@@ -97,7 +97,7 @@ def stop_when_far(
 
         def take() -> tuple[Any, Metrics]:
             after, metrics = step(learner[0], indices, key)
-            far = metrics.get("kl", jnp.float32(0)) > max_kl
+            far = metrics["kl"] > max_kl if "kl" in metrics else jnp.bool_(False)
             after = jax.tree.map(lambda old, new: jnp.where(far, old, new), still, after)
             taken = 1.0 - far.astype(jnp.float32)
             metrics = {name: value * taken for name, value in metrics.items()}
