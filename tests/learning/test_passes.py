@@ -39,17 +39,18 @@ def test_no_step_is_taken_once_the_policy_is_too_far():
         return descend(optimizer, lambda x: (-x, {"kl": jnp.abs(x), "loss": -x}), trained)
 
     start: Any = (jnp.float32(0.0), optimizer.init(jnp.float32(0.0)))
-    taken, at, counts = start, [], []
+    at: list[float] = []
+    taken, count = start, 0
     for _ in range(12):
         at.append(float(taken[0]))
-        taken, _ = step(taken, None, None)
-        counts.append(int(taken[1][-1].count))
+        taken: Any = step(taken, None, None)[0]
+        count = int(taken[1][-1].count)
     limit = (at[4] + at[5]) / 2  # the sixth step would begin beyond it
     learner = (start, jnp.bool_(False))
     ((x, state), stopped), metrics = run_epochs(stop_when_far(step, limit), learner, jax.random.key(0), 3, 4, 8)
     assert stopped
     np.testing.assert_allclose(x, at[5], rtol=1e-6)
-    assert state[-1].count == counts[-1] == 12, "the decay goes on"
+    assert state[-1].count == count == 12, "the decay goes on"
     assert state[1].count == 5, "Adam's moments stay"
     np.testing.assert_allclose(metrics["taken"], [1.0, 0.25, 0.0])
     np.testing.assert_allclose(metrics["kl"], [sum(at[:4]) / 4, at[4] / 4, 0.0], rtol=1e-5)
