@@ -155,13 +155,30 @@ def test_the_wrong_one_is_found_within_others():
         probe_env(distractors=wrong)
 
 
-def test_errors_of_ones_own_say_where_they_arose():
-    def fails(state, seen, context):
+@pytest.mark.parametrize("method", ["prepare", "init", "apply_frame", "params"])
+def test_errors_of_ones_own_say_where_they_arose(method):
+    def fails(*args):
         return 1 // 0
 
+    mine = _with(method, fails) if method != "params" else type("Mine", (_Counting,), {method: property(fails)})()
     with pytest.raises(ZeroDivisionError) as caught:
-        Distraction([_with("apply_frame", fails)], _context())
-    assert any("Mine.apply_frame" in note for note in caught.value.__notes__)
+        Distraction([mine], _context())
+    assert any(f"Mine.{method}" in note for note in caught.value.__notes__)
+
+
+def test_who_reads_a_segmentation_that_is_not_there_is_told_how_to_ask_for_it():
+    mine = _with("apply_frame", lambda state, seen, context: seen._replace(rgb=seen.rgb * (seen.segmentation < 0)))
+    with pytest.raises(TypeError) as caught:
+        Distraction([mine], _context())
+    assert any("only where the property needs_segmentation is True" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize("name", ["is_identity", "needs_segmentation", "params"])
+def test_a_method_in_place_of_a_property_is_refused(name):
+    """A method is true: `is_identity` would leave the distractor out, and nobody would know."""
+    with pytest.raises(ConfigError, match=rf"Mine\.{name} is a method: put @property before it"):
+        type("Mine", (_Counting,), {name: lambda self: False})
+    assert type("Mine", (_Counting,), {name: False})  # a plain value is as good
 
 
 def test_what_is_static_in_a_scene_may_change():

@@ -210,7 +210,7 @@ def test_folders_that_may_not_be_read_are_named(tmp_path, monkeypatch):
         return really(path)
 
     monkeypatch.setattr(Path, "iterdir", iterdir)  # for root may read everything
-    with pytest.raises(ConfigError, match="cannot be read: Permission denied"):
+    with pytest.raises(ConfigError, match="two cannot be read: Permission denied"):
         banks_of_folder(tmp_path, 8, 8)
 
 

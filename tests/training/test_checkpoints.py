@@ -184,3 +184,8 @@ def test_a_damaged_checkpoint_names_the_one_before(tmp_path):
     with pytest.raises(ConfigError, match="checkpoint/10 is damaged"):
         load_newest({10}, load, notes.append)
     assert all_checkpoints(folder) == {5, 10}
+    for array in (folder / "5").rglob("*"):
+        if array.is_file():
+            array.write_bytes(b"")
+    with pytest.raises(ConfigError, match=r"checkpoint/10 is damaged .*, and no older one can be loaded either: train"):
+        load_newest({5, 10}, load, notes.append)

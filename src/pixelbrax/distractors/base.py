@@ -112,7 +112,17 @@ class Distractor:
 
     Fields made by `data_field` are data: `params` holds them, and inside a compiled program they are traced arrays.
     Python must not branch on them, except by `is_off`.
+
+    Raises:
+      ConfigError: where a subclass is made: it has a method in place of a property. As a method is true, `is_identity`
+        would leave the distractor out without a word.
     """
+
+    def __init_subclass__(cls, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        for name, member in vars(cls).items():
+            if callable(member) and isinstance(getattr(Distractor, name, None), property):
+                raise ConfigError(f"{cls.__name__}.{name} is a method: put @property before it")
 
     def __post_init__(self):
         for name, bounds in data_fields(self).items():
@@ -120,7 +130,7 @@ class Distractor:
 
     @property
     def needs_segmentation(self) -> bool:
-        """Whether `apply_frame` reads the segmentation."""
+        """Whether `apply_frame` and `remember` read the segmentation."""
         return False
 
     @property

@@ -28,10 +28,9 @@ def checked(distractor: Distractor, context: SceneContext) -> Distractor:
         the distractor's class and the method.
     """
     name = type(distractor).__name__
-    prepared: Any = distractor.prepare(context)
-    if not isinstance(prepared, Distractor):
-        raise ConfigError(f"{name}.prepare returns a {type(prepared).__name__}: it must return a Distractor")
-    key, params = jax.eval_shape(lambda: (jax.random.key(0), prepared.params))
+    prepared = _prepared(distractor, context)
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    params = _traced(prepared, "params", lambda: prepared.params)
 
     def of(params: Any) -> Distractor:  # as a compiled program has it: settings that are data are traced
         return prepared.with_params(params)
@@ -67,6 +66,19 @@ def checked(distractor: Distractor, context: SceneContext) -> Distractor:
     )
     _check_type(f"{name}.apply_frame", seen, RenderedFrame)
     _check_same(f"{name}.apply_frame", "a frame", seen, "the frame before it", frame)
+    return prepared
+
+
+def _prepared(distractor: Distractor, context: SceneContext) -> Distractor:
+    name = f"{type(distractor).__name__}.prepare"
+    try:
+        prepared: Any = distractor.prepare(context)
+    except Exception as e:
+        if not isinstance(e, ConfigError):
+            e.add_note(f"This is {name}.")
+        raise
+    if not isinstance(prepared, Distractor):
+        raise ConfigError(f"{name} returns a {type(prepared).__name__}: it must return a Distractor")
     return prepared
 
 
@@ -110,8 +122,15 @@ def _traced(distractor: Distractor, method: str, call: Callable[..., Any], *args
     except Exception as e:
         if "not a valid JAX type" in str(e):
             raise ConfigError(f"{name} returns something that is no pytree of arrays") from e
-        e.add_note(f"This is {name}, traced as in a compiled program.")
+        e.add_note(f"This is {name}, traced as in a compiled program.{_of_segmentation(args)}")
         raise
+
+
+def _of_segmentation(args: tuple[Any, ...]) -> str:
+    """What to know of a method that was given a frame without segmentation, where it may want one; else empty."""
+    if any(isinstance(given, RenderedFrame) and given.segmentation is None for given in args):
+        return " Its frame has a segmentation only where the property needs_segmentation is True."
+    return ""
 
 
 def _check_type(method: str, given: Any, kind: type, part: str = "") -> None:

@@ -32,8 +32,11 @@ from pixelbrax.physics import (
     Physics,
     PhysicsState,
     RandomizationFn,
+    check_physics,
     checked_action,
+    first_state,
     is_sound,
+    next_state,
     select_state,
     shares_arrays,
 )
@@ -121,11 +124,7 @@ class PixelEnv(CompilesOnce):
         Raises:
           ConfigError: a setting or the model cannot be used.
         """
-        if not isinstance(physics, Physics):
-            raise ConfigError(
-                f"physics is {physics!r:.80}: it must be a Physics; pixelbrax.make takes names of tasks and MJCF "
-                "models, pixelbrax.wrap environments of Brax and MuJoCo Playground"
-            )
+        check_physics(f"physics is {physics!r:.80}", physics)
         self._episode_length = check_count("episode_length", episode_length, most=MAX_EPISODE_LENGTH)
         self.action_repeat = check_count("action_repeat", action_repeat, most=self._episode_length)
         self.autoreset: Autoreset = check_choice("autoreset", autoreset, AUTORESETS)  # pyright: ignore
@@ -375,7 +374,7 @@ class PixelEnv(CompilesOnce):
         episode_key, model_key, next_key = jax.random.split(key, 3)
         model_params = self._randomizer.sample(model_key)
         model_params = self._randomizer.scaled(model_params, params.randomization)
-        physics = self._engine(model_params, params).reset(episode_key)
+        physics = first_state(self._engine(model_params, params), episode_key)
         episode = {
             "episode_return": jnp.zeros(()),
             "episode_length": jnp.zeros((), jnp.int32),
@@ -406,7 +405,7 @@ class PixelEnv(CompilesOnce):
         def frame(carry: tuple[PhysicsState, Array, Array, Array], _: None) -> tuple[Any, Any]:
             physics, reward, frames, diverged = carry
             over = diverged | physics.terminated | (state.info["steps"] + frames >= state.params.episode_length)
-            stepped = engine.step(physics, action)
+            stepped = next_state(engine, physics, action)
             sound = is_sound(engine, stepped)
             stays = over | ~sound
             physics = select_state(stays, physics, stepped)

@@ -13,6 +13,7 @@ from pixelbrax.physics.base import (
     checked_action,
     is_sound,
 )
+from pixelbrax.physics.contract import check_physics, first_state, next_state
 from pixelbrax.physics.randomize import RandomizationFn, Randomizer
 from pixelbrax.physics.scales import RANDOMIZED, RandomFactors, random_factors
 from pixelbrax.physics.select import select_state, shares_arrays
@@ -100,9 +101,11 @@ __all__ = [
     "check_default_prng",
     "check_for_brax",
     "check_model",
+    "check_physics",
     "checked_action",
     "control_scale",
     "file_engines",
+    "first_state",
     "ignored_by_brax",
     "ignored_by_mjx",
     "is_sound",
@@ -112,6 +115,7 @@ __all__ = [
     "make_brax_physics",
     "make_brax_v1_physics",
     "make_playground_physics",
+    "next_state",
     "qualified_name",
     "quiet_brax",
     "random_factors",

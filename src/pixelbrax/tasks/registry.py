@@ -98,15 +98,15 @@ class Task:
         known = inspect.signature(self.load).parameters.values()
         if not any(p.kind is p.VAR_KEYWORD for p in known):
             check_keywords(f"the physics of {self.name!r}", engine_kwargs, [p.name for p in known][1:])
-        from pixelbrax.physics import Physics  # imports JAX, like the engine
+        from pixelbrax.physics import check_physics  # imports JAX, like the engine
         from pixelbrax.xla import in_float32
 
         physics = in_float32(self.load)(backend, **engine_kwargs)
-        if not isinstance(physics, Physics):
-            raise ConfigError(
-                f"the load of task {self.name!r} returns {physics!r:.80} for backend {backend!r}: it must return a "
-                "Physics, such as pixelbrax.physics.MjcfPhysics(...)"
-            )
+        check_physics(
+            f"the load of task {self.name!r} returns {physics!r:.80} for backend {backend!r}",
+            physics,
+            "it must return a Physics, such as pixelbrax.physics.MjcfPhysics(...)",
+        )
         if self.palette is not None:
             self.palette.apply(physics.mj_model)
         return physics

@@ -38,7 +38,13 @@ _WILDCARDS = frozenset("*?[\\")
 
 
 class DamagedCheckpointError(ConfigError):
-    """A checkpoint is missing, or is not what was written."""
+    """A checkpoint is missing, or is not what was written.
+
+    Attributes:
+      fault: the message without its remedy, if that is to use an older checkpoint; else empty.
+    """
+
+    fault = ""
 
 
 def save_checkpoint(folder: Path, updates: int, state: object, notes: Mapping[str, Any] | None = None) -> None:
@@ -234,7 +240,7 @@ def load_newest(candidates: Iterable[int], load: Callable[[int], T], note: Calla
       note: called with a line for every checkpoint that is skipped.
 
     Raises:
-      DamagedCheckpointError: none can be loaded; the error is that of the newest.
+      DamagedCheckpointError: none can be loaded; the error is that of the newest, but does not advise an older one.
     """
     problems: list[DamagedCheckpointError] = []
     for updates in sorted(candidates, reverse=True):
@@ -246,7 +252,10 @@ def load_newest(candidates: Iterable[int], load: Callable[[int], T], note: Calla
         for problem in problems:
             note(f"{problem}: resuming from update {updates:,} instead")
         return state
-    raise problems[0]
+    newest, *others = problems
+    if newest.fault and others:
+        raise DamagedCheckpointError(f"{newest.fault}, and no older one can be loaded either: train the run again")
+    raise newest
 
 
 def _metadata(manager: ocp.CheckpointManager, where: Path) -> dict[str, Any]:
@@ -281,7 +290,10 @@ def _other_format(where: Path, metadata: Mapping[str, Any]) -> str:
 def _damaged(where: Path, why: str, known: set[int]) -> DamagedCheckpointError:
     older = sorted(updates for updates in known if updates < int(where.name))
     remedy = f"remove that folder to use the one of update {older[-1]:,}" if older else "there is none before it"
-    return DamagedCheckpointError(f"the checkpoint {where} is damaged or of another kind of run ({why}); {remedy}")
+    fault = f"the checkpoint {where} is damaged or of another kind of run ({why})"
+    error = DamagedCheckpointError(f"{fault}; {remedy}")
+    error.fault = fault if older else ""
+    return error
 
 
 def _other_arrays(target: Mapping[str, Any], kept: object) -> str | None:

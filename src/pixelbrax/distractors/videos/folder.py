@@ -208,7 +208,8 @@ def _reading(path: Path) -> Iterator[None]:
         raise
     except _UNREADABLE as e:
         lines = (getattr(e, "strerror", None) or str(e)).strip().splitlines()
-        raise ConfigError(f"{path} cannot be read: {lines[0] if lines else repr(e)}") from e
+        within = getattr(e, "filename", None) or path  # of a folder's clips, the one that is not to be read
+        raise ConfigError(f"{within} cannot be read: {lines[0] if lines else repr(e)}") from e
 
 
 def _flat(image: Image.Image) -> Image.Image:
