@@ -103,6 +103,8 @@ def _discover() -> None:
             continue
         _discovered[known] = False
         try:
+            if not entry.pattern.match(entry.value):  # of which Python says nothing that a reader understands
+                raise ConfigError("it must be the name of a module, or MODULE:FUNCTION")
             with _undone_if_it_fails(entry.module):
                 loaded = entry.load()
                 if callable(loaded):

@@ -88,5 +88,6 @@ def test_an_agent_that_lacks_a_part_is_refused_by_its_name():
         check_agent(own(), "own")
     own.learner_bytes = own.bytes_per_env = 0
     check_agent(own(), "own")
-    with pytest.raises(ConfigError, match="its agent, dict, has no env, config"):
+    with pytest.raises(ConfigError, match="its agent, dict, has no env, config") as told:
         check_agent({}, "own")
+    assert str(told.value).count("resumes_exactly") == 1

@@ -61,6 +61,20 @@ def test_an_algorithm_whose_setting_has_a_taken_name_is_refused(name, owner, tmp
             pixelbrax.train("ant", algorithm="mine", num_steps=1)
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "message"),
+    [
+        (PPO, "register takes a pixelbrax.algorithms.Algorithm, not <class"),
+        (Algorithm(7, PPOConfig, PPO), "the algorithm's name is 7: it must be lowercase letters"),  # pyright: ignore
+        (Algorithm("mine", PPOConfig, 3), "mine has make 3: it must be the agent's class, or"),  # pyright: ignore
+    ],
+)
+def test_what_is_no_algorithm_is_refused_when_it_is_registered(algorithm, message):
+    """Not by a TypeError in the middle of `pixelbrax train`: of a plugin, which is named then."""
+    with pytest.raises(ConfigError, match=message):
+        register(algorithm)
+
+
 def test_layers_of_the_critic_of_states_that_apg_always_has_may_be_set():
     assert read(Args, ["--algorithm", "apg", "--state-layers", "8"], "train", "").config.network.state_layers == (8,)
 

@@ -83,6 +83,16 @@ def test_a_plugin_that_exits_is_named_and_skipped(monkeypatch):
     assert told[0].filename == __file__, "the line of whoever called us"
 
 
+@pytest.mark.parametrize("value", ["not a module!", ""])
+def test_an_entry_point_that_names_no_module_is_told(value, monkeypatch):
+    """It was said to be an AttributeError of NoneType."""
+    entry = metadata.EntryPoint("mine", value, plugins.GROUP)
+    monkeypatch.setattr(plugins.metadata, "entry_points", lambda group: [entry])
+    monkeypatch.setattr(plugins, "_discovered", {})
+    with pytest.warns(UserWarning, match=r"plugin 'mine' .* is skipped: ConfigError: it must be the name of a module"):
+        plugins._discover()
+
+
 def test_plugins_of_one_name_are_both_found(monkeypatch):
     """Names are those of one package's entry points."""
     entries = [metadata.EntryPoint("tasks", value, plugins.GROUP) for value in ("json:dumps", "json:loads")] * 2

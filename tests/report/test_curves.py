@@ -87,6 +87,9 @@ def test_legends_cover_no_data(drawn, tmp_path):
     write_curve(tmp_path / "curve.png", rows, _EVALUATIONS, "title")
     write_curves(tmp_path / "curves.png", {"a": [rows], "b": [rows]}, "title")
     write_curves(tmp_path / "long.png", {"learning_rate 0.001, " * 20: [rows], "b " * 50: [rows]}, "title")
+    sweep = {f"PPO inverted_pendulum, discount 0.920{k}": [rows] for k in range(6)}  # three names in a row are too wide
+    write_curves(tmp_path / "sweep.png", sweep, "title")
+    write_curves(tmp_path / "wide.png", {"W" * 150: [rows]}, "title")
     for figure in drawn:
         (legend,) = figure.legends
         box = legend.get_window_extent()

@@ -103,6 +103,25 @@ def test_a_logger_is_a_hook(monkeypatch):
         hooks.make_hook("nothing")
 
 
+@pytest.mark.parametrize(
+    ("name", "make", "message"),
+    [
+        (7, _Told, "a logger's name is 7: it must be a non-empty string"),
+        ("mine", _Told(), "the logger 'mine' has make <.*>: it must be a Hook's class, or a function"),
+        ("mine", lambda run: _Told(), r"the logger 'mine': <lambda> takes \(run\), and is called without arguments"),
+    ],
+)
+def test_a_logger_that_cannot_be_made_is_refused_when_it_is_registered(name, make, message, monkeypatch):
+    """Its plugin is named then; a name that is no text broke the suggestions for every misspelled one."""
+    monkeypatch.setattr(hooks._REGISTRY, "_known", dict(hooks._REGISTRY._known))
+    with pytest.raises(ConfigError, match=message):
+        hooks.register_hook(name, make)
+    with pytest.raises(ConfigError, match="unknown logger 'tensorbord': did you mean tensorboard"):
+        hooks.make_hook("tensorbord")
+    hooks.register_hook("mine", _Told)
+    assert isinstance(hooks.make_hook("mine"), _Told)
+
+
 def test_only_hooks_that_began_are_told_of_the_end(tmp_path):
     config = TrainConfig(agent=CONFIGS["ppo"], network=NetworkConfig(features=16), num_steps=128, log_interval=1)
 

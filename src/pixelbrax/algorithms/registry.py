@@ -35,13 +35,17 @@ def register(algorithm: Algorithm) -> None:
     """Registers an algorithm, for `pixelbrax train --algorithm NAME`, TOML files and everything else.
 
     Raises:
-      ConfigError: the name or the class of settings is taken, or cannot be used.
+      ConfigError: the name or the class of settings is taken, or cannot be used, or `make` is no function.
     """
+    if not isinstance(algorithm, Algorithm):
+        raise ConfigError(f"register takes a pixelbrax.algorithms.Algorithm, not {algorithm!r:.80}")
     name, config = algorithm.name, algorithm.config
-    if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
         raise ConfigError(f"the algorithm's name is {name!r}: it must be lowercase letters, digits and hyphens")
     if not (isinstance(config, type) and issubclass(config, AgentConfig) and is_dataclass(config)):
         raise ConfigError(f"the settings of {name} are {config!r:.80}: they must extend AgentConfig")
+    if not callable(algorithm.make):
+        raise ConfigError(f"{name} has make {algorithm.make!r:.80}: it must be the agent's class, or a function")
     for other in _REGISTRY.values():
         if other.config is config:
             raise ConfigError(f"{config.__name__} holds the settings of {other.name}: make a subclass of it for {name}")

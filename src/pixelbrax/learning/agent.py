@@ -141,7 +141,8 @@ def check_agent(agent: object, algorithm: str) -> None:
       ConfigError: it does not have all of `Agent`; the message names what is missing.
     """
     kind, missing = type(agent), []
-    for name in (name for name in (*Agent.__annotations__, *vars(Agent)) if not name.startswith("_")):
+    names = dict.fromkeys((*Agent.__annotations__, *vars(Agent)))  # attributes with defaults are in both
+    for name in (name for name in names if not name.startswith("_")):
         there = hasattr(kind, name) or hasattr(agent, name)  # a class's first: to ask a property may cost a trace
         if not there or (name in _WITHOUT_DEFAULT and getattr(kind, name, None) is vars(Agent)[name]):
             missing.append(name)

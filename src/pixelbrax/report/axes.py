@@ -85,8 +85,17 @@ def legend_below(figure: Figure, most_columns: int = 3) -> None:
     labels = [str(label) for pair in found for label in pair[1]]
     width = int(16 * figure.get_figwidth())  # characters of small type
     columns = max(1, min(most_columns, len(labels), width // (6 + max(map(len, labels)))))
-    wrapped = [textwrap.fill(label, width // columns - 6) for label in labels]
-    shown = list(map(as_written, wrapped))
-    figure.legend(handles, shown, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
+    room = width // columns - 6
+    while True:
+        wrapped = [textwrap.fill(label, room) for label in labels]
+        shown = list(map(as_written, wrapped))
+        legend = figure.legend(
+            handles, shown, loc="outside lower center", ncols=columns, frameon=False, fontsize="small"
+        )
+        excess = legend.get_window_extent().width / figure.bbox.width
+        if excess <= 1 or room == 1:
+            break
+        legend.remove()  # wide letters: they would be cut at both sides of the picture
+        columns, room = (columns - 1, width // (columns - 1) - 6) if columns > 1 else (1, max(1, int(room / excess)))
     rows = sum(label.count("\n") + 1 for label in wrapped) / columns
     figure.set_figheight(figure.get_figheight() + 0.2 * max(0, rows - 2))

@@ -161,11 +161,24 @@ def register_hook(name: str, make: Callable[[], Hook]) -> None:
 
     Args:
       name: its name.
-      make: makes the hook, such as its class; called once per training.
+      make: makes the hook, such as its class; called without arguments, once per training.
 
     Raises:
-      ConfigError: the name is taken.
+      ConfigError: the name is taken or no text, or `make` cannot be called without arguments.
     """
+    if not isinstance(name, str) or not name:
+        raise ConfigError(f"a logger's name is {name!r:.80}: it must be a non-empty string")
+    if not callable(make):
+        raise ConfigError(f"the logger {name!r} has make {make!r:.80}: it must be a Hook's class, or a function")
+    try:
+        signature = inspect.signature(make)
+    except (TypeError, ValueError):  # what is not written in Python has none
+        signature = inspect.Signature()
+    try:
+        signature.bind()
+    except TypeError:
+        kind = getattr(make, "__name__", repr(make))
+        raise ConfigError(f"the logger {name!r}: {kind} takes {signature}, and is called without arguments") from None
     _REGISTRY.add(NamedHook(name, make))
 
 
