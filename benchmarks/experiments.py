@@ -69,6 +69,11 @@ _APG_TINY = f"{_APG_SHORT} --image-size 24 --grayscale --frame-stack 3 {_CHEETAH
 _SHORT = "--num-steps 204800 --eval-interval 50"
 _EVAL = "--eval-episodes 128"
 _VIDEO = "--distractors pixelbrax/video --eval-distractors pixelbrax/video@test"
+# Videos that fade in by quarters, each after 32 whole episodes that return 1,000, and twice the steps of the optimizer.
+_FADE = (
+    "--num-minibatches 32 --max-grad-norm 3 --difficulty-measure return --threshold-up 1000 --difficulty-step 0.25 "
+    "--difficulty-episodes 32"
+)
 _WIDE = "--patch-features 32 --conv-features 64 64 --features 256"  # the network of walker2d-cpu and ant-cpu
 # With phases of 40,960 actions, and PPO's settings else.
 _PHASES = "--policy-epochs 3 --auxiliary-epochs 2 --auxiliary-minibatches 64"
@@ -170,7 +175,10 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
     + (  # one more task of Brax's, by the settings of another
         Run("hopper-ppo", f"--preset walker2d-ppo-cpu --env hopper {_EVAL}"),
         Run("hopper-ppo-state", f"--preset walker2d-ppo-cpu --env hopper --obs state --state-coef 0 {_EVAL}"),
-    ),
+    )
+    + (
+        Run("ant-ppo-fade-video", f"--preset ant-ppo-cpu {_FADE} {_VIDEO} {_EVAL}", (101, 102)),
+    ),  # on 100 it was chosen
     # The paper's other tasks, each with a teacher of its own, without and with videos.
     "tasks": tuple(
         run

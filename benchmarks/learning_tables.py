@@ -22,7 +22,9 @@ def by_setting(finished: list[dict]) -> list[tuple[tuple[str, ...], list[dict]]]
     for row in finished:
         distractors = " + ".join(row.get("distractors", [])) or "none"
         algorithm = row["algorithm"].upper() + ", through images" * (row.get("render_gradient") == "pixels")
-        algorithm += ", shared critic" * ("--critic shared" in row.get("options", ""))
+        options = row.get("options", "")
+        algorithm += ", shared critic" * ("--critic shared" in options)
+        algorithm += ", videos fade in" * ("--difficulty-measure" in options)
         key = (algorithm, row["env"], row["observation"], distractors, f"{row['steps']:,}", row["backend"])
         groups.setdefault(key, []).append(row)
     ordered = sorted(groups.items(), key=lambda item: (item[0][1], item[0][0] != "PPO", item[0]))
