@@ -56,6 +56,17 @@ def test_no_step_is_taken_once_the_policy_is_too_far():
     np.testing.assert_allclose(metrics["kl"], [sum(at[:4]) / 4, at[4] / 4, 0.0], rtol=1e-5)
 
 
+def test_what_is_infinite_in_a_step_that_is_not_taken_is_not_told():
+    def step(trained, indices, key):
+        return (trained[0] + 1, ()), {"kl": trained[0], "loss": 1 / (2 - trained[0])}  # infinite in the third step
+
+    learner = ((jnp.float32(0.0), ()), jnp.bool_(False))
+    (((x, _), stopped), metrics) = run_epochs(stop_when_far(step, 1.5), learner, jax.random.key(0), 1, 4, 8)
+    assert stopped
+    assert x == 2
+    np.testing.assert_allclose(metrics["loss"], [(0.5 + 1.0) / 4])
+
+
 def test_a_limit_cuts_updates_short_and_changes_no_others():
     env = probe_env(pays_side=True, frame_stack=1, episode_length=20, outputs=())
     agents = {limit: make_agent("ppo", env, 4, max_kl=limit) for limit in (0.0, 1e9, 1e-12)}

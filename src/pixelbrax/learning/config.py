@@ -132,7 +132,8 @@ class OnPolicyConfig(RewardConfig):
     [1e-5, 1e-2] instead of decaying linearly; e.g. 0.01."""
     max_kl: float = 0.0
     """If > 0, an update of the policy ends at the first minibatch whose KL divergence from the policy that acted is
-    greater, a guard against the rare update that undoes a policy; e.g. 5 times the usual KL."""
+    greater, a guard against the rare update that undoes a policy; e.g. 5 times the usual KL. Stable-Baselines3 calls
+    two thirds of it target_kl."""
     gae_lambda: float = 0.95
     """Decay of generalized advantage estimation (lambda)."""
     clip: float = 0.2

@@ -78,7 +78,8 @@ def stop_when_far(
     """A gradient step that is not taken once the policy is too far from the one that acted.
 
     The first minibatch whose `kl` is above the limit changes nothing, and nor do those after it, which are not even
-    computed. The decay of the learning rate goes on, so that it ends where the run does.
+    computed, unless agents learn side by side. The decay of the learning rate goes on, so that it ends where the run
+    does.
 
     Args:
       step: a step; without a metric `kl` it is always taken.
@@ -94,14 +95,17 @@ def stop_when_far(
         (params, optimizer_state), stopped = learner
         still = (params, skip_step(optimizer_state))
         _, shapes = jax.eval_shape(step, learner[0], indices, key)
+        if "kl" not in shapes:
+            after, metrics = step(learner[0], indices, key)
+            return (after, stopped), metrics | {"taken": jnp.float32(1)}
 
         def take() -> tuple[Any, Metrics]:
             after, metrics = step(learner[0], indices, key)
-            far = metrics["kl"] > max_kl if "kl" in metrics else jnp.bool_(False)
+            far = metrics["kl"] > max_kl
             after = jax.tree.map(lambda old, new: jnp.where(far, old, new), still, after)
-            taken = 1.0 - far.astype(jnp.float32)
-            metrics = {name: value * taken for name, value in metrics.items()}
-            return (after, far), metrics | {"taken": taken}
+            # Not by a product: a minibatch that is too far may have infinite metrics.
+            metrics = {name: jnp.where(far, 0.0, value) for name, value in metrics.items()}
+            return (after, far), metrics | {"taken": 1.0 - far.astype(jnp.float32)}
 
         def skip() -> tuple[Any, Metrics]:
             return (still, stopped), {name: jnp.zeros((), jnp.float32) for name in (*shapes, "taken")}
@@ -150,7 +154,8 @@ def learn_from_rollout(
         limited = stop_when_far(step, config.max_kl)
         (trained, _), metrics = run_epochs(limited, (trained, jnp.bool_(False)), key, *passes)
         taken = metrics.pop("taken")
-        over_taken = {name: value.sum() / taken.sum() for name, value in metrics.items()}
+        steps = jnp.maximum(taken.sum(), 1e-9)  # below what rounding makes of a KL divergence of 0 there may be none
+        over_taken = {name: value.sum() / steps for name, value in metrics.items()}
         return trained, over_taken | {"skipped": 1.0 - taken.mean()}
     (params, optimizer_state), metrics = run_epochs(step, trained, key, *passes)
     if "kl" in metrics:  # of the last pass: before the first step it is 0

@@ -33,7 +33,7 @@ def check_physics(what: str, physics: Any, rule: str = _RULE) -> None:
     parts = [name for name in vars(Physics) if not name.startswith("_")]
     missing = [name for name in parts if not hasattr(physics, name)]
     is_begun = not {"reset", "step"} <= set(missing)
-    raise ConfigError(f"{what}: {rule}" + f"; it has no {', '.join(missing)}" * is_begun)
+    raise ConfigError(f"{what}: {rule}" + (f"; it has no {', '.join(missing)}" if is_begun else ""))
 
 
 def first_state(physics: Physics, key: Array) -> PhysicsState:
