@@ -35,7 +35,7 @@ To keep the results, here of an H200:
   for f in /tmp/r/*.json; do cp $f benchmarks/results/h200-$(basename $f); done
   python benchmarks/learning.py /tmp/r/runs/* --json benchmarks/results/h200-learning.json
 
-Then `benchmarks/tables.py` fills the tables of docs/results.md, or names the first marker that is missing there.
+Then `benchmarks/tables.py` fills the tables of docs/gpu.md, or names the first marker that is missing there.
 """
 
 import argparse

@@ -247,10 +247,8 @@ def programs() -> str:
     return table(heading, rows) + "\n\n" + "\n".join(sources)
 
 
-TABLES = {
+LEARNING = {
     "demo": demo,
-    "meshes": meshes,
-    "outputs": outputs,
     "suite": suite,
     "tasks": tasks,
     "rewards": rewards,
@@ -260,23 +258,32 @@ TABLES = {
     "sac": functools.partial(at_equal_steps, "cpu-sac.json"),
     "apg": functools.partial(at_equal_steps, "cpu-apg.json"),
     "es": functools.partial(at_equal_steps, "cpu-es.json"),
+    "gradients": gradients,
     "generalization": generalization,
+}
+SPEED = {
+    "meshes": meshes,
+    "outputs": outputs,
     "rendering": rendering,
     "environment": environment,
     "figure2": figure2,
-    "gradients": gradients,
     "resets": resets,
     "distractors": distractors,
     "peers": peers,
-    "compiled": compiled,
-    "programs": programs,
 }
-ALSO_ON_GPUS = {"learning": "learning", "rendering": "render", "environment": "environment"}
-ALSO_ON_GPUS |= {"distractors": "distractors", "peers": "peers"}
-for _name, _stem in ALSO_ON_GPUS.items():  # the results of gpu.py
-    for _machine in sorted(file.name.removesuffix(f"-{_stem}.json") for file in RESULTS.glob(f"*-{_stem}.json")):
-        if _machine != "cpu" and "-" not in _machine:
-            TABLES[f"{_name}-{_machine}"] = functools.partial(TABLES[_name], _machine)
+COMPILED = {"compiled": compiled, "programs": programs}
+_STEMS = {"learning": "learning", "rendering": "render", "environment": "environment"}
+_STEMS |= {"distractors": "distractors", "peers": "peers"}
+
+
+def of_machines() -> dict[str, Callable[[], str]]:
+    """The tables above for each machine of which `gpu.py` left results."""
+    made = {}
+    for name, stem in _STEMS.items():
+        for machine in sorted(file.name.removesuffix(f"-{stem}.json") for file in RESULTS.glob(f"*-{stem}.json")):
+            if machine != "cpu" and "-" not in machine:
+                made[f"{name}-{machine}"] = functools.partial((LEARNING | SPEED)[name], machine)
+    return made
 
 
 def adapters() -> str:
@@ -336,7 +343,9 @@ DOCUMENTS: dict[str, dict[str, Callable[[], str]]] = {
         "gpu-summary": gpu_tables.summary,
     },
     "docs/adapters.md": {"adapters": adapters, "rollouts": rollouts},
-    "docs/results.md": TABLES | transfer_tables.TABLES | gpu_tables.TABLES,
+    "docs/results.md": LEARNING | transfer_tables.TABLES,
+    "docs/speed.md": SPEED,
+    "docs/gpu.md": gpu_tables.TABLES | COMPILED | of_machines(),
     "docs/physics.md": physics_tables.TABLES,
     "docs/scaling.md": {"memory": memory},
     "docs/tasks.md": task_tables.TABLES,

@@ -55,8 +55,10 @@ def test_the_gpu_run_is_rehearsed(tmp_path, monkeypatch):
 
     for module in (tables, markdown_tables):
         monkeypatch.setattr(module, "RESULTS", home)
-    assert all("halfcheetah" in tables.TABLES[name]("tiny") for name in set(tables.ALSO_ON_GPUS) - {"distractors"})
-    assert "pixelbrax/color" in tables.distractors("tiny")
+    made = {name: make() for name, make in tables.of_machines().items()}
+    assert set(made) == {f"{name}-tiny" for name in ("learning", "rendering", "environment", "distractors", "peers")}
+    assert "pixelbrax/color" in made.pop("distractors-tiny")
+    assert all("halfcheetah" in text for text in made.values())
 
 
 def test_a_step_that_takes_too_long_is_cut_off(tmp_path):

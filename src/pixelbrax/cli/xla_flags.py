@@ -16,7 +16,7 @@ def with_gpu_flags(flags: str) -> str:
     rounds, and a division or root has three more for the sake of such small numbers. With both flags the
     renderer's kernels, whose speed their instructions bound, have 25 % fewer for HalfCheetah, 30 % for Humanoid.
     Seen with: JAX 0.10.2 and 0.11.2, compiled for an H200 (`benchmarks/cross_compile.py`); on one, with JAX 0.11.2, it
-    draws 24 % more images of HalfCheetah (docs/results.md).
+    draws 24 % more images of HalfCheetah (docs/gpu.md).
     Remove when: `cross_compile.py --render humanoid --instructions` gives the same with the flags' opposites.
     """
     if flags.strip() and not flags.strip().startswith("-"):

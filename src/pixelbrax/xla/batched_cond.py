@@ -3,7 +3,7 @@
 What JAX does: under `jax.vmap`, `lax.cond` with a batched predicate becomes `select`, and every element of the batch
 computes both branches. A reset of MJX's engines takes most of a step, so every step would cost nearly two.
 Seen with: every version; it is how `vmap` is defined.
-Shown by: `benchmarks/resets.py` (docs/results.md), "only where an episode ended".
+Shown by: `benchmarks/resets.py` (docs/speed.md), "only where an episode ended".
 Remove when: JAX has a batched conditional that gathers the elements of each branch.
 """
 

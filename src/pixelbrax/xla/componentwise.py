@@ -25,7 +25,7 @@ primitive goes into `_ELEMENTWISE`, a reduction into `_REDUCTIONS`, one that onl
 for an array of element indices), and a case into the tests' `PROGRAMS`.
 
 Seen with: JAX 0.11.2, compiled for an H200. A step of 4,096 HalfCheetahs has 1,656 kernels as Brax writes it, and 468
-in this form (`benchmarks/cross_compile.py --step halfcheetah`, docs/results.md).
+in this form (`benchmarks/cross_compile.py --step halfcheetah`, docs/gpu.md).
 Tested by: `tests/xla/test_componentwise.py`, against the programs themselves.
 Remove when: XLA for GPUs fuses small matrix products and scatters, so that both forms have about the same number of
 kernels in that benchmark.

@@ -47,7 +47,7 @@ class Loop(NamedTuple):
 # On CPUs fewer tiles are slower on many images, more on scenes of many triangles. On accelerators a step has so many
 # pairs that it takes longer than its launch. Tiles with many pairs go together in smaller blocks: all in a block wait
 # for the one that has most. The second loop of accelerators was an H200's fastest of five, the first is by a model of
-# its times (docs/results.md); smaller tiles may be faster there.
+# its times (docs/gpu.md); smaller tiles may be faster there.
 LOOPS_ON_CPUS = (Loop(more_than=0, tiles=64, clusters=4),)
 LOOPS_ON_ACCELERATORS = Loop(more_than=32, tiles=2_048, clusters=16), Loop(more_than=0, tiles=8_192, clusters=4)
 
