@@ -75,8 +75,8 @@ def test_truncation_bootstraps_and_termination_does_not(settings):
     """Each step pays 1: the first on the left is the last, on the right there is no end but of time."""
     env = _env(_Fate(), episode_length=2, image_size=16, frame_stack=1)
     quiet = {"initial_temperature": 1e-6, "target_std": 1e-2}
-    agent = make_agent("sac", env, 120, discount=0.8, **(quiet | settings))
-    state, _ = train(_program(agent), 120)
+    agent = make_agent("sac", env, 40, discount=0.8, **(quiet | settings))
+    state, _ = train(_program(agent), 40)
     network = state.params["network"]
     inputs = agent.network.inputs(network, state.statistics["inputs"], state.envs.obs)
     outputs = agent.network.critics(network, inputs, jnp.zeros((16, 1)))
