@@ -1,5 +1,6 @@
 """`pixelbrax.train`: what the command line does, from Python."""
 
+import os
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -267,9 +268,11 @@ def _is_plain(value: Any) -> bool:
 
 
 def _plain(kind: type, name: str, value: Any) -> Any:
-    """A setting in the form of a file: Python's numbers, and a tuple where one is expected."""
+    """A setting in the form of a file: Python's numbers, a path as text, and a tuple where one is expected."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
     if isinstance(value, list | tuple):
         return tuple(each.item() if isinstance(each, np.generic) else each for each in value)
     if isinstance(value, Mapping) and name in TABLES:
