@@ -7,6 +7,7 @@ import shutil
 import signal
 import threading
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -269,6 +270,11 @@ def test_several_seeds_are_a_group(env, tmp_path):
         (("ant",), {"num_steps": "many"}, "num_steps"),
         (("ant",), {"obs": "pixel"}, "obs is 'pixel': it must be one of pixels, state"),
         (("ant",), {"encoder": 3}, "encoder is 3: it must be one of patch, nature"),
+        (("ant",), {"encoder": None}, "encoder is None: it must be one of patch, nature"),
+        (("ant",), {"conv_features": 32}, "conv_features is 32: it must be a list of whole numbers"),
+        (("ant",), {"conv_features": np.array([8, 0])}, "conv_features is 0: it must be at least 1"),
+        (("ant",), {"policy_layers": (np.int32(-1),)}, "policy_layers is -1: it must be at least 1"),
+        (("ant",), {"start_from": Path("nowhere"), "start_part": "encoder"}, "nowhere is not a run"),
         (("ant",), {"num_envs": True}, "num_envs is true: it must be"),
         (("ant",), {"preset": "dem"}, "unknown preset 'dem'"),
         (("ant",), {"preset": "demo", "config": "x.toml"}, "leave out one of them"),

@@ -142,6 +142,14 @@ def test_a_blind_network_sees_nothing(strict):
     np.testing.assert_array_equal(*_apply(network, params, {"pixels": pixels}).policy.mean)
 
 
+def test_a_patch_larger_than_the_image_is_refused():
+    """Other encoders have no patches."""
+    for config in (NetworkConfig(patch_size=24), NetworkConfig(patch_size=25, encoder="nature")):
+        ActorCritic(_spec(16, 24, 3), 1, 3, config)
+    with pytest.raises(ConfigError, match="patch_size is 25: it must be at most the image_size of 24"):
+        ActorCritic(_spec(16, 24, 3), 1, 3, NetworkConfig(patch_size=25))
+
+
 @pytest.mark.parametrize(
     ("encoder", "dtype"),
     [

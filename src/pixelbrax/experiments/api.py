@@ -1,5 +1,6 @@
 """`pixelbrax.train`: what the command line does, from Python."""
 
+import os
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -267,11 +268,13 @@ def _is_plain(value: Any) -> bool:
 
 
 def _plain(kind: type, name: str, value: Any) -> Any:
-    """A setting in the form of a file: Python's numbers, and a tuple where one is expected."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, list):
-        return tuple(value)
+    """A setting in the form of a file: Python's numbers, a path as text, and a tuple where one is expected."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, list | tuple):
+        return tuple(each.item() if isinstance(each, np.generic) else each for each in value)
     if isinstance(value, Mapping) and name in TABLES:
         return words_of(value)
     default = getattr(kind, name, None)

@@ -13,6 +13,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float, Num
 
+from pixelbrax.errors import ConfigError
 from pixelbrax.networks.config import NetworkConfig
 from pixelbrax.networks.conv import Conv, conv, max_pool
 from pixelbrax.networks.initializers import orthogonal
@@ -38,8 +39,13 @@ def make_encoder(
       frame_stack: frames in it.
       config: architecture and sizes.
       rngs: for its parameters.
+
+    Raises:
+      ConfigError: a patch is larger than the image: most of it would see nothing.
     """
     if config.encoder == "patch":
+        if config.patch_size > (largest := max(pixels_shape[:2])):
+            raise ConfigError(f"patch_size is {config.patch_size}: it must be at most the image_size of {largest}")
         return PatchEncoder(pixels_shape, frame_stack, config, rngs=rngs)
     kind = {"nature": NatureEncoder, "impala": ImpalaEncoder, "drq": DrQEncoder}[config.encoder]
     return kind(pixels_shape, config.features, rngs=rngs)

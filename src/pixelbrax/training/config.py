@@ -262,7 +262,7 @@ def config_from(tables: Mapping[str, Any], source: str) -> TrainConfig:
             data["agent"] = dacite.from_dict(kind, data.pop(name), config=rules)
         return dacite.from_dict(TrainConfig, data, config=rules)
     except (dacite.DaciteError, TypeError, ValueError, OverflowError) as e:
-        raise ConfigError(f"{source}: {e}{origin}") from e
+        raise ConfigError(f"{source}: {_reason(e)}{origin}") from e
 
 
 def _settings_of(algorithm: str) -> type[AgentConfig]:
@@ -327,7 +327,26 @@ def check_types(config: TrainConfig) -> None:
             _check_table(type(table), values, "the call")
             dacite.from_dict(type(table), values, config=dacite.Config(strict=True, type_hooks={float: _as_float}))
         except (dacite.DaciteError, ValueError) as e:
-            raise ConfigError(str(e)) from e
+            raise ConfigError(_reason(e)) from e
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with a file or call; of a tuple's wrong items dacite tells that a tuple should be a tuple."""
+    if not isinstance(error, dacite.WrongTypeError):
+        return str(error)
+    name = (error.field_path or "").rpartition(".")[2]
+    return f"{name} is {error.value!r:.60}: it must be {_in_words(error.field_type)}"
+
+
+def _in_words(hint: Any) -> str:
+    """The type of a setting, for people."""
+    if choices := _choices(hint):
+        return f"one of {', '.join(map(str, choices))}"
+    if get_origin(hint) is tuple:
+        each = _in_words(get_args(hint)[0])
+        return f"a list of {each.removeprefix('a ')}{'s' if each.startswith('a ') else ''}"
+    kind = next((part for part in get_args(hint) if part is not type(None)), hint)
+    return {int: "a whole number", float: "a number", bool: "true or false", str: "text"}.get(kind, f"a {kind}")
 
 
 def _as_float(value: Any) -> Any:
