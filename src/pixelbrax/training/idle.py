@@ -4,6 +4,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 IDLE_SECONDS = 120.0
 _TICK = 1.0  # seconds
@@ -14,7 +15,7 @@ _BUSY_SHARE = 0.05  # of one processor: less is idle
 def idle_watch(
     what: str, say: Callable[[str], None], seconds: float = IDLE_SECONDS, tick: float = _TICK
 ) -> Iterator[None]:
-    """Reports once if this process uses no processor time for `seconds`.
+    """Reports once if this process uses no processor time for `seconds`, nor waits for its turn on a processor.
 
     Args:
       what: what is under way, such as "compiling the first reset".
@@ -22,12 +23,12 @@ def idle_watch(
       seconds: how long the process must be idle.
       tick: seconds between two checks.
     """
-    wall, cpu = time.perf_counter(), time.process_time()
+    wall, cpu = time.perf_counter(), _demand()
     active = wall
 
     def look() -> bool:
         nonlocal wall, cpu, active
-        now, used = time.perf_counter(), time.process_time()
+        now, used = time.perf_counter(), _demand()
         if used - cpu > _BUSY_SHARE * (now - wall):
             active = now
         wall, cpu = now, used
@@ -41,6 +42,16 @@ def idle_watch(
 
     with ticking(tick, look):
         yield
+
+
+def _demand() -> float:
+    """Seconds for which threads of this process ran, and (on Linux) others than this could have but had no processor."""
+    waited, own = 0, str(threading.get_native_id())
+    for thread in Path("/proc/self/task").glob("*"):
+        if thread.name != own:  # which wakes at every tick
+            with contextlib.suppress(OSError, ValueError, IndexError):  # it may have ended meanwhile
+                waited += int((thread / "schedstat").read_text().split()[1])
+    return time.process_time() + waited / 1e9
 
 
 @contextlib.contextmanager
