@@ -116,3 +116,24 @@ def test_velocities_are_mujocos_on_generalized(name):
     for body in range(1, model.nbody):
         mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, body, wanted[body], 0)
     np.testing.assert_allclose(found, wanted[1:, 3:], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["fetch", "grasp"])
+def test_on_mjx_links_are_where_the_step_ends(name):
+    physics = get_task(name).load_physics("mjx")
+    env, model = physics._env, physics._env.sys.mj_model
+    state = jax.jit(physics.reset)(jax.random.key(0))
+    state = jax.jit(physics.step)(state, jnp.linspace(-1, 1, physics.action_size))
+    pipeline, data = state.engine_state.pipeline_state, mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = pipeline.q, pipeline.qd
+    mujoco.mj_forward(model, data)
+    assert np.abs(data.qvel).max() > 0.5
+    np.testing.assert_allclose(pipeline.x.pos, data.xpos[1:], atol=1e-4)
+    np.testing.assert_allclose(np.abs(np.sum(pipeline.x.rot * data.xquat[1:], -1)), 1.0, atol=1e-5)
+    wanted = np.zeros((model.nbody, 6))
+    for body in range(1, model.nbody):
+        mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, body, wanted[body], 0)
+    np.testing.assert_allclose(env.velocities(pipeline), wanted[1:, 3:], rtol=1e-3, atol=1e-3)
+    pos, _ = physics.body_pose(state)
+    np.testing.assert_allclose(pos, [*data.xpos, state.engine_state.info["target"]], atol=1e-4)

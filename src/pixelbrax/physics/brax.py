@@ -273,7 +273,7 @@ class BraxPhysics:
         """
         pipeline = state.engine_state.pipeline_state
         if self.backend == "mjx":
-            return body_pose(self.mj_model, self.model, pipeline)
+            return body_pose(self._base.sys.mj_model, self.model, pipeline)  # `mj_model` may show more bodies
         links = pipeline.x
         pos = jnp.concatenate([jnp.zeros((1, 3)), links.pos])
         mat = jnp.concatenate([jnp.eye(3)[None], jax.vmap(brax_math.quat_to_3x3)(links.rot)])

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
+from brax.base import Motion, Transform
 from brax.contact import get as contacts
 from brax.envs.base import PipelineEnv
 from brax.io import mjcf
@@ -15,6 +16,7 @@ from brax.math import inv_rotate
 from jaxtyping import Array, Float
 
 from pixelbrax.physics._link_velocities import link_velocities
+from pixelbrax.physics._mjx import body_motion, mjx
 from pixelbrax.physics.base import PhysicsState
 from pixelbrax.physics.brax import BraxPhysics, quiet_brax
 
@@ -41,6 +43,15 @@ class PursuitEnv(PipelineEnv):
         with quiet_brax():
             n_frames = round(CONTROL_DT / self.model.opt.timestep)
             super().__init__(mjcf.load_model(spec.compile()), backend, n_frames=n_frames)
+
+    def pipeline_step(self, pipeline_state: Any, action: Array) -> Any:
+        """Brax's, at whose end links are where the engine's state has them: its "mjx" leaves those of the last substep."""
+        after: Any = super().pipeline_step(pipeline_state, action)
+        if self.backend != "mjx":
+            return after
+        pos, _, linear, angular = body_motion(self.sys, after)
+        rot = mjx.kinematics(self.sys, after).xquat
+        return after.replace(x=Transform(pos=pos[1:], rot=rot[1:]), xd=Motion(vel=linear[1:], ang=angular[1:]))
 
     def link(self, name: str) -> int:
         """Index of a body among the links."""
