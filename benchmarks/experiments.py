@@ -74,6 +74,7 @@ _FADE = (
     "--num-minibatches 32 --max-grad-norm 3 --difficulty-measure return --threshold-up 1000 --difficulty-step 0.25 "
     "--difficulty-episodes 32"
 )
+_LONG = "--num-steps 2662400 --eval-interval 130"
 _WIDE = "--patch-features 32 --conv-features 64 64 --features 256"  # the network of walker2d-cpu and ant-cpu
 # With phases of 40,960 actions, and PPO's settings else.
 _PHASES = "--policy-epochs 3 --auxiliary-epochs 2 --auxiliary-minibatches 64"
@@ -178,6 +179,8 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
     )
     + (  # on seed 100 it was chosen
         Run("ant-ppo-fade-video", f"--preset ant-ppo-cpu {_FADE} {_VIDEO} {_EVAL}", (101, 102)),
+        Run("ant-ppo-long-video", f"--preset ant-ppo-cpu {_LONG} {_FADE} {_VIDEO} {_EVAL}", (101, 102)),
+        Run("ant-ppo-long-state", f"--preset ant-ppo-cpu {_LONG} --obs state --state-coef 0 {_EVAL}", (101, 102)),
     ),
     # The paper's other tasks, each with a teacher of its own, without and with videos.
     "tasks": tuple(
