@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +19,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import Run, datasets
 from pixelbrax.experiments import trajectories as trajectories_room
 from pixelbrax.experiments.acting import actor
-from pixelbrax.training import Progress
+from pixelbrax.training import Progress, locked
 from tests.probe import probe_env
 
 
@@ -227,6 +228,7 @@ def test_a_dataset_knows_what_its_function_computes(tmp_path):
     assert datasets._is_same(name, f"{name}, sha256 0a1b"), "of older versions"
     assert not datasets._is_same(f"{name}, sha256 2c3d", f"{name}, sha256 0a1b")
     host = {"policy": f"{name}{datasets._CALLS_HOST}", "format": 1, "episodes": 1, "episodes_per_shard": 1}
+    (tmp_path / "host").mkdir()
     datasets._opened(tmp_path / "host", host)
     (tmp_path / "host" / "README.md").touch()
     with pytest.raises(ConfigError, match="nobody can tell whether what its policy calls on the host has changed"):
@@ -277,6 +279,7 @@ def test_a_dataset_is_not_resumed_with_other_videos(tmp_path):
         return {"format": 1, "policy": "random", "distractors": "x", "clips": clips}
 
     first = collected(10) | {"episodes": 1, "episodes_per_shard": 1}
+    path.mkdir()
     datasets._opened(path, first)
     assert datasets._opened(path, first | collected(10)).path == path
     with pytest.raises(ConfigError, match="was begun with other videos of x, whose files have changed since"):
@@ -307,6 +310,12 @@ def test_other_folders_are_left_alone(pixels, tmp_path):
     with pytest.raises(ConfigError, match="is not a dataset"):
         pixelbrax.rollout("random", pixels, 2, path=tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_folder_in_which_another_begins_is_left_to_it(pixels, tmp_path):
+    with locked([tmp_path]), ThreadPoolExecutor(1) as pool, pytest.raises(ConfigError, match="by another thread"):
+        pool.submit(pixelbrax.rollout, "random", pixels, 2, path=tmp_path).result()
+    assert [file.name for file in tmp_path.iterdir()] == [".lock"]
 
 
 @pytest.mark.full

@@ -117,6 +117,8 @@ def test_a_policy_is_evaluated_in_as_many_environments_as_its_stage_can_hold(who
     across.evaluate_across(folder, plan, checked, Progress(quiet=True))
     assert folder.across()["policies"] == ["2-learn", "3-never-again-1"]
     assert "1-look is left out of" in capsys.readouterr().out
+    across.evaluate_across(folder, plan, checked, Progress(quiet=True))
+    assert len(batches) == 6, "what is left out makes nothing anew"
 
 
 class _Dies(Hook):

@@ -25,7 +25,7 @@ def test_steps_and_poses_are_those_of_mujoco():
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT  # in the air: most of the program would be idle
     physics = MjcfPhysics(
         model,
-        lambda before, action, after: after.qpos[0] - before.qpos[0],
+        lambda before, action, after: after.qpos[0] - before.qpos[0] + jnp.sum((after.ctrl - before.ctrl) ** 2),
         terminate_fn=lambda data: data.qpos[0] > 100,
         reset_fn=lambda key, data: data.replace(qpos=data.qpos.at[1].set(0.5)),
         control_dt=0.02,
@@ -34,13 +34,13 @@ def test_steps_and_poses_are_those_of_mujoco():
     data = mujoco.MjData(model)
     data.qpos[1] = 0.5
     for action in ([1.0, -1.0], [0.0, 0.5], [-1.0, 1.0]):
-        before = data.qpos[0]
+        before, previous = data.qpos[0], data.ctrl.copy()
         data.ctrl[:] = 0.25 + 0.75 * action[0], action[1]
         for _ in range(4):
             mujoco.mj_step(model, data)
         state = step(state, jnp.array(action))
         np.testing.assert_allclose(state.obs, np.concatenate([data.qpos, data.qvel]), atol=2e-4)
-        np.testing.assert_allclose(state.reward, data.qpos[0] - before, atol=1e-5)
+        np.testing.assert_allclose(state.reward, data.qpos[0] - before + np.sum((data.ctrl - previous) ** 2), atol=1e-5)
         assert not state.terminated
     mujoco.mj_kinematics(model, data)
     xpos, xmat = physics.body_pose(state)

@@ -49,7 +49,7 @@ _DRIVEN = """
 <mujoco>
   <worldbody>
     <geom name="floor" type="plane" size="1 1 .1"/>
-    <body><joint name="a" axis="0 1 0" damping="1"/><geom name="ball" size=".1"/></body>
+    <body><joint name="a" axis="0 1 0" damping="1" actuatorfrcrange="-9 9"/><geom name="ball" size=".1"/></body>
   </worldbody>
   <actuator>
     <motor joint="a" gear="3"/>
@@ -78,6 +78,7 @@ def test_strength_is_force_and_pairs_have_their_own_friction():
     np.testing.assert_allclose(changed.actuator_gainprm[0, 1, 0], 20 * factor)
     np.testing.assert_allclose(changed.actuator_biasprm[0, 1, :3], [0, -20 * factor, -2 * factor])
     np.testing.assert_allclose(changed.actuator_forcerange[0, 1], [-4 * factor, 4 * factor])
+    np.testing.assert_allclose(changed.jnt_actfrcrange[0, -1], [-9 * factor, 9 * factor], rtol=1e-6)
     for leaf in ("actuator_gainprm", "actuator_biasprm"):
         own, muscle = getattr(model, leaf)[2], getattr(changed, leaf)[0, 2]
         forces = np.isin(np.arange(len(own)), [2, 3])

@@ -216,6 +216,7 @@ def test_an_evaluation_is_made_again_under_held_out_distractors(tmp_path):
     training_run.prepare()
     held_out_env = training_run.env_under(config.eval_distractors)
     assert held_out_env.physics is env.physics
+    assert held_out_env.distractor_names == config.eval_distractors
     assert (held_out_env.reset(jax.random.key(0)).obs["pixels"] != env.reset(jax.random.key(0)).obs["pixels"]).any()
     state = jax.jit(training_run.agent.init)(jax.random.key(0))
     result = training_run.evaluate(run, "untrained", state)

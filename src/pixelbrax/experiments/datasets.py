@@ -124,9 +124,10 @@ def rollout(
         "channels_first": env.images.channels_first,
         "seconds_per_action": env.dt,
     }
-    dataset = _opened(folder, facts)
     say = (progress or Progress(quiet=True)).say
-    with locked([dataset.path]):
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked([folder]):
+        dataset = _opened(folder, facts)
         for index, part in enumerate(parts):
             file = dataset.path / _SHARD.format(index)
             if not file.exists():
@@ -249,7 +250,6 @@ def _opened(path: Path, facts: Mapping[str, Any]) -> Dataset:
                 "since: read it with pixelbrax.load_dataset, or choose another path"
             )
         return dataset
-    path.mkdir(parents=True, exist_ok=True)
     replace_text(path / _FACTS, json.dumps({**facts, "provenance": provenance()}, indent=2) + "\n")
     return Dataset(path)
 

@@ -141,8 +141,8 @@ class MjcfPhysics:
 
         Args:
           source: an MJCF file, a `mujoco.MjSpec` or a `mujoco.MjModel`.
-          reward_fn: data before, action, data after -> () reward of the step. With `reward_weights` it is called with
-            a fourth argument, a dict of them.
+          reward_fn: data before, action, data after -> () reward of the step. The `ctrl` of the data before is that
+            of the previous action. With `reward_weights` it is called with a fourth argument, a dict of them.
           terminate_fn: data -> () bool, whether the episode terminates; by default never.
           reset_fn: PRNG key, data at the first keyframe (or the reference pose), with poses and sensors but without
             contacts -> data of an initial state; by default it adds a little noise to positions and velocities.
@@ -226,8 +226,9 @@ class MjcfPhysics:
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
         """See `Physics.step`."""
         action = checked_action(action, self.action_size)
-        before: Any = state.engine_state.replace(ctrl=self._middle + self._reach * action)
-        after = jax.lax.fori_loop(0, self._substeps, lambda _, data: mjx.step(self.model, data), before)
+        before: Any = state.engine_state
+        driven = before.replace(ctrl=self._middle + self._reach * action)
+        after = jax.lax.fori_loop(0, self._substeps, lambda _, data: mjx.step(self.model, data), driven)
         return self._state(after, self._reward(before, action, after))
 
     def coordinates(self, state: PhysicsState) -> Float[Array, " n"]:

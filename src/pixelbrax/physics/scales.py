@@ -115,7 +115,7 @@ class RandomFactors:
                     columns = np.arange(np.shape(_leaf(model, leaf))[1])
                     yield leaf, np.where(muscle[:, None], np.isin(columns, _OF_MUSCLES), True)
                 yield from ((f"actuator.{leaf}", 1) for leaf in ("gain", "bias_q", "bias_qd", "force_range"))
-                yield "actuator_forcerange", 1
+                yield from ((leaf, 1) for leaf in ("actuator_forcerange", "jnt_actfrcrange", "tendon_actfrcrange"))
             case "gravity":
                 yield from (("opt.gravity", 1), ("gravity", 1))
 

@@ -102,7 +102,8 @@ def paint_sky(
       scene: the scene.
       images: as for `paint`. Of CUBE a square picture is on all six sides, as an observer in its middle should see it;
         or there is an axis of six faces, (6, size, size, 3) or (frames, 6, size, size, 3), as in a file of MuJoCo's
-        skybox: right, left, up, down, front, back, each as it is seen from outside.
+        skybox: right, left, up, down, front, back, each as it is seen from outside. So a clip of exactly six square
+        frames needs the axis of faces.
       mapping: how it is laid.
       span: see `Scene.sky_span`. Beyond, mirror images follow.
       heading: see `Scene.sky_heading`.

@@ -54,11 +54,11 @@ class Programs:
 
     def start(self) -> AgentState:
         """The state of all agents before the first update, on a leading axis if there are several."""
-        start, keys = self._start()
         if self._reset is not None:
-            return jax.block_until_ready(self._reset.result()(self.settings, keys))
+            return jax.block_until_ready(self._reset.result()(self.settings, self._keys))
+        start = self._start()
         with self._first.progress.busy("compiling the first reset"), self._layout.context:
-            return jax.block_until_ready(start(self.settings, keys))
+            return jax.block_until_ready(start(self.settings, self._keys))
 
     def update(self, state: AgentState) -> Any:
         """An interval of updates: the new state, and what `_interval` tells of it."""
@@ -85,11 +85,11 @@ class Programs:
 
         That suits GPUs: while XLA compiles for one it tries kernels out there, and keeps the fastest.
         """
-        (start, keys), pool = self._start(), ThreadPoolExecutor(thread_name_prefix=COMPILER)
+        start, pool = self._start(), ThreadPoolExecutor(thread_name_prefix=COMPILER)
         with self._first.progress.busy("compiling reset, update and evaluation"):
-            state = jax.eval_shape(start, self.settings, keys)
+            state = jax.eval_shape(start, self.settings, self._keys)
             self._update = pool.submit(self._lowered(state).compile)  # first what takes longest
-            self._reset = pool.submit(start.lower(self.settings, keys).compile)
+            self._reset = pool.submit(start.lower(self.settings, self._keys).compile)
             one = state if len(self._seeds) == 1 else jax.eval_shape(lambda state: one_of(state, 0), state)
             wait([self._update, self._reset, *self._first.compile_ahead(one.variables, pool)])
         pool.shutdown()
@@ -105,14 +105,18 @@ class Programs:
             return of_one
         return self._layout.split(jax.vmap(of_one, (0, in_axes), out_axes), (0, in_axes), out_axes)
 
-    def _start(self) -> tuple[Any, Array]:
-        """The first reset, not compiled yet, and its keys."""
+    @property
+    def _keys(self) -> Array:
+        """From which agents start."""
         keys = [jax.random.fold_in(jax.random.key(seed), TRAINING_STREAM) for seed in self._seeds]
+        return keys[0] if len(keys) == 1 else jnp.stack(keys)
+
+    def _start(self) -> Any:
+        """The first reset, not compiled yet: a function of the agents' settings and `_keys`."""
         begin = takeover(self._config, self._first.agent)
         init = self.of_each(lambda agent, key: begin(agent.init(key)), 0, AXES)
         options = compiler_options(runs_once=True)
-        start = jax.jit(init, out_shardings=self._layout.state, compiler_options=options)
-        return start, keys[0] if len(keys) == 1 else jnp.stack(keys)
+        return jax.jit(init, out_shardings=self._layout.state, compiler_options=options)
 
     def _lowered(self, state: AgentState) -> Any:
         with self._layout.context:

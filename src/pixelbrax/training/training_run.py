@@ -9,7 +9,6 @@ from typing import Any
 import jax
 from jaxtyping import Array, PyTree
 
-from pixelbrax.distractors import resolve
 from pixelbrax.envs import PixelEnv, without_images
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import AgentState
@@ -176,7 +175,7 @@ class TrainingRun:
         """
         if distractors is None:
             return self.env
-        return self.env.with_distractors(resolve(distractors, self.config.environment.task))
+        return self.env.with_distractors(distractors)
 
     def compile_ahead(self, variables: tuple[PyTree, PyTree], pool: Executor) -> list[Future[Any]]:
         """Begins to compile what `evaluate` needs for policies with such variables, or of their shapes."""

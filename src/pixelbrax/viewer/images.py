@@ -10,6 +10,7 @@ from jaxtyping import Float, Int32, UInt8, UInt32
 _OPAQUE = np.uint32(0xFF000000)
 _NOTHING = (24, 26, 30)  # where a ray meets no geom
 _GOLDEN = 0.618033988749895  # successive hues that far apart stay distinct, however many there are
+_COLORS = 256  # of geoms; those with higher numbers have them again
 _NEAR_TO_FAR = ((253, 231, 140), (242, 138, 87), (180, 60, 105), (84, 28, 104), (14, 10, 36))
 
 
@@ -24,14 +25,9 @@ def from_pixels(pixels: UInt8[np.ndarray, "height width channels"]) -> UInt32[np
     return rgb[..., 0] | rgb[..., 1] << 8 | rgb[..., 2] << 16 | _OPAQUE
 
 
-def from_segmentation(ids: Int32[np.ndarray, "height width"], count: int) -> UInt32[np.ndarray, "height width"]:
-    """Of geom ids: a color for each, by its number; -1 is dark.
-
-    Args:
-      ids: geom ids, or -1.
-      count: number of geoms.
-    """
-    return _palette(count)[np.clip(ids, -1, count - 1) + 1]
+def from_segmentation(ids: Int32[np.ndarray, "height width"]) -> UInt32[np.ndarray, "height width"]:
+    """Of geom ids: a color for each, by its number; -1 is dark."""
+    return _palette()[np.where(ids < 0, 0, ids % _COLORS + 1)]
 
 
 def from_depth(depth: Float[np.ndarray, "height width"], middle: float) -> UInt32[np.ndarray, "height width"]:
@@ -61,9 +57,9 @@ def beside(
 
 
 @functools.cache
-def _palette(count: int) -> UInt32[np.ndarray, " colors"]:
+def _palette() -> UInt32[np.ndarray, " colors"]:
     """The color of nothing, then those of the geoms."""
-    colors = [colorsys.hsv_to_rgb(i * _GOLDEN % 1.0, 0.55, 0.95 - 0.25 * (i % 2)) for i in range(count)]
+    colors = [colorsys.hsv_to_rgb(i * _GOLDEN % 1.0, 0.55, 0.95 - 0.25 * (i % 2)) for i in range(_COLORS)]
     return _from_list([_NOTHING, *(tuple(255 * channel for channel in color) for color in colors)])
 
 

@@ -146,11 +146,6 @@ class Programs:
         model = self.env.physics.mj_model
         return tuple(model.camera(i).name or str(i) for i in range(model.ncam))
 
-    @property
-    def num_geoms(self) -> int:
-        """Number of ids in a segmentation."""
-        return len(self.env.scene.geom_type)
-
     @in_float32
     def reset(self, key: Array, strength: float = 1.0) -> State:
         """The first state of an episode.

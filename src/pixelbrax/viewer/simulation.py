@@ -192,7 +192,7 @@ class Simulation:
             return from_pixels(image)
         if view == "depth":
             return from_depth(image, distance)
-        return from_segmentation(image, self.programs.num_geoms)
+        return from_segmentation(image)
 
     def _be(self, state: State, seed: int, episode: int, steps: int) -> None:
         """Takes a new state, and with it all facts at once: other threads may ask for them."""

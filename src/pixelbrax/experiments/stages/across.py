@@ -40,9 +40,9 @@ def evaluate_across(
             variables[k], _ = checked[k].restore_policy(folder.run_named(run))
         except ConfigError as e:  # it was removed, or its stage edited, after it had ended
             progress.say(f"{run} is left out of {folder.across_file}: {e}", always=True)
-    if not variables:
-        return
     policies = {k: policies[k] for k in variables}
+    if not variables or folder.across().get("policies") == list(policies.values()):
+        return
     rows: list[list[dict[str, Any] | None]] = [[None] * len(names) for _ in policies]
     for column, stage in enumerate(curriculum.stages):
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(curriculum.seed), _STREAM), column)

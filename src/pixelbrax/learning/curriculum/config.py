@@ -49,8 +49,8 @@ class CurriculumConfig:
     difficulty_per_env: bool = False
     """Each environment has its own difficulty, gated by its own episodes."""
     num_levels: int = 0
-    """Prioritized level replay: number of training levels. A level determines all that an episode samples at its
-    beginning: initial state, randomized model, distractors. 0 is off."""
+    """Prioritized level replay: number of training levels. A level determines what an episode samples at its
+    beginning: initial state, randomized model, levels of distractors that have them, as presets do. 0 is off."""
     level_score: Literal["value_l1", "positive_value_loss"] = "value_l1"
     """Score of a level: the mean of its last episode's absolute advantages, or of their positive parts."""
     level_temperature: float = 0.1

@@ -11,7 +11,8 @@ and else a level that was not seen, each equally likely. P_D is a constant, or t
 Deliberate differences from the paper and its code:
   - Environments draw side by side, once an update: two may draw the same level, and draws of one update have one c.
   - The score of a level is the mean over its whole last episode so far, also across updates; the code forgets at each
-    update what it knew of an episode, and keeps the mean over its last part.
+    update what it knew of an episode, and keeps the mean over its last part. Where several short episodes of a level
+    began within an update in one environment, it is the mean over all of these.
   - A level is seen once it has a score, as in the code; in the paper, once it is drawn.
   - With the share of levels seen as P_D, replay begins with the first levels that were seen, as in the paper's text; by
     the code's default only once all were.
