@@ -42,6 +42,8 @@ def _same(a, b):
 
 def test_a_run_tells_what_was_trained(finished):
     assert finished.finished
+    assert Path(finished) == finished.path
+    assert api._described(None, {"start_from": finished})[0].start_from == str(finished.path)
     assert finished.updates == 6
     assert finished.metrics["steps"].tolist() == [32, 64, 96]
     assert set(finished.evaluations) == {"untrained", "trained"}

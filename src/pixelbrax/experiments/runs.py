@@ -2,6 +2,7 @@
 
 import contextlib
 import html
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,7 +40,7 @@ class Video:
 class Run:
     """One training run on disk; a notebook shows its curve and its video."""
 
-    def __init__(self, path: str | Path, env: PixelEnv | None = None):
+    def __init__(self, path: str | os.PathLike[str], env: PixelEnv | None = None):
         """Opens a run.
 
         Args:
@@ -79,6 +80,10 @@ class Run:
     def path(self) -> Path:
         """The run's folder, as an absolute path."""
         return self._path
+
+    def __fspath__(self) -> str:
+        """So that a run may stand wherever the path of one is asked for."""
+        return str(self._path)
 
     @property
     def _dir(self) -> RunDir:
@@ -305,4 +310,4 @@ def load_policy(run: "Run | RunGroup | str | Path", best: bool = False, env: Pix
         raise ConfigError(f"{run.path} holds {len(run)} runs: name one, such as load_policy(group[0])")
     if isinstance(run, Run) and env is None:
         return run.policy(best)
-    return Run(run.path if isinstance(run, Run) else run, env).policy(best)
+    return Run(run, env).policy(best)

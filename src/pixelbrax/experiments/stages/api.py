@@ -138,7 +138,7 @@ def train_curriculum(
         return _ended(*resume_curriculum(path, launch))
     if curriculum is None:
         raise ConfigError(f"name a curriculum: a TOML file, or one of {', '.join(curriculum_names())}")
-    begin = str(start_from.path if isinstance(start_from, Run) else start_from) if start_from is not None else None
+    begin = str(check_path("start_from", start_from)) if start_from is not None else None
     plan = chosen(load_curriculum(curriculum), seed, stage, begin)
     label = default_name(curriculum) if name is None else check_name(name)
     return _ended(*start_curriculum(plan, check_path("runs", runs), label, launch, numbered=name is None))
