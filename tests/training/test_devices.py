@@ -85,7 +85,7 @@ def test_images_stay_where_they_were_rendered(name):
 
 
 def test_devices_that_are_not_there_are_told():
-    with pytest.raises(ConfigError, match=r"only 2 devices are available: .* change num_devices in its config.toml"):
+    with pytest.raises(ConfigError, match=r"more than the 2 available: .* change num_devices in its config.toml"):
         Trainer([_config("ppo", 64)])
     with pytest.raises(ConfigError, match=r"num_devices=2 does not divide num_envs \(15\)"):
         Trainer([_config("ppo", 2, num_envs=15, num_minibatches=3)])

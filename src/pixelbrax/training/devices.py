@@ -37,7 +37,7 @@ class Layout:
         available, processes = jax.devices(), jax.process_count()
         if num_devices > len(available):
             raise ConfigError(
-                f"num_devices={num_devices}, but only {len(available)} devices are available: use at most as many; to "
+                f"num_devices={num_devices} is more than the {len(available)} available: use at most as many; to "
                 "resume a run with fewer than it began with, change num_devices in its config.toml"
             )
         if processes > 1 and num_devices < len(available):
