@@ -47,10 +47,10 @@ def test_the_source_distribution_has_what_it_names(tmp_path):
     (archive,) = tmp_path.glob("pixelbrax-*.tar.gz")
     with tarfile.open(archive) as file:
         packed = {name.partition("/")[2] for name in file.getnames()}
-    tracked = _run("git", "ls-files", "src", "tests", cwd=ROOT).split()
+    tracked = _run("git", "ls-files", "src", cwd=ROOT).split()
     assert packed >= {*tracked, "src/pixelbrax/commit.txt"}
     own = {"CHANGELOG.md", "LICENSE", "README.md", "hatch_build.py", "pyproject.toml"}
-    assert {name.split("/")[0] for name in packed} == own | {"src", "tests", ".gitignore", "PKG-INFO"}
+    assert {name.split("/")[0] for name in packed} == own | {"src", ".gitignore", "PKG-INFO"}
 
 
 @pytest.mark.full

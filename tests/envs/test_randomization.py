@@ -259,13 +259,19 @@ def test_the_materials_that_parts_have_may_vary():
             np.testing.assert_allclose(leaf, truth, rtol=1e-6, err_msg=name)
 
 
-def test_samples_that_images_do_not_show_are_a_warning():
+@pytest.mark.parametrize("name", ["light_castshadow", "light_active", "cam_intrinsic"])
+def test_samples_that_images_do_not_show_are_a_warning(name):
     def switch(model, keys):
-        axes = jax.tree.map(lambda x: None, model).tree_replace({"light_castshadow": 0})
-        return model.tree_replace({"light_castshadow": jnp.zeros((len(keys), 1), bool)}), axes
+        axes = jax.tree.map(lambda x: None, model).tree_replace({name: 0})
+        own = jnp.asarray(getattr(model, name))
+        return model.tree_replace({name: jnp.repeat(own[None], len(keys), 0)}), axes
 
-    with pytest.warns(UserWarning, match="samples light_castshadow, of which images show the model's own"):
-        pixelbrax.make(mujoco.MjSpec.from_string(FALLING), reward_fn=_no_reward, randomization_fn=switch)
+    spec = mujoco.MjSpec.from_string(FALLING)
+    spec.worldbody.add_camera(name="c", pos=[0, 0, 6])  # it looks down
+    spec.worldbody.add_light(pos=[0, 0, 3], dir=[0, 0, -1])
+    with pytest.warns(UserWarning, match=f"samples {name}, of which images show the model's own"):
+        env = pixelbrax.make(spec, reward_fn=_no_reward, camera="c", randomization_fn=switch)
+    jax.eval_shape(env.reset, jax.random.key(0))
 
 
 def test_a_scene_read_in_another_way_is_refused():

@@ -220,6 +220,15 @@ def test_settings_that_were_edited_after_training_are_not_its_own(runs, tmp_path
     assert changed_since_trained(run) == ""
 
 
+def test_a_run_on_which_hooks_acted_is_refused(runs, tmp_path):
+    """They may have changed what it saw; a gate only ends a stage."""
+    run = RunDir.open(shutil.copytree(runs[0].path, tmp_path / "copy"))
+    text = run.config_file.read_text()
+    run.config_file.write_text(text.replace("[provenance]", '[provenance]\nhooks = "gate, Fading"'))
+    with pytest.raises(ConfigError, match=r"departs from the protocol of tiny: hooks acted on its training \(Fading\)"):
+        list(evaluate_runs(TINY, [run], progress=QUIET))
+
+
 def test_a_run_is_checked_before_anything_is_compiled(runs, tmp_path):
     run = RunDir.open(shutil.copytree(runs[0].path, tmp_path / "copy"))
     run.evaluation_file.unlink()

@@ -135,6 +135,17 @@ def test_results_from_before_there_was_a_setting_are_of_one_method():
 
 
 @pytest.mark.usefixtures("on_paper")
+def test_distractors_of_training_have_two_spellings():
+    def of(task, seed, name):
+        settings = _settings("ppo")
+        return _entry(task, seed, settings=settings | {"environment": settings["environment"] | {"distractors": [name]}})
+
+    assert Leaderboard.of(PAPER, [of("a", 0, "kage/hue"), of("a", 1, "kage/hue@train")]).results
+    with pytest.raises(ConfigError, match=r"different settings \(environment\): name them apart"):
+        Leaderboard.of(PAPER, [of("a", 0, "kage/hue"), of("a", 1, "kage/hue@test")])
+
+
+@pytest.mark.usefixtures("on_paper")
 def test_no_name_of_a_method_breaks_a_table():
     rows = Leaderboard.of(PAPER, [_entry(method="mine|yours\nor not")]).rows()
     for table in ranking(rows), by_axis(rows):

@@ -338,7 +338,8 @@ def test_each_of_many_lines_has_its_own_look():
 
 def test_a_chart_leaves_out_what_is_not_finite():
     assert "no data yet" in chart([Series("a", [1.0], [NAN])])
-    drawn = chart([Series("a", [1.0, 2.0, 3.0], [1.0, NAN, float("inf")])], size="small")
+    ends = chart([Series("a", [1.0, 2.0], [1.0, 2.0], [NAN, 1.5], [3.0, float("inf")])], size="small")
+    drawn = ends + chart([Series("a", [1.0, 2.0, 3.0], [1.0, NAN, float("inf")])], size="small")
     assert "nan" not in drawn
     assert "inf" not in drawn
     assert drawn.count("<circle") >= 1, "a single point is seen"

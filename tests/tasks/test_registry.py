@@ -68,6 +68,8 @@ def test_fields_of_a_task_have_their_kinds(field, value, message):
         ({"floor": (0.1, 0.2, 0.3)}, "the palette's floor is .*: it must be two colors"),
         ({"accents": (("target", "red"),)}, "the palette's accent of 'target' is 'red'"),
         ({"headlight_diffuse": float("nan")}, "headlight_diffuse is nan"),
+        ({"discs": ("target",)}, "a disc of the palette is 'target': it must be the name of a body and a radius"),
+        ({"discs": (("target", 0.0),)}, "disc of 'target' has radius 0.0: it must be greater than 0"),
     ],
 )
 def test_colors_of_a_look_lie_between_0_and_1(settings, message):
@@ -131,3 +133,16 @@ def test_a_look_recolors_body_floor_and_sky():
     np.testing.assert_allclose(cells, palette.floor, atol=0.003)
     np.testing.assert_allclose(scene.sky_rgb, np.stack([palette.sky_down, palette.sky_up]), atol=0.02)
     np.testing.assert_allclose(scene.headlight_diffuse, palette.headlight_diffuse, atol=1e-6)
+
+
+def test_a_floor_of_a_plain_material_has_the_mean_color_and_a_gray_texture_stays_gray():
+    spec = mujoco.MjSpec.from_string(
+        """<mujoco><asset><material name="m" reflectance=".2" rgba=".9 .1 .1 1"/></asset><worldbody>
+        <geom type="plane" size="5 5 1" material="m"/></worldbody></mujoco>"""
+    )
+    texture = spec.add_texture(name="g", type=mujoco.mjtTexture.mjTEXTURE_2D, width=2, height=1, nchannel=1)
+    texture.data = bytes([0, 200])
+    model, palette = spec.compile(), Palette()
+    palette.apply(model)
+    np.testing.assert_allclose(model.geom_rgba[0, :3], np.mean(palette.floor, axis=0), atol=1e-6)
+    np.testing.assert_allclose(model.tex_data, 255 * np.mean(palette.floor, axis=1), atol=1)

@@ -143,6 +143,18 @@ def test_moving_the_camera_changes_its_image_alone_and_compiles_nothing(simulati
     assert simulation.programs._look._cache_size() == compiled == 1
 
 
+def test_a_drag_while_it_looks_for_the_body_is_kept(simulation, monkeypatch):
+    look, before = simulation._look, simulation.camera
+
+    def dragged():
+        simulation.drag("turn", 0.1, 0.0)  # as by the page, in another thread
+        return look()
+
+    monkeypatch.setattr(simulation, "_look", dragged)
+    simulation.follow(True)
+    assert simulation.camera.azimuth != before.azimuth
+
+
 def test_a_camera_that_follows_keeps_the_body_in_place(simulation):
     simulation.camera = Orbit((0.0, 0.0, 0.5), 3.0, 90.0, -90.0, 45.0, follows=True)
     ids = set()

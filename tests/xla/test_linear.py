@@ -49,6 +49,8 @@ def test_other_uses_of_the_functions_are_left_alone():
     library = jax.scipy.linalg
     with linear.without_lapack():
         np.testing.assert_allclose(library.solve(a, b), [2.0, 1.0])  # not positive definite
+        np.testing.assert_allclose(library.solve(2 * jnp.eye(2), b, lower=True, assume_a="pos"), [0.5, 1.0])
+        np.testing.assert_allclose(library.cho_solve((2 * jnp.eye(2), True), jnp.array([4, 8])), [1.0, 2.0])
         np.testing.assert_allclose(
             library.cho_factor(jnp.stack([jnp.eye(2)] * 3), True, overwrite_a=True)[0][2], np.eye(2)
         )

@@ -15,6 +15,7 @@ from pixelbrax.generalization.content import clips_digest, code_digest, dynamics
 from pixelbrax.generalization.entry import PLAIN, Entry, privileged
 from pixelbrax.generalization.method_settings import apart
 from pixelbrax.training import (
+    GATE,
     Evaluator,
     Progress,
     RunDir,
@@ -23,6 +24,7 @@ from pixelbrax.training import (
     changed_since_trained,
     kind_of,
     provenance,
+    read_toml_file,
     to_resume,
 )
 
@@ -107,6 +109,13 @@ def _checked(benchmark: Benchmark, run: RunDir, config: TrainConfig) -> str:
         track = benchmark.check(config)
     except ConfigError as e:
         raise ConfigError(f"{run.path}: {e}") from None
+    made = read_toml_file(run.config_file).get("provenance")
+    acted = str(made.get("hooks", "")).split(", ") if isinstance(made, dict) else []
+    if hooks := [name for name in acted if name not in ("", GATE)]:  # a gate only ends a stage
+        raise ConfigError(
+            f"{run.path}: the run departs from the protocol of {benchmark.name}: hooks acted on its training "
+            f"({', '.join(hooks)}), and may have changed what it saw"
+        )
     if (trained := run.read_evaluations().get("trained")) is None:
         raise ConfigError(f"{run.path} has not been trained to its end: {to_resume(run.path)}")
     if trained["steps"] > benchmark.num_steps:  # whatever num_steps in config.toml was changed to since

@@ -12,7 +12,7 @@ Settings = Mapping[str, Any]
 
 _TEACHER = ("teacher", "teacher_updates")  # each seed may have its own,
 _START = ("start_from", "start_updates")  # and its own run to begin with
-_AGENT, _NETWORK = "agent", "network"
+_AGENT, _NETWORK, _DISTRACTORS = "agent", "network", "distractors"
 
 
 def apart(one: Settings, other: Settings) -> list[str]:
@@ -42,7 +42,14 @@ def _same(name: str, one: Settings, other: Settings, default: Settings) -> bool:
         a, b = ({key: x for key, x in table.items() if key not in _TEACHER} for table in (a, b))
         return _completed(a) == _completed(b)
     known = default.get(name) or {}
-    return {**known, **a} == {**known, **b}
+    return _spelled_out({**known, **a}) == _spelled_out({**known, **b})
+
+
+def _spelled_out(table: Settings) -> Settings:
+    """A table of settings in which distractors of training have their shortest names."""
+    if _DISTRACTORS not in table:
+        return table
+    return {**table, _DISTRACTORS: [name.removesuffix("@train") for name in table[_DISTRACTORS]]}
 
 
 def _completed(agent: Settings) -> Settings:

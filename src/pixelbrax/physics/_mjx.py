@@ -1,6 +1,7 @@
 """Shared by the engines that use MJX: a quiet import, its implementations, and poses of bodies."""
 
 import contextlib
+import importlib.util
 import io
 import warnings
 
@@ -27,6 +28,8 @@ def check_implementation(name: str) -> None:
         raise ConfigError(f"unknown backend {name!r}: MJX has {', '.join(IMPLEMENTATIONS)}")
     if name == "warp" and jax.default_backend() != "gpu":
         raise ConfigError("backend 'warp' needs an NVIDIA GPU: use 'jax' here")
+    if name == "warp" and importlib.util.find_spec("warp") is None:
+        raise ConfigError("backend 'warp' needs MuJoCo Warp: pip install 'pixelbrax[warp]'")
 
 
 def body_pose(

@@ -25,7 +25,7 @@ from pixelbrax.render.tendon.read_tendons import tendon_segments
 READ_ONCE = (
     *("geom_type", "geom_group", "geom_dataid", "site_type", "site_group", "tendon_group"),
     *("light_active", "light_castshadow", "light_type", "light_directional"),
-    *("mat_texid", "mat_texrepeat", "mat_texuniform", "tex_data"),
+    *("mat_texid", "mat_texrepeat", "mat_texuniform", "tex_data", "cam_intrinsic"),
 )
 """What a scene reads of the model alone: images do not show samples of these."""
 _MATERIAL = {"emission": 0.0, "specular": DEFAULT_SPECULAR, "shininess": DEFAULT_SHININESS, "reflectance": 0.0}
@@ -34,12 +34,15 @@ _LIGHT = ("pos", "dir", "ambient", "diffuse", "specular", "attenuation", "cutoff
 
 
 def randomized_model(model: mujoco.MjModel, arrays: Mapping[str, Array]) -> mujoco.MjModel:
-    """The model with some arrays replaced, to read poses, cameras and lights from; unknown names are ignored.
+    """The model with some arrays replaced, to read poses, cameras and lights from.
+
+    Names that are unknown, or in `READ_ONCE`, are ignored.
 
     Raises:
       ConfigError: an array has another shape than the model's.
     """
-    known = {name: array for name, array in arrays.items() if isinstance(getattr(model, name, None), np.ndarray)}
+    shown = {name: array for name, array in arrays.items() if name not in READ_ONCE}
+    known = {name: array for name, array in shown.items() if isinstance(getattr(model, name, None), np.ndarray)}
     return cast(mujoco.MjModel, _RandomizedModel(model, known)) if known else model
 
 

@@ -10,7 +10,7 @@ from pixelbrax.report.chart import Series, chart
 from pixelbrax.report.curves import FEW, together
 from pixelbrax.report.facts import RunFacts, interval_of, settings_of, shown
 from pixelbrax.report.markup import Markup, tag
-from pixelbrax.report.page import film, link_to, more, page, section, table
+from pixelbrax.report.page import film, film_size, link_to, more, page, section, table
 from pixelbrax.report.spent import duration
 from pixelbrax.training import amount
 
@@ -121,9 +121,9 @@ def _videos(groups: Groups) -> Markup | None:
     figures, size = [], 0
     for name, runs in groups.items():
         shown = next((run for run in runs if run.run.video_file.is_file()), None)
-        if shown is None or size + shown.run.video_file.stat().st_size > _MOST_BYTES:
+        if shown is None or size + film_size(shown.run.video_file) > _MOST_BYTES:
             continue
-        size += shown.run.video_file.stat().st_size
+        size += film_size(shown.run.video_file)
         figures.append(film(shown.run.video_file, shown.titled(name, shown.run.video_file)))
     return section("Their policies", tag("div", figures, class_="side"), wide=True) if figures else None
 

@@ -87,11 +87,16 @@ def tiles(facts: Sequence[tuple[Any, str, str]]) -> Markup:
     return tag("div", each, class_="tiles")
 
 
+def film_size(file: Path) -> int:
+    """Bytes of a video in a page; 0 for one that is too large."""
+    size = file.stat().st_size
+    return size if size <= _MOST_BYTES else 0
+
+
 def film(file: Path, caption: str) -> Markup:
     """A video in the page itself; one that is too large is only named."""
-    size = file.stat().st_size
-    if size > _MOST_BYTES:
-        return tag("figure", tag("p", f"{file} has {size / 1e6:,.0f} MB: it is not in this page."))
+    if not film_size(file):
+        return tag("figure", tag("p", f"{file} has {file.stat().st_size / 1e6:,.0f} MB: it is not in this page."))
     shown = tag("video", src=data_url(file), controls=True, loop=True, muted=True, playsinline=True, autoplay=True)
     return tag("figure", shown, tag("figcaption", caption))
 

@@ -55,6 +55,10 @@ class Palette:
         for accent in self.accents:
             body, color = check_pair("an accent of the palette", accent, "the name of a body and its color")
             check_color(f"the palette's accent of {body!r}", color)
+        for disc in self.discs:
+            body, radius = check_pair("a disc of the palette", disc, "the name of a body and a radius")
+            if not check_number(f"the palette's disc of {body!r}", radius, 0):
+                raise ConfigError(f"the palette's disc of {body!r} has radius {radius}: it must be greater than 0")
         for name in ("headlight_ambient", "headlight_diffuse"):
             check_number(f"the palette's {name}", getattr(self, name), 0)
 
@@ -69,7 +73,8 @@ class Palette:
         model.geom_rgba[~planes, :3] = self.body
         model.geom_rgba[planes, :3] = 1.0
         for plane in np.flatnonzero(planes):
-            if model.geom_matid[plane] < 0:
+            material = model.geom_matid[plane]
+            if material < 0 or model.mat_texid[material, mujoco.mjtTextureRole.mjTEXROLE_RGB] < 0:
                 model.geom_rgba[plane, :3] = np.mean(self.floor, axis=0)
         for body, color in accents:
             model.geom_rgba[model.geom_bodyid == body, :3] = color
@@ -109,4 +114,6 @@ def _regrade(model: mujoco.MjModel, texture: int, darkest: Rgb, brightest: Rgb) 
     spread = max(np.ptp(brightness), 1.0)
     share = ((brightness - brightness.min()) / spread)[:, None]
     color = np.array(darkest) + share * (np.array(brightest) - np.array(darkest))
+    if texels.shape[1] < 3:
+        texels, color = texels[:, :1], color.mean(1, keepdims=True)
     texels[:, :3] = np.round(255 * color).astype(np.uint8)

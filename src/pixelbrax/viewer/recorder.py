@@ -85,7 +85,7 @@ class Recorder:
         if (first := next(frames, None)) is not None:
             try:
                 self._problem = write_video(self.path, itertools.chain([first], frames), self._fps)
-            except OSError as e:
+            except Exception as e:  # whatever it was, `close` must not tell of a video
                 self._problem = f"no video: {e}"
 
     def _taken(self) -> Iterator[np.ndarray]:

@@ -344,15 +344,17 @@ class Session:
             if programs is None:
                 return
             old, strength, seed, problem = self._simulation, self._strength, self._seed, ""
-        if self._recorder is not None:
-            self._end_recording()
         try:
             simulation = Simulation(programs, seed, strength, old)
         except ConfigError as e:  # the distractors before them allowed more
             simulation, problem = Simulation(programs, seed, before=old), f"the strength is 1 again: {e}"
+        if self._recorder is not None:
+            self._end_recording()
         with self._changed:
             if problem:
                 self._notice("error", problem)
+            if (chosen := self._strength) != strength:  # meanwhile
+                self._do(lambda simulation: self._scale(simulation, chosen))
             self._simulation, self._version, self._samples = simulation, self._version + 1, []
             self._strength = simulation.strength
             self._pace.dt, self._stale, self._images = programs.env.physics.dt, True, {}

@@ -173,7 +173,8 @@ class Simulation:
 
     def follow(self, follows: bool) -> None:
         """Lets the free camera move along with the body, or stay."""
-        self.camera = self.camera.following(follows, np.asarray(self._look().body))
+        body = np.asarray(self._look().body)  # first: meanwhile another thread may drag the camera
+        self.camera = self.camera.following(follows, body)
 
     def agent_image(self, view: View) -> UInt32[np.ndarray, "height width"]:
         """What the agent sees, with all distractors."""

@@ -54,9 +54,11 @@ def _where_it_fits(ours: Callable[..., Any], original: Callable[..., Any]) -> Ca
 
     def function(a: Any, *args: Any, **kwargs: Any) -> Any:
         matrix = a[0] if isinstance(a, tuple) else a
-        known = set(kwargs) <= {"lower", "assume_a"} and kwargs.get("assume_a", "pos") == "pos" and len(args) <= 1
+        taken = {cho_factor: {"lower"}, cho_solve: set(), solve: {"assume_a"}}[ours]
+        known = set(kwargs) <= taken and kwargs.get("assume_a", "pos") == "pos" and len(args) <= 1
         positive = ours is not solve or "assume_a" in kwargs
-        fits = jnp.ndim(matrix) == 2 and jnp.issubdtype(jnp.result_type(matrix), jnp.floating)
+        arrays = (matrix,) if ours is cho_factor else (matrix, *args)
+        fits = jnp.ndim(matrix) == 2 and all(jnp.issubdtype(jnp.result_type(x), jnp.floating) for x in arrays)
         return (ours if known and positive and fits else original)(a, *args, **kwargs)
 
     return function
