@@ -138,7 +138,8 @@ def test_results_from_before_there_was_a_setting_are_of_one_method():
 def test_distractors_of_training_have_two_spellings():
     def of(task, seed, name):
         settings = _settings("ppo")
-        return _entry(task, seed, settings=settings | {"environment": settings["environment"] | {"distractors": [name]}})
+        settings["environment"]["distractors"] = [name]
+        return _entry(task, seed, settings=settings)
 
     assert Leaderboard.of(PAPER, [of("a", 0, "kage/hue"), of("a", 1, "kage/hue@train")]).results
     with pytest.raises(ConfigError, match=r"different settings \(environment\): name them apart"):

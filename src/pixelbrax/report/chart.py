@@ -45,7 +45,9 @@ class Series:
         keep = [k for k, (x, y) in enumerate(zip(self.x, self.y, strict=True)) if math.isfinite(x) and math.isfinite(y)]
 
         def of(values: Sequence[float] | None) -> list[float] | None:
-            return None if values is None else [float(values[k] if math.isfinite(values[k]) else self.y[k]) for k in keep]
+            if values is None:
+                return None
+            return [float(values[k] if math.isfinite(values[k]) else self.y[k]) for k in keep]
 
         x, y = of(self.x) or [], of(self.y) or []
         return Series(self.name, x, y, of(self.low), of(self.high), self.color, self.form, self.thin)

@@ -45,7 +45,7 @@ def idle_watch(
 
 
 def _demand() -> float:
-    """Seconds for which threads of this process ran, and (on Linux) others than this could have but had no processor."""
+    """Seconds for which threads of this process ran, or (on Linux) all but this one waited for a processor."""
     waited, own = 0, str(threading.get_native_id())
     for thread in Path("/proc/self/task").glob("*"):
         if thread.name != own:  # which wakes at every tick

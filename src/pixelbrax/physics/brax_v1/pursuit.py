@@ -45,7 +45,7 @@ class PursuitEnv(PipelineEnv):
             super().__init__(mjcf.load_model(spec.compile()), backend, n_frames=n_frames)
 
     def pipeline_step(self, pipeline_state: Any, action: Array) -> Any:
-        """Brax's, at whose end links are where the engine's state has them: its "mjx" leaves those of the last substep."""
+        """Brax's, at whose end links are where the engine has them: its "mjx" leaves those of the last substep."""
         after: Any = super().pipeline_step(pipeline_state, action)
         if self.backend != "mjx":
             return after
