@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 
 from pixelbrax.distractors import SCENES, distractor
 from pixelbrax.errors import ConfigError, nearest
+from pixelbrax.generalization.method_settings import without_split
 from pixelbrax.generalization.settings import digest, settings_of
 from pixelbrax.training import EnvConfig, TrainConfig
 
@@ -127,7 +128,7 @@ class Benchmark:
         """
         environment = config.environment.resolved()
         self.rules(environment.task)
-        trained = tuple(name.removesuffix("@train") for name in environment.distractors)
+        trained = without_split(environment.distractors)
         track = next((name for name, distractors in self.tracks.items() if distractors == trained), None)
         if track is None:
             known = "; ".join(f"{name}: {' + '.join(given) or 'none'}" for name, given in self.tracks.items())

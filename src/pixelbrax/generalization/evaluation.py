@@ -22,9 +22,9 @@ from pixelbrax.training import (
     TrainConfig,
     TrainingRun,
     changed_since_trained,
+    hooks_in,
     kind_of,
     provenance,
-    read_toml_file,
     to_resume,
 )
 
@@ -109,9 +109,7 @@ def _checked(benchmark: Benchmark, run: RunDir, config: TrainConfig) -> str:
         track = benchmark.check(config)
     except ConfigError as e:
         raise ConfigError(f"{run.path}: {e}") from None
-    made = read_toml_file(run.config_file).get("provenance")
-    acted = str(made.get("hooks", "")).split(", ") if isinstance(made, dict) else []
-    if hooks := [name for name in acted if name not in ("", GATE)]:  # a gate only ends a stage
+    if hooks := [name for name in hooks_in(run.read_provenance()) if name != GATE]:  # a gate only ends a stage
         raise ConfigError(
             f"{run.path}: the run departs from the protocol of {benchmark.name}: hooks acted on its training "
             f"({', '.join(hooks)}), and may have changed what it saw"

@@ -1,7 +1,7 @@
 """Whether results are of one method: what the settings of their training differ in, also across versions."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -27,6 +27,11 @@ def apart(one: Settings, other: Settings) -> list[str]:
     return [name for name in names if not _same(name, one, other, default)]
 
 
+def without_split(distractors: Iterable[str]) -> tuple[str, ...]:
+    """Names of distractors of training: "NAME@train" is NAME."""
+    return tuple(name.removesuffix("@train") for name in distractors)
+
+
 def tuned(several: Sequence[Settings]) -> bool:
     """Whether settings of the algorithm or the network are not the same in all results."""
     first, *others = several
@@ -42,14 +47,9 @@ def _same(name: str, one: Settings, other: Settings, default: Settings) -> bool:
         a, b = ({key: x for key, x in table.items() if key not in _TEACHER} for table in (a, b))
         return _completed(a) == _completed(b)
     known = default.get(name) or {}
-    return _spelled_out({**known, **a}) == _spelled_out({**known, **b})
-
-
-def _spelled_out(table: Settings) -> Settings:
-    """A table of settings in which distractors of training have their shortest names."""
-    if _DISTRACTORS not in table:
-        return table
-    return {**table, _DISTRACTORS: [name.removesuffix("@train") for name in table[_DISTRACTORS]]}
+    filled = ({**known, **table} for table in (a, b))
+    one, other = ({**table, _DISTRACTORS: without_split(table.get(_DISTRACTORS, ()))} for table in filled)
+    return one == other
 
 
 def _completed(agent: Settings) -> Settings:

@@ -17,7 +17,6 @@ from pixelbrax.training import (
     TrainConfig,
     mean_interval,
     read_timings,
-    read_toml_file,
 )
 
 _NESTED = ("environment", "network", "agent", "curriculum")
@@ -65,9 +64,9 @@ class RunFacts:
                 return empty
 
         rows, evaluations = read(run.read_metrics, []), read(run.read_evaluations, {})
-        origin = read_toml_file(run.config_file).get("provenance", {})
-        origin = {str(name): str(value) for name, value in origin.items()} if isinstance(origin, dict) else {}
-        return cls(run, config, origin, rows, evaluations, read_timings(run.timings_file), tuple(problems))
+        return cls(
+            run, config, run.read_provenance(), rows, evaluations, read_timings(run.timings_file), tuple(problems)
+        )
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ from pixelbrax.report.markup import Markup, markup, tag
 from pixelbrax.report.page import more, page, section, table, tiles
 from pixelbrax.report.settings_table import settings_section
 from pixelbrax.report.spent import duration, time_section
-from pixelbrax.training import CURRICULUM, GATE, HELD_OUT, TEACHER, UNTRAINED, RunDir, amount
+from pixelbrax.training import CURRICULUM, GATE, HELD_OUT, TEACHER, UNTRAINED, RunDir, amount, hooks_in
 
 _TOLD = ("updates", "steps", "frames", "return", "episodes", "diverged", "seconds", "wall_seconds")  # elsewhere
 _NAMES = {
@@ -141,7 +141,7 @@ def _again(facts: RunFacts) -> tuple[str, str]:
     command = facts.provenance.get("command", "")
     alone = f"pixelbrax train --config {shlex.quote(str(facts.run.path))}"
     note = "The same seed on the same machine gives the same metrics, bit for bit."
-    acted = [name for name in facts.provenance.get("hooks", "").split(", ") if name]
+    acted = hooks_in(facts.provenance)
     hooks = [name for name in acted if name != GATE]
     needed = ["its environment, which was made in Python"] if facts.config.environment.facts else []
     needed += [f"the hooks that acted on its training: {', '.join(hooks)}"] if hooks else []

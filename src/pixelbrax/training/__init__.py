@@ -68,7 +68,7 @@ from pixelbrax.training.run_dir import (
 )
 from pixelbrax.training.same_settings import changed_settings, noted
 from pixelbrax.training.signals import interruptible, last_stop, stop_requests
-from pixelbrax.training.software import provenance
+from pixelbrax.training.software import hooks_in, provenance
 from pixelbrax.training.starting_policy import check_start, takeover
 from pixelbrax.training.statistics import (
     Center,
@@ -133,6 +133,7 @@ __all__ = [
     "clips_of",
     "config_from",
     "episodes_of",
+    "hooks_in",
     "interruptible",
     "interval",
     "iqm",

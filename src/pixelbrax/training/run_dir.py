@@ -15,7 +15,7 @@ from typing import Any
 
 from pixelbrax.errors import ConfigError, listed
 from pixelbrax.training.checkpoint import drop_checkpoints
-from pixelbrax.training.config import TrainConfig, dump_config, load_config
+from pixelbrax.training.config import PROVENANCE, TrainConfig, dump_config, load_config, read_toml_file
 from pixelbrax.training.files import append_row, as_json, keep_rows, read_results, read_rows, replace_text
 from pixelbrax.training.software import provenance
 
@@ -170,6 +170,15 @@ class RunDir:
     def load_config(self) -> TrainConfig:
         """The run's settings."""
         return load_config(self.config_file)
+
+    def read_provenance(self) -> dict[str, str]:
+        """Command, hooks, versions, device, machine and commit, as far as config.toml has them.
+
+        Raises:
+          ConfigError: the file cannot be read.
+        """
+        found = read_toml_file(self.config_file).get(PROVENANCE)
+        return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
 
     def append_metrics(self, row: dict[str, Any]) -> None:
         """Adds a row to metrics.csv; the first row's keys are the columns."""

@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -34,6 +34,11 @@ def provenance(command: str = "", agents: int = 1, hooks: Sequence[str] = ()) ->
         "xla_flags": " ".join(os.environ.get("XLA_FLAGS", "").split()),
     }
     return {name: fact for name, fact in facts.items() if fact}
+
+
+def hooks_in(provenance: Mapping[str, str]) -> list[str]:
+    """Names of the hooks that acted on a run's training, by its provenance."""
+    return [name for name in provenance.get("hooks", "").split(", ") if name]
 
 
 def versions() -> dict[str, str]:
