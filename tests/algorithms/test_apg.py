@@ -26,12 +26,12 @@ def _program(agent):
     return jax.jit(agent.init), jax.jit(agent.update)
 
 
-@pytest.mark.parametrize("outputs", [(), pytest.param(("pixels",), marks=pytest.mark.full)])
-def test_learns_to_push_the_ball_to_the_middle(outputs):
+@pytest.mark.parametrize("outputs, updates", [((), 60), pytest.param(("pixels",), 100, marks=pytest.mark.full)])
+def test_learns_to_push_the_ball_to_the_middle(outputs, updates):
     """From states and from pixels, through which no gradient flows; again to the bit."""
-    agent = make_agent("apg", _pushed(outputs), 60)
+    agent = make_agent("apg", _pushed(outputs), updates)
     program = _program(agent)
-    state, history = train(program, 60)
+    state, history = train(program, updates)
     first, last = (sum(float(e.episode_return) for _, e in part) for part in (history[:10], history[-10:]))
     counts = [sum(int(e.count) for _, e in part) for part in (history[:10], history[-10:])]
     assert last / counts[1] > 0.5 * first / counts[0], "returns are negative: half the cost is left at most"

@@ -13,13 +13,13 @@ from tests.algorithms.agents import make_agent, train
 from tests.probe import probe_env
 
 
-@pytest.mark.parametrize("outputs", [(), pytest.param(("pixels",), marks=pytest.mark.full)])
-def test_learns_which_side_pays(outputs):
+@pytest.mark.parametrize("outputs, updates", [((), 20), pytest.param(("pixels",), 50, marks=pytest.mark.full)])
+def test_learns_which_side_pays(outputs, updates):
     """The mean of the population, which is the policy, not only its best."""
     env = probe_env(pays_side=True, frame_stack=1, episode_length=20, outputs=outputs)
-    agent = make_agent("es", env, 20, unroll_length=20)
+    agent = make_agent("es", env, updates, unroll_length=20)
     program = jax.jit(agent.init), jax.jit(agent.update)
-    state, history = train(program, 20)
+    state, history = train(program, updates)
     assert history[-1][0]["fitness"] > 0.85 * 20
     assert history[-1][1].count >= 32
     mode = agent.policy(state.params, state.statistics, state.envs.obs).mode()[:, 0]

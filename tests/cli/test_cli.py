@@ -22,11 +22,11 @@ from pixelbrax.generalization import SUITES, Pair, PairSuite
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig, TrainingRun, runs_in
 from tests.images import read_image
 
-TINY = """
-train --task probe/sides --image-size 8 --episode-length 20 --num-envs 4 --unroll-length 4
---num-minibatches 2 --num-epochs 1 --features 8 --patch-features 4 --conv-features 4 --num-steps 96 --log-interval 2
---eval-episodes 2
+TINY_STATES = """
+train --task probe/sides --episode-length 20 --num-envs 4 --unroll-length 4 --num-minibatches 2 --num-epochs 1
+--features 8 --num-steps 96 --log-interval 2 --eval-episodes 2
 """.split()  # 6 updates
+TINY = [*TINY_STATES, "--image-size", "8", "--patch-features", "4", "--conv-features", "4"]
 TIMES = {"seconds", "wall_seconds", "steps_per_second"}
 pytestmark = pytest.mark.usefixtures("probe_tasks")
 
@@ -405,7 +405,7 @@ def test_list_shows_sizes_without_loading_engines(capsys):
 @pytest.mark.full
 def test_a_sweep_trains_a_run_for_each_combination(tmp_path, capsys):
     """Side by side, with seeds; each is a run like any other, and they go on together."""
-    argv = ["sweep", *TINY[1:], "--obs", "state", "--critic", "state", "--vary", "learning_rate=1e-3,3e-4"]
+    argv = ["sweep", *TINY_STATES[1:], "--obs", "state", "--critic", "state", "--vary", "learning_rate=1e-3,3e-4"]
     argv += ["--no-video", "--no-report"]
     assert main([*argv, "--num-seeds", "2", "--runs", str(tmp_path), "--name", "all"]) == 0
     runs = runs_in(tmp_path / "all")

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from pixelbrax import rewards
 from pixelbrax.creatures.check import check_creature, creature_suspicions, starts_fallen
 from pixelbrax.creatures.spec import CREATURES, DEFAULT_SENSORS, Creature, check_description
-from pixelbrax.creatures.stages import BOUNDS
+from pixelbrax.creatures.stages import BOUNDS, OF_TARGET
 from pixelbrax.errors import MAX_FLOAT, ConfigError, check_choice, check_keywords, check_number, warn_caller
 from pixelbrax.physics import (
     BraxPhysics,
@@ -202,7 +202,8 @@ class CreatureEnv(PipelineEnv):
     def metric_bounds(self) -> dict[str, tuple[float, float]]:
         """The least and the largest value of every metric that has one."""
         fast = dict.fromkeys(("forward", "approach"), (-np.inf, self.creature.speed))
-        return {**BOUNDS, **fast}
+        own = {*self.creature.terms, *(() if self.creature.target is None else OF_TARGET)}
+        return {name: ends for name, ends in (BOUNDS | fast).items() if name in own}
 
     def _terms_of_target(self, readings: Readings) -> dict[str, Any]:
         creature = self.creature

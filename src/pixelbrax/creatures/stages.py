@@ -31,6 +31,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "target_distance": (0.0, math.inf),
 }
 """The least and the largest value of a metric, if they are the same for all creatures."""
+OF_TARGET = ("target_distance", "success")
+"""Names of the metrics that are no terms, of creatures with a target."""
 SETTINGS = ("sensors", "min_height", "min_upright", "target_distance")
 """What a stage can set of an environment's constructor."""
 _OF_HEAD, _OF_TARGET = ("head",), ("facing", "approach", "reach", "touch", "strike")
