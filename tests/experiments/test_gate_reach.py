@@ -3,6 +3,7 @@
 import re
 from typing import ClassVar
 
+import jax
 import pytest
 
 from pixelbrax.creatures import CreatureEnv
@@ -43,7 +44,9 @@ def test_what_may_be_met_is_not():
     check_reach(Gate({"x": 99.0, "mean_return": 99.0}), _env(ProbePhysics()))  # whose bounds are not known
 
 
-def test_creatures_know_what_their_metrics_can_be():
-    env = CreatureEnv("grazer", stage="stand")
-    assert env.metric_bounds.keys() >= env.reward_weights.keys()
+@pytest.mark.parametrize("name", ["grazer", "eel"])  # with legs and without
+def test_creatures_know_what_their_metrics_can_be(name):
+    env = CreatureEnv(name, stage="stand")
+    metrics = jax.eval_shape(env.reset, jax.random.key(0)).metrics
+    assert metrics.keys() >= env.metric_bounds.keys() >= env.reward_weights.keys()
     assert env.metric_bounds["forward"][1] == env.creature.speed
