@@ -56,8 +56,10 @@ def randomize(model, keys):
 
     gravity, rgba = draw(keys)
     in_axes = jax.tree.map(lambda x: None, model)
-    in_axes = in_axes.tree_replace({"opt.gravity": 0, "geom_rgba": 0})
-    return model.tree_replace({"opt.gravity": gravity, "geom_rgba": rgba}), in_axes
+    changed = {"opt.gravity": gravity, "geom_rgba": rgba}
+    if hasattr(model, "gravity"):  # Brax's own engines read this one
+        changed["gravity"] = gravity
+    return model.tree_replace(changed), in_axes.tree_replace(dict.fromkeys(changed, 0))
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +107,9 @@ def test_physics_equal_those_of_braxs_own_wrapper(pendulum):
     gravity, rgba = first.info["model"]["opt.gravity"], first.info["model"]["geom_rgba"]
 
     def same(sys):
-        in_axes = jax.tree.map(lambda x: None, sys).tree_replace({"opt.gravity": 0, "geom_rgba": 0})
-        return sys.tree_replace({"opt.gravity": gravity, "geom_rgba": rgba}), in_axes
+        changed = {"opt.gravity": gravity, "gravity": gravity, "geom_rgba": rgba}
+        in_axes = jax.tree.map(lambda x: None, sys).tree_replace(dict.fromkeys(changed, 0))
+        return sys.tree_replace(changed), in_axes
 
     theirs = DomainRandomizationVmapWrapper(brax_envs.get_environment("inverted_pendulum", backend="spring"), same)
     keys = jax.random.split(jax.random.PRNGKey(1), 3)

@@ -84,7 +84,7 @@ class Objects(Distractor):
         self, state: ObjectsState, scene: Scene, pose: GeomPose, context: SceneContext
     ) -> tuple[Scene, GeomPose]:
         unit = math.hypot(*context.camera_offset)
-        size, center, reach = unit * state.size, body_center(pose, context), unit * _REACH
+        size, center, reach = unit * state.size, body_center(pose, context)[None], unit * _REACH
         # Each is at one place of an endless pattern, of which the part around the body is drawn.
         place = unit * state.place - center
         place = center + jnp.mod(place + reach, 2 * reach) - reach

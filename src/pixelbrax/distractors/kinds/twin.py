@@ -127,7 +127,7 @@ class Twin(Distractor):
         center = body_center(pose, context) + math.hypot(*context.camera_offset) * state.place
         number = _there_and_back(state.frame)
         xpos, xmat = jnp.asarray(self.motion.xpos)[number], jnp.asarray(self.motion.xmat)[number]
-        xpos = xpos + jnp.append(center, 0.0)
+        xpos = xpos + jnp.append(center, 0.0)[None]
         return copy_geoms(scene, self.motion.geoms), add_poses(pose, xpos, xmat)
 
 
