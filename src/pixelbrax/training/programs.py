@@ -85,14 +85,14 @@ class Programs:
 
         That suits GPUs: while XLA compiles for one it tries kernels out there, and keeps the fastest.
         """
-        start, pool = self._start(), ThreadPoolExecutor(thread_name_prefix=COMPILER)
-        with self._first.progress.busy("compiling reset, update and evaluation"):
+        start = self._start()
+        busy = self._first.progress.busy("compiling reset, update and evaluation")
+        with busy, ThreadPoolExecutor(thread_name_prefix=COMPILER) as pool:
             state = jax.eval_shape(start, self.settings, self._keys)
             self._update = pool.submit(self._lowered(state).compile)  # first what takes longest
             self._reset = pool.submit(start.lower(self.settings, self._keys).compile)
             one = state if len(self._seeds) == 1 else jax.eval_shape(lambda state: one_of(state, 0), state)
             wait([self._update, self._reset, *self._first.compile_ahead(one.variables, pool)])
-        pool.shutdown()
 
     def of_each(self, function: Any, in_axes: Any, out_axes: Any) -> Any:
         """`function(agent, x)` of every agent and its part of x, as a function of the agents' settings and x."""
