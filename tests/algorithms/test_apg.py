@@ -26,7 +26,7 @@ def _program(agent):
     return jax.jit(agent.init), jax.jit(agent.update)
 
 
-@pytest.mark.parametrize("outputs, updates", [((), 60), pytest.param(("pixels",), 100, marks=pytest.mark.full)])
+@pytest.mark.parametrize(("outputs", "updates"), [((), 60), pytest.param(("pixels",), 100, marks=pytest.mark.full)])
 def test_learns_to_push_the_ball_to_the_middle(outputs, updates):
     """From states and from pixels, through which no gradient flows; again to the bit."""
     agent = make_agent("apg", _pushed(outputs), updates)

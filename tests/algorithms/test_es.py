@@ -13,7 +13,7 @@ from tests.algorithms.agents import make_agent, train
 from tests.probe import probe_env
 
 
-@pytest.mark.parametrize("outputs, updates", [((), 20), pytest.param(("pixels",), 50, marks=pytest.mark.full)])
+@pytest.mark.parametrize(("outputs", "updates"), [((), 20), pytest.param(("pixels",), 50, marks=pytest.mark.full)])
 def test_learns_which_side_pays(outputs, updates):
     """The mean of the population, which is the policy, not only its best."""
     env = probe_env(pays_side=True, frame_stack=1, episode_length=20, outputs=outputs)

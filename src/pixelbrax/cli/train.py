@@ -80,6 +80,7 @@ def launch(args: Args, configs: Mapping[str, TrainConfig], command: str, kind: s
     name = args.preset or (name_of(args.config_file) if args.config_file else task)
     with_teacher = lambda path: f"{command} --teacher {shlex.quote(str(path))}"  # noqa: E731
     how = replace(args.how, command=command, name=kind, began=process_start(), with_teacher=with_teacher)
+    how = replace(how, tuned=args.preset is not None or args.config_file is not None)
     name = name if args.name is None else check_name(args.name)
     return exit_code(start(configs, args.runs, name, how, numbered=args.name is None)[1])
 

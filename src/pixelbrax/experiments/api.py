@@ -163,8 +163,9 @@ def _launch(given: Mapping[str, Any], hooks: Sequence[Hook], env: PixelEnv | Non
     first = "" if env is None else "env, "
     remedy = lambda path: f"pixelbrax.train({first}resume={str(path)!r})"  # noqa: E731
     with_teacher = lambda path: f"the same call with teacher={str(path)!r}"  # noqa: E731
-    at_end = {name: given[name] for name in ("report", "video") if name in given}
-    return Launch(command, "train", quiet, checked_hooks(hooks), env, processes, remedy, with_teacher, **at_end)
+    others: dict[str, Any] = {name: given[name] for name in ("report", "video") if name in given}
+    others["tuned"] = "preset" in given or "config" in given
+    return Launch(command, "train", quiet, checked_hooks(hooks), env, processes, remedy, with_teacher, **others)
 
 
 def checked_hooks(hooks: Any) -> tuple[Hook, ...]:

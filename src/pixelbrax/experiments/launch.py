@@ -12,13 +12,13 @@ from typing import Any
 
 import jax
 
-from pixelbrax.algorithms import ESConfig
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError, check_count, check_flag, check_seed
 from pixelbrax.experiments.finish import finish, write_reports
+from pixelbrax.experiments.notes import presets_for, warnings_of
 from pixelbrax.experiments.plotting import plot_run
 from pixelbrax.experiments.teachers import taught_by, teacher_to_train
-from pixelbrax.learning import AgentState, PhasicConfig
+from pixelbrax.learning import AgentState
 from pixelbrax.training import (
     CURRICULUM,
     MAX_AGENTS,
@@ -70,6 +70,7 @@ class Launch:
       report: write report.html at the end, and when training is stopped.
       video: record videos of the trained policy at the end, and what it looks at for the report.
       ahead: compile several programs at once; see `Programs`.
+      tuned: the settings begin with a preset or a file; otherwise presets for the task are named.
     """
 
     command: str = ""
@@ -84,6 +85,7 @@ class Launch:
     report: bool = True
     video: bool = True
     ahead: bool = False
+    tuned: bool = True
 
     def __post_init__(self):
         for name in ("quiet", "report", "video"):
@@ -237,10 +239,10 @@ def _begin(trainer: Trainer, path: Path, runs: list[RunDir], launch: Launch) -> 
         size = trainer.training_runs[0].env.video_bytes
         videos = f", {size / 1e6:,.1f} MB of videos" if size else ""
         say(f"distractors: {' + '.join(config.environment.distractors)}{videos}")
-    env = trainer.training_runs[0].env
-    for note in (_without_phase(config), _without_returns(config, env), _from_broken(config)):
-        if note:
-            say(note, always=True)
+    for note in warnings_of(config, trainer.training_runs[0].env):
+        say(note, always=True)
+    if not launch.tuned and (advice := presets_for(config.environment)):
+        say(advice)
     if launch.ahead and jax.process_count() == config.num_devices == 1 and jax.default_backend() == "gpu":
         trainer.programs.compile_all()
     state = trainer.init()
@@ -248,37 +250,6 @@ def _begin(trainer: Trainer, path: Path, runs: list[RunDir], launch: Launch) -> 
         trainer.training_runs[0].keep_teacher(run)
     trainer.save(runs, state)
     return state
-
-
-def _without_phase(config: TrainConfig) -> str:
-    """That the run is too short for an auxiliary phase; empty if it is not, or if its algorithm has none."""
-    agent = config.agent
-    if not isinstance(agent, PhasicConfig) or config.num_updates >= agent.policy_iterations:
-        return ""
-    return (
-        f"no auxiliary phase will run: the first follows {agent.policy_iterations} updates (policy_iterations), and "
-        f"the run has {config.num_updates}: use at least {agent.phase_size:,} num_steps, or fewer policy_iterations"
-    )
-
-
-def _without_returns(config: TrainConfig, env: PixelEnv) -> str:
-    """That episodes of evolution strategies are cut before their time limit; empty if they are not."""
-    length, most = config.agent.unroll_length, -(-env.episode_length // env.action_repeat)
-    if not isinstance(config.agent, ESConfig) or length >= most:
-        return ""
-    return (
-        f"unroll_length is {length:,}: of an episode's {most:,} steps only these count, and returns in metrics.csv are "
-        f"those of members whose episodes end by then, if any do; use {most} to see whole ones"
-    )
-
-
-def _from_broken(config: TrainConfig) -> str:
-    """That a run with which training begins, or that teaches it, broke down; empty if none did."""
-    agent: Any = config.agent
-    named = [("start_from", config.start_from, config.start_updates)]
-    named += [("the teacher", getattr(agent, "teacher", ""), getattr(agent, "teacher_updates", 0))]
-    broken = [each for each in named if each[1] and RunDir(Path(each[1])).failure]
-    return "; ".join(f"{role} {path} broke down: its checkpoint of update {k:,} is taken" for role, path, k in broken)
 
 
 @contextlib.contextmanager
