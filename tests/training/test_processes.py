@@ -427,6 +427,7 @@ def test_the_death_of_one_process_ends_the_other_in_one_line(when, dead, tmp_pat
 @pytest.mark.full
 def test_an_error_in_one_process_ends_the_other(tmp_path):
     (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "notes.txt").touch()  # an empty folder would be taken
     with _running(*[["--runs", str(tmp_path / name), "--name", "run"] for name in (".", "elsewhere")]) as both:
         first, second = [_ends(process) for process in both]
     assert (first[0], second[0]) == (2, 2)
