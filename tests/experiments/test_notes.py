@@ -41,8 +41,8 @@ def test_a_run_that_begins_with_one_that_broke_down_says_so(tmp_path):
 
 def test_without_a_preset_those_for_the_task_are_named():
     """On CPUs those for CPUs; none that needs a teacher, nor of another observation."""
-    said = notes.presets_for(EnvConfig(task="ant"))
+    said = notes.preset_hint(EnvConfig(task="ant"))
     assert said == "no preset was chosen; for ant there are: ant-cpu, ant-ppo-cpu"
-    assert notes.presets_for(EnvConfig(task="ant", obs="state")).endswith("there are: ant-state-cpu")
-    assert "distill" not in notes.presets_for(EnvConfig(task="halfcheetah"))
-    assert notes.presets_for(EnvConfig(task="grasp")) == ""
+    assert notes.preset_hint(EnvConfig(task="ant", obs="state")).endswith("there are: ant-state-cpu")
+    assert "distill" not in notes.preset_hint(EnvConfig(task="halfcheetah"))
+    assert notes.preset_hint(EnvConfig(task="grasp")) == ""

@@ -15,7 +15,7 @@ import jax
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError, check_count, check_flag, check_seed
 from pixelbrax.experiments.finish import finish, write_reports
-from pixelbrax.experiments.notes import presets_for, warnings_of
+from pixelbrax.experiments.notes import preset_hint, warnings_of
 from pixelbrax.experiments.plotting import plot_run
 from pixelbrax.experiments.teachers import taught_by, teacher_to_train
 from pixelbrax.learning import AgentState
@@ -210,7 +210,7 @@ def _taught(
     if not numbered:
         check_unused(runs / name)
     say = partial(own_progress(launch.quiet).say, always=True)
-    path, finished = start({name: config}, runs, f"{name}-teacher", replace(launch, hooks=()))
+    path, finished = start({name: config}, runs, f"{name}-teacher", replace(launch, hooks=(), tuned=True))
     if finished:
         say(f"{path} is the teacher of {name}")
     else:
@@ -241,8 +241,8 @@ def _begin(trainer: Trainer, path: Path, runs: list[RunDir], launch: Launch) -> 
         say(f"distractors: {' + '.join(config.environment.distractors)}{videos}")
     for note in warnings_of(config, trainer.training_runs[0].env):
         say(note, always=True)
-    if not launch.tuned and (advice := presets_for(config.environment)):
-        say(advice)
+    if not launch.tuned and (hint := preset_hint(config.environment)):
+        say(hint)
     if launch.ahead and jax.process_count() == config.num_devices == 1 and jax.default_backend() == "gpu":
         trainer.programs.compile_all()
     state = trainer.init()

@@ -20,8 +20,8 @@ def warnings_of(config: TrainConfig, env: PixelEnv) -> Iterator[str]:
             yield note
 
 
-def presets_for(environment: EnvConfig) -> str:
-    """The presets for a task that observe as much and suit this device; empty if there are none."""
+def preset_hint(environment: EnvConfig) -> str:
+    """Which presets there are for a task, with this observation and device; empty if there are none."""
     gpu = jax.default_backend() == "gpu"
     found = [name for name in preset_names() if gpu or name.endswith(("demo", "-cpu"))]
     found = [name for name in found if _is_for(environment, load_preset(name))]
