@@ -90,6 +90,7 @@ def test_parameters_are_data():
 def test_the_legacy_step_has_five_values_and_takes_old_keys():
     env, key = _env(legacy=True), jax.random.PRNGKey(0)
     _, state = env.reset(key)
+    assert env.step(key, state, [0.0])[2] == 1
     for _ in range(3):
         _, state, reward, done, info = env.step(key, state, 0.0)  # a single actuator's action needs no axis
     assert (reward, done, info["truncated"]) == (3, True, True)

@@ -39,6 +39,7 @@ def _traced_step(env, state, action):
         ({"image_size": True}, "image_size is True"),
         ({"image_size": (8, 8.5)}, "image_size is 8.5: it must be a whole number"),
         ({"frame_stack": 2.5}, "frame_stack is 2.5: it must be a whole number"),
+        ({"frame_stack": 101}, "frame_stack is 101: it must be"),
         ({"samples": 3}, "samples is 3: it must be one of 1, 4, 9, 16"),
         ({"samples": 5}, "samples is 5: it must be one of 1, 4, 9, 16"),
         ({"samples": 4.0}, "samples is 4.0: it must be a whole number"),
@@ -105,6 +106,8 @@ def test_an_action_of_another_shape_is_refused_and_never_broadcast(monkeypatch, 
 @pytest.mark.parametrize("action", [[0], np.zeros(1, np.float64), jnp.zeros(1, jnp.bfloat16), jnp.ones(1, int), [0.5]])
 def test_actions_of_other_numbers_become_float32(action):
     assert checked_action(action, 1).dtype == jnp.float32
+    if isinstance(action, list):
+        assert jax.jit(lambda numbers: checked_action(numbers, 1))(action).dtype == jnp.float32
     assert _traced_step(ENV, STATE, jnp.asarray(action)).reward.dtype == jnp.float32
 
 

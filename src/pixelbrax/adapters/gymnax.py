@@ -144,6 +144,8 @@ class PixelBraxGymnax(environment.Environment):
 
     def _vector(self, action: Any) -> Any:
         """The action; of a single actuator also without an axis, as gymnax's own environments take it."""
+        if isinstance(action, list | tuple):
+            return action
         return jnp.reshape(action, 1) if jnp.ndim(action) == 0 and self.num_actions == 1 else action
 
     def _params(self, params: PixelBraxParams | None) -> EnvParams:

@@ -35,6 +35,7 @@ from pixelbrax.xla import materialized
 ImageOutput = Literal["pixels", "depth", "segmentation", "mask"]
 IMAGE_OUTPUTS: tuple[ImageOutput, ...] = ("pixels", "depth", "segmentation", "mask")
 MIN_IMAGE_SIZE, MAX_IMAGE_SIZE = 8, 1024
+_MOST_FRAMES = 100  # in an observation
 _NEAREST = 0.1  # meters of a camera to what it circles, so that it has a direction
 
 Images = dict[str, Array]
@@ -81,7 +82,7 @@ class ImageSettings:
             raise ConfigError(f"samples is {samples}: it must be one of {', '.join(map(str, SAMPLES))}")
         return cls(
             tuple(_sizes(cameras, image_size).items()),
-            check_count("frame_stack", frame_stack),
+            check_count("frame_stack", frame_stack, most=_MOST_FRAMES),
             check_flag("grayscale", grayscale),
             check_flag("channels_first", channels_first),
             _outputs(outputs),

@@ -70,7 +70,7 @@ class PixelEnv(CompilesOnce):
         name; by default the model's first, or one that frames its bodies (see `default_camera`).
       image_size: height and width of the observation in pixels, 8 to 1,024; one number for both; or a dict of these by
         camera: {"actor": 48, "critic": 96} observes two sizes, of one camera too.
-      frame_stack: number of successive frames in one observation of pixels.
+      frame_stack: number of successive frames in one observation of pixels, 1 to 100.
       action_repeat: physics steps ("frames") of an action, at most episode_length; rewards add, the last is rendered.
       episode_length: frames after which an episode is truncated.
       grayscale: one luminance channel a frame instead of three colors.

@@ -140,15 +140,16 @@ def checked_action(action: Any, action_size: int) -> Float[Array, " action_size"
     """An action of one environment, as float32.
 
     Args:
-      action: an array of JAX or NumPy, or a sequence of numbers; integers are converted.
+      action: an array of JAX or NumPy, or a sequence of numbers, traced ones too; integers are converted.
       action_size: its length.
 
     Raises:
       ConfigError: it has another shape, which arithmetic would silently broadcast, or is not an array of numbers.
     """
     try:
-        array = action if isinstance(action, jax.Array) else np.asarray(action)
-    except ValueError:  # lists of different lengths
+        traced = any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(action))
+        array = jnp.asarray(action) if traced else np.asarray(action)
+    except (ValueError, TypeError):  # lists of different lengths, or of no numbers
         array = np.array(None)
     if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
         given = f"is {action!r:.80}" if array.dtype == object else f"has dtype {array.dtype}"
