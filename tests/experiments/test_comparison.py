@@ -286,3 +286,13 @@ def test_runs_that_follow_runs_that_differ_in_seed_are_one_setting(tmp_path, rol
     early = follow(first, 2, 0)
     after = [name.partition(", ")[2] for name in Comparison.of([*fast, early]).results]
     assert after == [f"{role} (PPO)", f"{role} (PPO after 2 updates)"]
+
+
+def test_runs_after_other_updates_of_a_run_that_is_gone_are_two_settings(tmp_path):
+    following = [
+        _run(tmp_path, TrainConfig(start_from="runs/gone", start_updates=updates), [1.0], seed=seed)
+        for updates in (100, 200)
+        for seed in range(2)
+    ]
+    found = [name.partition(", ")[2] for name in Comparison.of(following).results]
+    assert found == ["start_from runs/gone after 100 updates", "start_from runs/gone after 200 updates"]

@@ -8,11 +8,15 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import tomli_w
 
 import pixelbrax
 from pixelbrax import plugins
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
+from pixelbrax.experiments.stages import CurriculumDir
+from pixelbrax.experiments.stages.api import last_folder
+from pixelbrax.experiments.stages.plan import load_curriculum
 from pixelbrax.physics import make_brax_physics
 from pixelbrax.tasks import registry
 from pixelbrax.training import RunDir, TrainConfig
@@ -198,6 +202,21 @@ def test_a_run_remembers_what_was_imported(named, tmp_path):
     run.config_file.write_text('imports = "gone"')
     with pytest.raises(ConfigError, match=r"imports is 'gone': it must be a list of modules"):
         run.load_config()
+
+
+def test_a_curriculum_remembers_what_was_imported(named, tmp_path):
+    """So that the command that it prints goes on with it; its file says nothing of it."""
+    pixelbrax.load_plugins(named)
+    tables = {"environment": {"task": "named/task"}, "stage": [{"name": "only"}]}
+    file = tmp_path / "plan.toml"
+    file.write_text(tomli_w.dumps(tables))
+    folder = CurriculumDir.create(tmp_path / "runs" / "plan", load_curriculum(file), "")
+    assert last_folder(file, tmp_path / "runs") == folder.path
+    plugins._imported.clear()
+    registry._REGISTRY._known.pop("named/task")
+    sys.modules.pop(named)
+    assert folder.curriculum().stages[0].config.environment.task == "named/task"
+    assert "named/task" in pixelbrax.list_tasks()
 
 
 @pytest.mark.parametrize(

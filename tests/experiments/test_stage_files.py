@@ -136,7 +136,16 @@ def test_mistakes_are_named_before_anything_is_compiled(tmp_path, changes, said,
 
 def test_the_run_that_it_began_with_is_not_needed_to_go_on(tmp_path):
     plan = load_curriculum(write_file(tmp_path, 'start_from = "runs/gone"\n' + SHARED + STAGES))
-    assert len(check_stages(plan, Progress(quiet=True), begins=False)) == 3
+    assert len(check_stages(plan, Progress(quiet=True), begun={0})) == 3
+
+
+def test_the_teacher_of_a_student_that_has_begun_is_not_needed_to_go_on(tmp_path):
+    shared = SHARED[: SHARED.index("[network]")] + '[distill]\nnum_envs = 4\nunroll_length = 8\nteacher = "runs/gone"\n'
+    shared = shared.replace('obs = "state"', "image_size = 16")
+    plan = load_curriculum(write_file(tmp_path, shared + '[[stage]]\nname = "follow"\n'))
+    assert len(check_stages(plan, Progress(quiet=True), begun={0})) == 1
+    with pytest.raises(ConfigError, match=r"stage 1 \(follow\): .*runs/gone is not a run"):
+        check_stages(plan, Progress(quiet=True))
 
 
 def test_files_without_stages_and_unknown_names(tmp_path):

@@ -13,11 +13,23 @@ import numpy as np
 import pytest
 
 import pixelbrax
+from pixelbrax.algorithms import PPOConfig
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments.stages import CurriculumDir, Ended, across, train, write_curriculum_report
 from pixelbrax.experiments.stages.plan import load_curriculum
-from pixelbrax.training import Evaluation, Evaluator, Hook, Progress, RunDir, TrainingRun, as_json
+from pixelbrax.networks import NetworkConfig
+from pixelbrax.training import (
+    EnvConfig,
+    Evaluation,
+    Evaluator,
+    Hook,
+    Progress,
+    RunDir,
+    TrainConfig,
+    TrainingRun,
+    as_json,
+)
 from tests.experiments.stage_file import SHARED, STAGES, write_file
 
 pytestmark = pytest.mark.usefixtures("probe_tasks")
@@ -119,6 +131,25 @@ def test_a_policy_is_evaluated_in_as_many_environments_as_its_stage_can_hold(who
     assert "1-look is left out of" in capsys.readouterr().out
     across.evaluate_across(folder, plan, checked, Progress(quiet=True))
     assert len(batches) == 6, "what is left out makes nothing anew"
+
+
+def test_a_policy_is_not_evaluated_where_channels_are_other_things():
+    """Three gray frames are as many channels as one in color, and networks for them have the same shapes."""
+    sides = {"image_size": 16, "episode_length": 10}
+    gray, color, narrow = (
+        TrainingRun(
+            TrainConfig(
+                environment=EnvConfig("probe/sides", **sides | own), network=NetworkConfig(features=8), agent=PPOConfig()
+            ),
+            Progress(quiet=True),
+        )
+        for own in ({"grayscale": True, "frame_stack": 3}, {"frame_stack": 1}, {"frame_stack": 1, "image_size": 15})
+    )
+    policies = {run: run.agent.init(jax.random.key(0)).variables for run in (gray, color, narrow)}
+    kinds = {across._kind(run, policy) for run, policy in policies.items()}
+    assert len(kinds) == 3
+    fits = [[across._fits(run, policy, where) for where in (gray, color, narrow)] for run, policy in policies.items()]
+    assert fits == np.eye(3, dtype=bool).tolist()
 
 
 class _Dies(Hook):

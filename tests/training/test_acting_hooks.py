@@ -153,6 +153,16 @@ def test_a_hook_may_change_values_only(changed, message, tmp_path):
     assert interval.is_changed
 
 
+def test_what_a_hook_sets_is_not_taken_from_it(tmp_path):
+    """Training gives the state's memory to the next update: the hook may set the same array again, or at two places."""
+    before = _state(params={"w": jnp.zeros(3), "v": jnp.zeros(3)})
+    interval = Interval(RunDir(tmp_path), probe_env(outputs=()), {"updates": 7}, jax.random.key(0), lambda: before)
+    mine = jnp.ones(3)
+    interval.state = replace(interval.state, params={"w": mine, "v": mine})
+    jax.jit(lambda state: jax.tree.map(jnp.copy, state), donate_argnums=0)(interval.state)
+    np.testing.assert_array_equal(mine, 1.0)
+
+
 class _Keeps(_Curriculum):
     def __init__(self, state):
         self.state = state

@@ -45,6 +45,20 @@ def _runs(folder, configs):
     return [RunDir.create(folder / f"seed={k}", config) for k, config in enumerate(configs)]
 
 
+def test_settings_are_compared_with_those_of_the_checkpoint_that_is_taken(tmp_path):
+    """Not only with those of the newest, which may be damaged."""
+    config = _config("ppo", 8)
+    trainer, run = _trainer([config]), RunDir.create(tmp_path / "run", config)
+    for updates in (0, 4):
+        trainer.save([run], replace(trainer.init(), num_updates=np.int32(updates)))
+    for file in (run.checkpoint_dir / "4").rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"")
+    with pytest.raises(ConfigError, match="seed is 1 instead of 0"):
+        _trainer([replace(config, seed=1)]).restore([run])
+    assert int(trainer.restore([run]).num_updates) == 0
+
+
 def test_each_agent_learns_what_it_would_alone(tmp_path):
     """Of a seed and a step size of its own, through an auxiliary phase, up to rounding."""
     configs = [_config("dcpg", 4), _config("dcpg", 4, seed=3, learning_rate=1e-3, discount=0.5)]

@@ -160,7 +160,10 @@ def grouped(runs: Sequence[RunDir], over_tasks: bool = False) -> dict[str, list[
         kind = _kind(config, over_tasks)
         named.setdefault(kind, config)
         groups.setdefault(kind, []).append(run)
-    return dict(zip(_names(list(named.values()), over_tasks), groups.values(), strict=True))
+    names = _names(list(named.values()), over_tasks)
+    numbers = [names[:k].count(name) + 1 for k, name in enumerate(names)]  # of those that nothing tells apart
+    told = [f"{name} ({number})" if number > 1 else name for name, number in zip(names, numbers, strict=True)]
+    return dict(zip(told, groups.values(), strict=True))
 
 
 def _without_neutral(config: TrainConfig, over_tasks: bool) -> TrainConfig:
@@ -239,8 +242,14 @@ def _names_of_runs(folders: Sequence[tuple[str, int]], over_tasks: bool, depth: 
     near = [each for each in folders if each[0] and depth <= _DEEPEST]
     known = {each: found for each in near if (found := _opened(*each)) is not None}
     names = dict(zip(known, _names([config for config, _ in known.values()], over_tasks, depth), strict=True))
-    after = {each: f" after {updates:,} updates" if updates else "" for each, (_, updates) in known.items()}
-    return [f"({names[each]}{after[each]})" if each in known else each[0] for each in folders]
+
+    def called(folder: str, updates: int) -> str:
+        found = known.get((folder, updates))
+        count = found[1] if found else updates
+        after = f" after {count:,} updates" if count else ""
+        return f"({names[folder, updates]}{after})" if found else folder + after
+
+    return [called(*each) for each in folders]
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from pixelbrax.training.assembly import build, check_memory, check_teacher, reso
 from pixelbrax.training.checkpoint import all_checkpoints
 from pixelbrax.training.clock import process_start
 from pixelbrax.training.config import (
+    IMPORTS,
     TrainConfig,
     check_types,
     config_from,
@@ -92,6 +93,7 @@ __all__ = [
     "EVALUATION",
     "GATE",
     "HELD_OUT",
+    "IMPORTS",
     "MAX_AGENTS",
     "MAX_EPISODES",
     "REPORT",

@@ -189,7 +189,9 @@ def _checked(old: AgentState, new: AgentState) -> AgentState:
 
     def leaf(path: Any, old: Array, new: Any) -> Array:
         name = jax.tree_util.keystr(path, simple=True, separator="/")
-        new = jnp.asarray(new)
+        if new is old:
+            return old
+        new = jnp.array(new)  # a copy: training reuses the memory, and the hook may keep the array, or assign it twice
         keys = (jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key) for x in (old, new))
         if new.shape != old.shape or len(set(keys)) > 1:
             raise ConfigError(

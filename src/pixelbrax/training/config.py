@@ -25,7 +25,7 @@ from pixelbrax.training.named_values import words_of
 _PRESETS = resources.files("pixelbrax") / "configs"
 # The table of a run's config.toml that says where the run was made; it is not a setting.
 PROVENANCE = "provenance"
-_IMPORTS = "imports"  # modules of plugins that were loaded by name
+IMPORTS = "imports"  # modules of plugins that were loaded by name
 MOST_COUNTED = 2**31 - 1  # programs count updates and samples with int32
 
 
@@ -185,7 +185,7 @@ def dump_config(config: TrainConfig, provenance: dict[str, str]) -> str:
     """TOML text of all settings and of where the run was made."""
     settings = without_none(asdict(config))
     settings[config.algorithm] = settings.pop("agent")
-    imports = {_IMPORTS: list(imported_modules())} if imported_modules() else {}
+    imports = {IMPORTS: list(imported_modules())} if imported_modules() else {}
     return tomli_w.dumps(imports | settings | {PROVENANCE: provenance})
 
 
@@ -240,9 +240,9 @@ def config_from(tables: Mapping[str, Any], source: str) -> TrainConfig:
     data, origin = dict(tables), ""
     try:
         origin = _origin(data.pop(PROVENANCE, None))
-        imports = data.pop(_IMPORTS, [])
+        imports = data.pop(IMPORTS, [])
         if not isinstance(imports, list):
-            raise ValueError(f'{_IMPORTS} is {imports!r:.60}: it must be a list of modules, ["my_package.tasks"]')
+            raise ValueError(f'{IMPORTS} is {imports!r:.60}: it must be a list of modules, ["my_package.tasks"]')
         load_plugins(*imports)  # they may register what the other settings name
         if isinstance(environment := data.get("environment"), dict):
             data["environment"] = {

@@ -131,21 +131,29 @@ class Trainer:
             where = ", ".join(f"{name} at {updates}" for name, updates in last.items())
             raise ConfigError(f"the runs are at different updates, {where}: resume each by itself")
 
-        for training_run, run in zip(self.training_runs, runs, strict=True):
-            if changed := training_run.check_settings(run, max(common)):
-                self.progress.say(changed, always=True)
-
+        self._check_settings(runs, max(common))
         def load(updates: int) -> list[AgentState]:
             return [t.restore(run, updates) for t, run in zip(self.training_runs, runs, strict=True)]
 
         states = load_newest(common, load, lambda text: self.progress.say(text, always=True))
-        updates = int(states[0].num_updates)
+        if (updates := int(states[0].num_updates)) != max(common):  # that was damaged, and did not tell its settings
+            self._check_settings(runs, updates)
         for training_run, run, mine in zip(self.training_runs, runs, own or runs, strict=True):
             self._acting.restore(mine, training_run.hook_states(run, updates))
             if reason := training_run.reason_stopped(run, updates):
                 self._stopped[mine] = reason
         edited = zip(self.training_runs, runs, states, strict=True)
         return self.all([training_run.with_edited_settings(run, state) for training_run, run, state in edited])
+
+    def _check_settings(self, runs: Sequence[RunDir], updates: int) -> None:
+        """Tells in which settings the runs differ from their checkpoints.
+
+        Raises:
+          ConfigError: a setting has changed that must not.
+        """
+        for training_run, run in zip(self.training_runs, runs, strict=True):
+            if changed := training_run.check_settings(run, updates):
+                self.progress.say(changed, always=True)
 
     def evaluate(self, runs: Sequence[RunDir], name: str, state: AgentState) -> None:
         """Evaluates each agent's deterministic policy and writes the result in its run, unless it is there already."""

@@ -17,7 +17,7 @@ from pixelbrax.experiments.stages.folder import CurriculumDir, Ended
 from pixelbrax.experiments.stages.plan import Curriculum, curriculum_names, load_curriculum
 from pixelbrax.experiments.stages.train import resume_curriculum, start_curriculum
 from pixelbrax.report import data_url
-from pixelbrax.training import CURRICULUM, Hook, last_stop, natural, to_resume_curriculum
+from pixelbrax.training import CURRICULUM, IMPORTS, Hook, last_stop, natural, to_resume_curriculum
 from pixelbrax.xla import in_float32
 
 _UNNAMED = "curriculum"
@@ -183,12 +183,17 @@ def last_folder(source: str | Path, runs: Path) -> Path:
         raise ConfigError(f"there is no curriculum of the name {name} in {runs} to resume: leave out --resume")
     folder = max(found, key=lambda path: natural(path.name))
     theirs, ours = CurriculumDir.open(folder).curriculum(), load_curriculum(source)
-    if ours.with_seed(theirs.seed).tables != theirs.with_seed(theirs.seed).tables:
+    if _settings(ours.with_seed(theirs.seed)) != _settings(theirs.with_seed(theirs.seed)):
         raise ConfigError(
             f"{source} is not what {folder} was started from: `{to_resume_curriculum(folder)}` goes on with its own "
             "settings; without --resume, a new one begins"
         )
     return folder
+
+
+def _settings(curriculum: Curriculum) -> dict[str, Any]:
+    """What a curriculum's file says, without the plugins, which may be named on the command line instead."""
+    return {name: value for name, value in curriculum.tables.items() if name != IMPORTS}
 
 
 def _ended(path: Path, finished: bool) -> CurriculumRun:

@@ -1,5 +1,6 @@
 """What can be checked of all stages before the first is compiled."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,13 +9,13 @@ from pixelbrax.experiments.stages.reach import check_reach
 from pixelbrax.training import Progress, RunDir, TrainingRun, check_metrics, check_start, takeover
 
 
-def check_stages(curriculum: Curriculum, progress: Progress, begins: bool = True) -> list[TrainingRun]:
+def check_stages(curriculum: Curriculum, progress: Progress, begun: Collection[int] = ()) -> list[TrainingRun]:
     """Builds environments and agents of all stages, and refuses what cannot be trained, one after the other.
 
     Args:
       curriculum: its stages.
       progress: where to show that it is under way.
-      begins: the first stage is still to be trained: the run that it starts from is needed.
+      begun: indices of the stages that need no other run any more, such as that which they start from or a teacher's.
 
     Returns:
       The runs, for what needs their environments and agents later.
@@ -25,11 +26,12 @@ def check_stages(curriculum: Curriculum, progress: Progress, begins: bool = True
     """
     found: list[TrainingRun] = []
     for number, stage in enumerate(curriculum.stages, start=1):
+        begins = number - 1 not in begun
         starts = begins and number == 1 and bool(stage.config.start_from)
         with in_stage(number, stage.name), progress.busy(f"checking stage {number}, {stage.name}"):
             if starts:
                 RunDir.open(Path(stage.config.start_from))  # one that is not there is told before anything is built
-            training_run = _built(stage, progress)
+            training_run = _built(stage, progress, begins)
             if starts:
                 takeover(stage.config, training_run.agent)
             if stage.gate:
@@ -45,9 +47,12 @@ def check_stages(curriculum: Curriculum, progress: Progress, begins: bool = True
     return found
 
 
-def _built(stage: Stage, progress: Progress) -> TrainingRun:
-    """The run with no metrics but those of its own gate: an unknown one is named where it is written."""
+def _built(stage: Stage, progress: Progress, begins: bool) -> TrainingRun:
+    """The run with no metrics but those of its own gate: an unknown one is named where it is written.
+
+    If it does not begin, its teacher, whose policy it keeps, need not be there.
+    """
     environment, own = stage.config.environment.resolved(), stage.gate.metrics if stage.gate else ()
     training_run = TrainingRun(replace(stage.config, environment=environment, eval_metrics=own), progress)
-    training_run.prepare()
+    training_run.prepare(teacher=begins)
     return training_run

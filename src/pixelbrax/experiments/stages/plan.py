@@ -24,7 +24,9 @@ from pixelbrax.errors import (
     nearest,
 )
 from pixelbrax.experiments.stages.gate import Gate
+from pixelbrax.plugins import imported_modules
 from pixelbrax.training import (
+    IMPORTS,
     TrainConfig,
     config_from,
     preset_names,
@@ -120,8 +122,9 @@ class Curriculum:
         raise ConfigError(f"there is no stage {stage!r}: there are {known}")
 
     def dumps(self, provenance: Mapping[str, str]) -> str:
-        """TOML text of the tables and of where they were used."""
-        return tomli_w.dumps(dict(self.tables) | {PROVENANCE: dict(provenance)})
+        """TOML text of the tables, of the plugins that were loaded by name, and of where they were used."""
+        imports = {IMPORTS: list(imported_modules())} if imported_modules() else {}
+        return tomli_w.dumps(dict(self.tables) | imports | {PROVENANCE: dict(provenance)})
 
 
 def seed_of(seed: int, stage: int, attempt: int) -> int:
@@ -206,7 +209,7 @@ def _stage(shared: Mapping[str, Any], table: Mapping[str, Any], first: bool) -> 
         raise ConfigError(
             f"name is {name!r:.110}: every stage needs a name of letters, digits, - and _, of at most {_LONGEST}"
         )
-    for setting in ("seed", "preset", "imports", *_BEGIN):
+    for setting in ("seed", "preset", IMPORTS, *_BEGIN):
         if setting in settings:
             raise ConfigError(f"{setting} is a setting of the whole curriculum: write it above the stages")
     known = [field.name for field in fields(TrainConfig) if field.name not in ("agent", "seed", *_BEGIN)]

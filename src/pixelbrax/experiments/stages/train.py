@@ -91,8 +91,17 @@ def resume_curriculum(path: Path, launch: Launch) -> tuple[Path, bool]:
     with interruptible(), locked([path], partial(progress.say, always=True)):
         _check_begun(folder, curriculum)
         _check_measured(folder, curriculum)
-        begins = not folder.started(curriculum)
-        return path, _train(folder, curriculum, check_stages(curriculum, progress, begins), launch)
+        checked = check_stages(curriculum, progress, _begun_stages(folder, curriculum))
+        return path, _train(folder, curriculum, checked, launch)
+
+
+def _begun_stages(folder: CurriculumDir, curriculum: Curriculum) -> set[int]:
+    """Indices of the stages whose runs have ended or have a checkpoint from which they go on."""
+    begun, following = {each.stage - 1 for each in folder.ended()}, folder.next(curriculum)
+    if following is None:
+        return begun
+    goes_on = bool(all_checkpoints(folder.run(curriculum, following).checkpoint_dir))
+    return begun | {following.stage} if goes_on else begun - {following.stage}
 
 
 def _check_begun(folder: CurriculumDir, curriculum: Curriculum) -> None:
