@@ -139,7 +139,9 @@ def test_a_policy_is_not_evaluated_where_channels_are_other_things():
     gray, color, narrow = (
         TrainingRun(
             TrainConfig(
-                environment=EnvConfig("probe/sides", **sides | own), network=NetworkConfig(features=8), agent=PPOConfig()
+                environment=EnvConfig("probe/sides", **sides | own),
+                network=NetworkConfig(features=8),
+                agent=PPOConfig(),
             ),
             Progress(quiet=True),
         )

@@ -132,6 +132,7 @@ class Trainer:
             raise ConfigError(f"the runs are at different updates, {where}: resume each by itself")
 
         self._check_settings(runs, max(common))
+
         def load(updates: int) -> list[AgentState]:
             return [t.restore(run, updates) for t, run in zip(self.training_runs, runs, strict=True)]
 
