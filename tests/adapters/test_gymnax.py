@@ -67,6 +67,15 @@ def test_the_time_limit_need_not_be_a_multiple_of_the_action_repeat():
     assert info["episode_length"] == 5
 
 
+def test_a_time_limit_of_more_frames_than_are_counted_is_none():
+    env = PixelBraxGymnax(short_env(outputs=(), episode_length=5, action_repeat=4))
+    params = env.default_params.replace(max_steps_in_episode=10**9)
+    _, state = env.reset(jax.random.key(0), params)
+    for frames in (4, 8):
+        _, state, _, terminated, truncated, info = env.step(jax.random.key(0), state, NO_ACTION, params)
+        assert (terminated, truncated, info["episode_length"]) == (False, False, frames)
+
+
 def test_termination_has_no_discount():
     env = PixelBraxGymnax(short_env(terminates_at=1))
     _, state = env.reset(jax.random.key(0))

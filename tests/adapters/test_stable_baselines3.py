@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
 from tests.probe import short_env
 
@@ -121,6 +122,13 @@ def test_its_ppo_learns_from_pixels():
 def test_mistakes_are_told(make, message):
     with pytest.raises(ConfigError, match=message):
         make()
+
+
+def test_an_engine_that_cannot_reset_one_of_many_is_refused_at_once(monkeypatch):
+    """The first episode's end would be too late. (This engine, MJX's warp, needs a GPU.)"""
+    monkeypatch.setattr(PixelEnv, "can_reset_part", False)
+    with pytest.raises(ConfigError, match="MJX's warp cannot: take another backend"):
+        PixelBraxVecEnv(short_env())
 
 
 def test_attributes_are_not_set_and_there_are_no_options(envs):

@@ -296,6 +296,7 @@ def test_it_is_the_engine_of_brax():
         (lambda: PixelBraxWrapper(_pixel_env(), requires_grad=True, functional=False), "needs functional=True"),
         (lambda: PixelBraxWrapper(_pixel_env(), soft=0), "soft is 0"),
         (lambda: PixelBraxWrapper(_pixel_env(grayscale=True), requires_grad=True), "without grayscale"),
+        (lambda: PixelBraxWrapper(_pixel_env(outputs=("depth",)), requires_grad=True), "leave 'depth' out of outputs"),
         (lambda: PixelBraxWrapper(_pixel_env(reflections=True), requires_grad=True), "soft images have no reflections"),
         (lambda: PixelBraxWrapper(_pixel_env(), batch_size=3), "batch_size is 3: it must be a list of whole numbers"),  # pyright: ignore
         (lambda: PixelBraxWrapper(_pixel_env(), batch_size=[0]), "batch_size is 0: it must be at least 1"),

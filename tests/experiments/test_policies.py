@@ -144,3 +144,5 @@ def test_a_policy_of_pixels_is_exported_without_its_critic(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (2, 16, 16, 9), np.uint8)
     exported = export.deserialize(bytearray(policy.export(tmp_path / "policy").read_bytes()))
     np.testing.assert_allclose(exported.call({"pixels": images}), policy(images), atol=1e-5)
+    for state in (np.zeros((2, 5), np.float32), np.zeros(2, int)):  # of another task
+        np.testing.assert_array_equal(policy({"pixels": images, "state": state}), policy(images))

@@ -21,7 +21,7 @@ from jaxtyping import Array
 
 from pixelbrax.adapters.observations import Bounds, ObsView
 from pixelbrax.adapters.stepping import make_env
-from pixelbrax.envs import FINAL_OBS, EnvParams, PixelEnv, State, with_autoreset
+from pixelbrax.envs import FINAL_OBS, MAX_EPISODE_LENGTH, EnvParams, PixelEnv, State, with_autoreset
 from pixelbrax.errors import ConfigError, check_flag
 
 try:
@@ -155,7 +155,8 @@ class PixelBraxGymnax(environment.Environment):
             return chosen
         # The environment's own limit need not be a multiple of the action repeat.
         usual, repeat = self.default_params.max_steps_in_episode, self._endless.action_repeat
-        steps = jnp.asarray(params.max_steps_in_episode, jnp.int32)
+        # More frames than an environment can count would wrap around: an episode would end as it begins.
+        steps = jnp.minimum(jnp.asarray(params.max_steps_in_episode, jnp.int32), MAX_EPISODE_LENGTH // repeat)
         frames = jnp.where(steps == usual, self._endless.episode_length, steps * repeat)
         return replace(chosen, episode_length=frames)
 

@@ -53,6 +53,8 @@ class PixelBraxVecEnv(VecEnv):
         refuse(settings, ("autoreset", "autoreset_mode", "arrays"), "Stable-Baselines3 has but one")
         check_keywords(type(self).__name__, settings, known_settings(PixelBraxVectorEnv))
         self._envs = PixelBraxVectorEnv(env, num_envs, autoreset_mode="Disabled", **settings)
+        if not self.pixel_env.can_reset_part:
+            raise ConfigError("each environment is reset by itself, which MJX's warp cannot: take another backend")
         self._actions: Any = None
         self._begun = time.time()
         super().__init__(self._envs.num_envs, self._envs.single_observation_space, self._envs.single_action_space)

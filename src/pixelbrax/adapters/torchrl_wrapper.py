@@ -151,6 +151,8 @@ class PixelBraxWrapper(_EnvWrapper):
             raise ConfigError("requires_grad with pixels: these distractors change frames, which has no gradient")
         if grad and wanted and (env.images.grayscale or len(env.cameras) > 1):
             raise ConfigError("requires_grad with pixels: make the environment with one camera, without grayscale")
+        if grad and wanted and (others := [name for name in env.images.outputs if name != "pixels"]):
+            raise ConfigError(f"requires_grad with pixels: leave {others[0]!r} out of outputs: it has no gradient")
         if grad and wanted:
             check_soft_image(env)
         outputs = {name.partition("/")[0] for name in env.observation_spec} - {"pixels"}

@@ -197,6 +197,11 @@ class PixelEnv(CompilesOnce):
         """Lower bound of the device memory that a step needs for each environment: the states before and after it."""
         return 2 * num_bytes(self._first_state)
 
+    @property
+    def can_reset_part(self) -> bool:
+        """Whether `reset_where` can reset a part of a batch; not where states share arrays, as on MJX's warp."""
+        return not shares_arrays(self._first_state.physics)
+
     @found_once
     def _first_state(self) -> State:
         """Its shapes: tracing takes long."""

@@ -158,7 +158,7 @@ class Policy:
                 raise ConfigError(
                     f"the observation has no {missing[0]!r}: the policy reads it; it has {', '.join(obs)}"
                 )
-        found = {name: _array(name, obs[name], spec[name]) for name in spec if name in obs}
+        found = self._entries(obs)
         batches = {name: x.shape[: x.ndim - len(spec[name].shape)] for name, x in found.items()}
         if len(set(batches.values())) > 1:
             sizes = ", ".join(f"{name} {x.shape}" for name, x in found.items())
@@ -170,6 +170,22 @@ class Policy:
         if not size:
             raise ConfigError("the observation is a batch of none: give at least one")
         return filled(self.network, found, size), batched
+
+    def _entries(self, obs: Mapping[str, Any]) -> dict[str, Array]:
+        """The entries of the policy's observation that are there; those that it does not read only if they fit."""
+        found, misfit = {}, None
+        for name, spec in self.network.spec.items():
+            if name not in obs:
+                continue
+            try:
+                found[name] = _array(name, obs[name], spec)
+            except ConfigError as e:
+                if name in self.network.reads(self.variables):
+                    raise
+                misfit = e
+        if misfit and not found:  # nothing tells how many observations there are
+            raise misfit
+        return found
 
 
 def _checked_key(key: Any, count: int) -> Array:

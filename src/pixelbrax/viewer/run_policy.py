@@ -22,13 +22,14 @@ class RunPolicy:
 
     Attributes:
       policy: the deterministic policy.
-      value: one environment's observation -> () value; None if the algorithm has none.
+      value: one environment's observation -> () value, or None of one that it was not learned from; None if the
+        algorithm has no values.
       environment: the settings that it was trained with.
       name: the run's folder.
     """
 
     policy: Policy
-    value: Callable[[dict[str, Array]], Array] | None
+    value: Callable[[dict[str, Array]], Array | None] | None
     environment: EnvConfig
     name: str
 
@@ -42,8 +43,8 @@ class RunPolicy:
 
     def act(self, observation: dict[str, Array]) -> tuple[np.ndarray, float | None]:
         """The action for an observation, and the observation's value."""
-        value = None if self.value is None else float(self.value(observation))
-        return np.asarray(self.policy(observation)), value
+        value = None if self.value is None else self.value(observation)
+        return np.asarray(self.policy(observation)), None if value is None else float(value)
 
 
 @in_float32
@@ -58,15 +59,24 @@ def load_run(path: Path) -> RunPolicy:
     return RunPolicy(policy, _value_of(run.training_run.agent, policy), run.settings.environment, run.path.name)
 
 
-def _value_of(agent: Any, policy: Policy) -> Callable[[dict[str, Array]], Array] | None:
-    """The value, of agents that act and criticize by one function `outputs`."""
+def _value_of(agent: Any, policy: Policy) -> Callable[[dict[str, Array]], Array | None] | None:
+    """The value, of agents that act and criticize by one function `outputs`.
+
+    A policy may act in a task whose states have another size, which its critic cannot read.
+    """
     outputs = getattr(agent, "outputs", None)
     if outputs is None:
         return None
-    names = tuple(policy.network.spec)
+    spec = policy.network.spec
 
     @jax.jit
     def value(variables: Any, observation: dict[str, Array]) -> Array:
         return outputs(*variables, {name: x[None] for name, x in observation.items()}).value[0]
 
-    return lambda observation: value(policy.variables, {name: observation[name] for name in names})
+    def of(observation: dict[str, Array]) -> Array | None:
+        known = {name: observation[name] for name in spec if name in observation}
+        if any(name not in known or known[name].shape != spec[name].shape for name in spec):
+            return None
+        return value(policy.variables, known)
+
+    return of
