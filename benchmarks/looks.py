@@ -35,7 +35,9 @@ class Stagehand:
         views = {"": camera_fn(physics.mj_model, known.camera or default_camera(physics.mj_model))}
         place = camera_places(physics.mj_model, views)[""]
         context = SceneContext.of(physics.mj_model, env.scene, image_size, image_size)
-        self._context = replace(context, camera_offset=place.offset)
+        self._context = replace(
+            context, camera_offset=place.offset, body_offset=place.body_offset, world_unit=place.distance
+        )
         self._distance = jnp.float32(place.distance)
 
         def seen(frame: Array) -> Seen:

@@ -114,6 +114,15 @@ def test_two_devices_learn_what_one_does(teacher, tmp_path):
         np.testing.assert_allclose(a, b, atol=1e-3)
 
 
+def test_a_teacher_does_not_come_back_to_a_run_that_is_prolonged(teacher):
+    """Its share falls over the updates that were planned at first, whatever the run's length now."""
+    short, long = (TrainingRun(_config(teacher, updates=updates, teacher_acts=0.5)).agent for updates in (16, 160))
+    state = replace(short.init(jax.random.key(0)), num_updates=jnp.int32(12))
+    assert [float(agent._teacher_share(state)) for agent in (short, long)] == [0.125, 0.125]
+    begun = replace(state, num_updates=jnp.int32(4))
+    np.testing.assert_allclose([agent._teacher_share(begun) for agent in (short, long)], 0.125 + 0.875 / 2, rtol=1e-6)
+
+
 def test_lost_episodes_end(teacher):
     """Where the student's reward is below the teacher's usual one; never where the teacher acts."""
     settings: dict[str, Any] = {"unroll_length": 1, "teacher_acts": 0.0, "teacher_share": 0.5, "replay_size": 64}

@@ -183,3 +183,14 @@ def test_an_archive_of_something_else_is_told(tmp_path):
     (tmp_path / "DAVIS-2017-trainval-480p.zip").write_bytes(b"no zip")
     with pytest.raises(ConfigError, match="is not the archive of DAVIS-2017"):
         davis.davis_bank("train", 16, 16, tmp_path)
+
+
+@pytest.mark.skipif(davis.fcntl is None, reason="this system has no such locks")
+def test_two_that_fetch_at_once_do_not_mix(server, tmp_path):
+    def meanwhile(have, total):
+        with pytest.raises(ConfigError, match=r"\.part is being downloaded by another process: wait"):
+            _fetch(server, tmp_path)
+
+    path = _fetch(server, tmp_path, progress=meanwhile)
+    assert path.read_bytes() == _archive()
+    assert _fetch(server, tmp_path) == path

@@ -135,7 +135,7 @@ def test_a_policy_is_evaluated_in_as_many_environments_as_its_stage_can_hold(who
 
 def test_a_policy_is_not_evaluated_where_channels_are_other_things():
     """Three gray frames are as many channels as one in color, and networks for them have the same shapes."""
-    sides = {"image_size": 16, "episode_length": 10}
+    sides: dict[str, Any] = {"image_size": 16, "episode_length": 10}
     gray, color, narrow = (
         TrainingRun(
             TrainConfig(

@@ -22,6 +22,7 @@ from pixelbrax.errors import ConfigError, check_count
 from pixelbrax.learning import (
     RING,
     AgentState,
+    DecayState,
     EpisodeTotals,
     Metrics,
     Pace,
@@ -34,6 +35,7 @@ from pixelbrax.learning import (
     descend,
     each_env,
     episode_totals,
+    learning_rates,
     make_optimizer,
     refuse,
     shifted,
@@ -141,7 +143,6 @@ class Distill(ReplayAgent):
             )
         super().__init__(env, config)
         self._teacher = teacher
-        self._total_updates = total_updates
         self._optimizer = make_optimizer(config, total_updates * config.gradient_steps)
 
     @property
@@ -183,7 +184,7 @@ class Distill(ReplayAgent):
         keys = jax.random.split(learn_key, config.gradient_steps)
         (params, opt_state), metrics = jax.lax.scan(step, (state.params, state.opt_state), keys)
         metrics = {name: value.mean() for name, value in metrics.items()}
-        metrics |= {"teacher_share": self._teacher_share(state.num_updates), "lost": lost.astype(jnp.float32)}
+        metrics |= {"teacher_share": self._teacher_share(state), "lost": lost.astype(jnp.float32)}
         kept = {RING: buffer, "pace": pace}
         return AgentState(params, statistics, opt_state, envs, key, state.num_updates + 1, kept), metrics, episodes
 
@@ -195,7 +196,7 @@ class Distill(ReplayAgent):
           were lost.
         """
         config = self.config
-        variables, share = self._teacher.load(), self._teacher_share(state.num_updates)
+        variables, share = self._teacher.load(), self._teacher_share(state)
         teaches = jnp.arange(config.num_envs) + 0.5 < share * config.num_envs
 
         def step(carry: tuple[State, Pace], key: Array) -> tuple[tuple[State, Pace], tuple]:
@@ -228,10 +229,17 @@ class Distill(ReplayAgent):
         distance = jnp.abs(teacher.action(teacher.mode()) - student.action(student.mode())).mean(-1)
         return loss, {"kl": loss, "action_distance": valid_mean(distance, batch.valid)}
 
-    def _teacher_share(self, num_updates: Int32[Array, ""]) -> Float[Array, ""]:
-        """Share of the environments in which the teacher acts."""
-        last, updates = self.config.teacher_share, jnp.maximum(self.config.teacher_acts * self._total_updates, 1.0)
-        return last + (1.0 - last) * jnp.maximum(1.0 - num_updates / updates, 0.0) * (self.config.teacher_acts > 0)
+    def _teacher_share(self, state: AgentState) -> Float[Array, ""]:
+        """Share of the environments in which the teacher acts.
+
+        It falls over the updates that were planned at first, as the learning rate does: a run that is prolonged does
+        not give environments back.
+        """
+        config, decay = self.config, learning_rates(state.opt_state)[0]
+        assert isinstance(decay, DecayState), "without a target_kl"
+        planned = decay.num_steps / config.gradient_steps
+        left = jnp.maximum(1.0 - state.num_updates / jnp.maximum(config.teacher_acts * planned, 1.0), 0.0)
+        return config.teacher_share + (1.0 - config.teacher_share) * left * (config.teacher_acts > 0)
 
     def _update_statistics(self, params: PyTree, statistics: PyTree, new: Steps) -> PyTree:
         """Statistics of a student's own states, if it reads them; the parameters do not change."""

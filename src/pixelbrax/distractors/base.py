@@ -34,6 +34,8 @@ class SceneContext:
       action_repeat: control steps between two observations.
       camera_offset: meters from the point that the camera circles, in the reference pose: the body's center of mass if
         the camera moves with it, else the world's origin. By default that of the Control Suite's usual camera.
+      body_offset: meters from the body's center of mass, in the reference pose.
+      world_unit: meters from the first camera to the body, by which things in the world are scaled.
       model: that the scene was read from; None if there is none.
     """
 
@@ -44,6 +46,8 @@ class SceneContext:
     width: int
     action_repeat: int = 1
     camera_offset: tuple[float, float, float] = (0.0, -4.0, 0.0)
+    body_offset: tuple[float, float, float] = (0.0, -4.0, 0.0)
+    world_unit: float = 4.0
     model: mujoco.MjModel | None = None
 
     @classmethod
@@ -245,6 +249,11 @@ class Distractor:
     def changes_frames(self) -> bool:
         """Whether it changes rendered frames."""
         return type(self).apply_frame is not Distractor.apply_frame
+
+    @property
+    def remembers_frames(self) -> bool:
+        """Whether its state depends on rendered frames."""
+        return type(self).remember is not Distractor.remember
 
     @property
     def changes_scenes(self) -> bool:

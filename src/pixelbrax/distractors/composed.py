@@ -54,6 +54,11 @@ class Composed(Distractor):
 
     @property
     @override
+    def remembers_frames(self) -> bool:
+        return any(d.remembers_frames for d in self.distractors)
+
+    @property
+    @override
     def changes_scenes(self) -> bool:
         return any(d.changes_scenes for d in self.distractors)
 

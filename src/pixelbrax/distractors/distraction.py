@@ -13,6 +13,8 @@ from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext, 
 from pixelbrax.distractors.composed import Composed
 from pixelbrax.render import Camera, GeomPose, Scene
 
+_Offset = tuple[float, float, float]
+
 
 class DistractorState(NamedTuple):
     """The state of an environment's distractors in one episode.
@@ -39,10 +41,10 @@ class Distraction:
         self.given = tuple(distractors)
         self.composed = Composed(self.given).prepare(context)
 
-    def seen_from(self, camera_offset: tuple[float, float, float]) -> "Distraction":
-        """The same distractors for another camera; see `SceneContext.camera_offset`."""
-        other = copy.copy(self)
-        other.context = replace(self.context, camera_offset=camera_offset)
+    def seen_from(self, camera_offset: _Offset, body_offset: _Offset, world_unit: float) -> "Distraction":
+        """The same distractors for another camera; see `SceneContext`."""
+        other, where = copy.copy(self), {"camera_offset": camera_offset, "body_offset": body_offset}
+        other.context = replace(self.context, **where, world_unit=world_unit)
         return other
 
     def resized(self, height: int, width: int) -> "Distraction":

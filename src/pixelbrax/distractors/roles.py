@@ -64,7 +64,8 @@ def main_body(model: mujoco.MjModel) -> int:
     """Root of the first tree of bodies with an actuator; without one, of the first that moves."""
     driven = _driven_trees(model)
     moving = [body for body in range(1, model.nbody) if model.body_weldid[body]]
-    return next((body for body in moving if body in driven), int(model.body_rootid[moving[0]]) if moving else 0)
+    roots = [int(model.body_rootid[body]) for body in moving]  # an arm's base may be fixed: its root does not move
+    return next((root for root in roots if root in driven), roots[0] if roots else 0)
 
 
 def _body_role(model: mujoco.MjModel, body: int, driven: set[int]) -> Role:

@@ -135,14 +135,15 @@ def check_shown(distraction: Distraction, names: Sequence[str], outputs: Collect
       outputs: of the environment.
 
     Raises:
-      ConfigError: none of them changes the scene, and pixels are not among the outputs.
+      ConfigError: none of them changes the scene, or one changes it by the pixels that it has seen, and pixels are not
+        among the outputs.
     """
-    composed = distraction.composed
-    if composed.changes_frames and not composed.changes_scenes and "pixels" not in outputs:
-        given = " + ".join(names)
-        raise ConfigError(
-            f"{given} changes pixels alone, but outputs is {', '.join(outputs)}: leave it out, or name pixels"
-        )
+    composed, given = distraction.composed, " + ".join(names)
+    alone = "changes pixels alone" if composed.changes_frames and not composed.changes_scenes else ""
+    if composed.remembers_frames and not composed.changes_frames:
+        alone = "remembers pixels"
+    if alone and "pixels" not in outputs:
+        raise ConfigError(f"{given} {alone}, but outputs is {', '.join(outputs)}: leave it out, or name pixels")
     for distractor, name in zip(distraction.given, names, strict=True):
         if lacking := distractor.lacks(distraction.context):
             warn_caller(f"{name} changes nothing: the scene has no {lacking}")

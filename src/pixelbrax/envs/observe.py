@@ -179,10 +179,12 @@ class CameraPlace(NamedTuple):
     Attributes:
       distance: meters to the body's center of mass: the radius of a `CameraOrbit`.
       offset: see `SceneContext.camera_offset`.
+      body_offset: likewise.
     """
 
     distance: float
     offset: tuple[float, float, float]
+    body_offset: tuple[float, float, float]
 
 
 def camera_places(model: mujoco.MjModel, cameras: dict[str, CameraFn]) -> dict[str, CameraPlace]:
@@ -191,12 +193,17 @@ def camera_places(model: mujoco.MjModel, cameras: dict[str, CameraFn]) -> dict[s
     mujoco.mj_forward(model, data)
     xpos, xmat = jnp.asarray(data.xpos, jnp.float32), jnp.asarray(data.xmat, jnp.float32).reshape(-1, 3, 3)
     center = data.subtree_com[main_body(model)]
+    moves = jnp.asarray(model.body_weldid != 0, jnp.float32)[:, None]  # what is fixed to the world stays
+
+    def away(meters: np.ndarray) -> tuple[float, float, float]:
+        x, y, z = meters.tolist()
+        return x, y, z if x * x + y * y + z * z > _NEAREST**2 else _NEAREST
 
     def place(at: CameraFn) -> CameraPlace:
-        pos, moved = (np.asarray(at(xpos + shift, xmat).pos, np.float64) for shift in (0.0, 1.0))
+        pos, moved = (np.asarray(at(xpos + shift * moves, xmat).pos, np.float64) for shift in (0.0, 1.0))
         distance = max(float(np.linalg.norm(pos - center)), _NEAREST)
-        x, y, z = (pos if np.allclose(pos, moved, atol=1e-3) else pos - center).tolist()
-        return CameraPlace(distance, (x, y, z if x * x + y * y + z * z > _NEAREST**2 else _NEAREST))
+        still = np.allclose(pos, moved, atol=1e-3)
+        return CameraPlace(distance, away(pos if still else pos - center), away(pos - center))
 
     return {name: place(at) for name, at in cameras.items()}
 
@@ -240,11 +247,15 @@ class Observer:
         self._plain = _World(model, scene, _camera_fns(model, cameras), moving_lights(model), tendons)
         places = camera_places(model, self._plain.cameras) if distraction else {}
         self._distances = {name: place.distance for name, place in places.items()}
+        unit = next(iter(self._distances.values()), 0.0)  # of the first: all cameras see the same world
         sizes = dict(settings.shapes)
         if settings.outputs:
             check_sensors(model, cameras, sizes)
         resized = {size: distraction.resized(*size) for size in set(sizes.values())}
-        self._seen_by = {name: resized[sizes[name]].seen_from(place.offset) for name, place in places.items()}
+        self._seen_by = {
+            name: resized[sizes[name]].seen_from(place.offset, place.body_offset, unit)
+            for name, place in places.items()
+        }
         wanted = set(settings.outputs)
         self._outputs: tuple[Output, ...] = (
             *(["packed"] if "pixels" in wanted else []),
@@ -297,7 +308,8 @@ class Observer:
             images["mask"] = self._distraction.context.shows(frame.segmentation, (Role.BODY,))
         if "pixels" in settings.outputs:
             packed = frame.packed
-            if state is not None and self._distraction.composed.changes_frames:
+            composed = self._distraction.composed
+            if state is not None and (composed.changes_frames or composed.remembers_frames):
                 seen = packed, frame.segmentation, inputs[2]
                 state, packed = self._seen_by[camera].apply_frame(state, *seen, snapshot.distractor_params)
             rgb = unpack(materialized(packed))

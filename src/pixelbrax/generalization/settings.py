@@ -10,6 +10,7 @@ from pixelbrax.distractors import Distractor
 _LOCKED_NAMES = {"BackgroundOnly": "Behind"}
 # Settings that came after a fingerprint was locked: it does not have them where they change nothing.
 _ADDED = {
+    "around_origin": False,
     "by_material": False,
     "drift": 0.0,
     "fixed": False,

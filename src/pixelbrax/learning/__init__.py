@@ -31,6 +31,7 @@ from pixelbrax.learning.noise import PinkNoise
 from pixelbrax.learning.observations import Frames, ObservationStore, observation_bytes
 from pixelbrax.learning.off_policy import RING, ReplayAgent, ReplayConfig
 from pixelbrax.learning.optimizer import (
+    DecayState,
     adapt_learning_rate,
     delayed,
     learning_rates,
@@ -67,6 +68,7 @@ __all__ = [
     "CurriculumAgent",
     "CurriculumConfig",
     "CurriculumEnv",
+    "DecayState",
     "EpisodeTotals",
     "Following",
     "Frames",

@@ -27,7 +27,7 @@ _OFF, _ON = CurriculumConfig(), CurriculumConfig(difficulty_measure="return", th
         (_GATED | {"threshold_down": 1.0}, "threshold_down is 1: it must be below threshold_up 1"),
         (_GATED | {"threshold_up": float("nan")}, "threshold_up is nan: it must be finite"),
         (_GATED | {"initial_difficulty": 1.5}, "initial_difficulty is 1.5: it must be at most 1"),
-        (_GATED | {"difficulty_step": 0.0}, "difficulty_step is 0.0: it must be positive"),
+        (_GATED | {"difficulty_step": 0.0}, "difficulty_step is 0.0: it must be at least 0.001"),
         (_GATED | {"difficulty_episodes": 0}, "difficulty_episodes is 0: it must be at least 1"),
         (_GATED | {"difficulty_scales": ("gravity",)}, "difficulty_scales is 'gravity': it must be one of distractors"),
         ({"difficulty_per_env": True}, "difficulty_per_env is set, but nothing uses it: set difficulty_measure too"),
@@ -85,6 +85,12 @@ def test_settings_that_cannot_be_used(settings, message):
             {"distractors": GaussianNoise()},
             _GATED | {"difficulty_per_env": True},
             "es compares their returns: leave it out",
+        ),
+        (
+            "es",
+            {"distractors": GaussianNoise(), "episode_length": 50},
+            _GATED,
+            "difficulty_measure counts whole episodes, and es cuts them after unroll_length .*: use 50",
         ),
     ],
 )

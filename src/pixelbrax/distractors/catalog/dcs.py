@@ -19,7 +19,7 @@ def color(intensity: float, dynamic: bool = True) -> Distractor:
     return MaterialColors(intensity, 0.03 * intensity if dynamic else 0.0, by_material=True)
 
 
-def camera(setting: Setting, intensity: float, dynamic: bool = True) -> Distractor:
+def camera(setting: Setting, intensity: float, dynamic: bool = True) -> CameraWalk:
     """The camera (`camera.py`, `suite_utils.get_camera_kwargs`)."""
     return CameraWalk.of_intensity(intensity, dynamic, above=not setting.domain.startswith("reacher"))
 

@@ -6,6 +6,7 @@ fifths, ... of that at full strength.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from pixelbrax.distractors.base import Distractor
 from pixelbrax.distractors.catalog import dcs
@@ -39,8 +40,8 @@ _STILL_AND_MOVING: dict[str, tuple[tuple[str, _Axis], tuple[str, _Axis]]] = {
         ("a video on the sky", lambda s, x: every_step(s.sky_video(sky=x))),
     ),
     "camera": (
-        ("another camera", lambda s, x: [dcs.camera(s, 0.5 * x, dynamic=False)]),
-        ("a camera that wanders", lambda s, x: every_step(dcs.camera(s, 0.5 * x))),
+        ("another camera", lambda s, x: [_camera(s, x, dynamic=False)]),
+        ("a camera that wanders", lambda s, x: every_step(_camera(s, x))),
     ),
     "occlusion": (
         ("shapes in front", lambda s, x: [_shapes(x, 0.0)]),
@@ -51,6 +52,11 @@ _STILL_AND_MOVING: dict[str, tuple[tuple[str, _Axis], tuple[str, _Axis]]] = {
         ("noise of each pixel", lambda s, x: [GaussianNoise(0.25 * x)]),
     ),
 }
+
+
+def _camera(setting: Setting, share: float, dynamic: bool = True) -> Distractor:
+    """That of the Distracting Control Suite, around the body also where the camera does not move with it."""
+    return replace(dcs.camera(setting, 0.5 * share, dynamic), around_origin=False)
 
 
 def _shapes(size: float, fastest: float) -> Distractor:

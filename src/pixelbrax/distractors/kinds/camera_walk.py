@@ -41,8 +41,8 @@ class CameraWalkState(NamedTuple):
 class CameraWalk(Distractor):
     """A camera that wanders over a sphere, at a velocity that is a random walk (Stone et al. 2021, `camera.py`).
 
-    The sphere is around the body's center of mass if the camera moves with that, else around the world's origin. The
-    camera looks at the point that it looked at before, and keeps its own roll.
+    The sphere is around the body's center of mass. The camera looks at the point that it looked at before, and keeps
+    its own roll.
 
     Attributes:
       angle: largest change of both angles, radians.
@@ -53,6 +53,8 @@ class CameraWalk(Distractor):
       roll_std, fastest_roll: the same of the roll velocity, radians per step.
       above: keep it at or above the center's height, if that is in range, and upright. Otherwise it turns by the
         shortest rotation, so that it may look straight down.
+      around_origin: the sphere of a camera that does not move with the body is around the world's origin, as in the
+        suite.
     """
 
     angle: float = data_field(0.0, most=math.pi / 2, strength=True)
@@ -64,15 +66,17 @@ class CameraWalk(Distractor):
     roll_std: float = data_field(0.0, most=_MOST, strength=True)
     fastest_roll: float = data_field(0.0, most=_MOST, strength=True)
     above: bool = True
+    around_origin: bool = False
 
     def __post_init__(self):
         super().__post_init__()
         check_flag("CameraWalk: above", self.above)
+        check_flag("CameraWalk: around_origin", self.around_origin)
 
     @classmethod
     def of_intensity(cls, intensity: float, dynamic: bool = True, above: bool = True) -> "CameraWalk":
-        """The paper's ranges, times `intensity` (`camera_ranges`); `above` unless it looks straight down."""
-        return cls(**camera_ranges(intensity, dynamic), above=above)
+        """The paper's, with ranges times `intensity` (`camera_ranges`); `above` unless it looks straight down."""
+        return cls(**camera_ranges(intensity, dynamic), above=above, around_origin=True)
 
     @property
     @override
@@ -93,7 +97,7 @@ class CameraWalk(Distractor):
     @override
     def step(self, state: CameraWalkState, key: Array, context: SceneContext) -> CameraWalkState:
         push, twist = jax.random.split(key)
-        scale = math.hypot(*context.camera_offset) / USUAL_RADIUS
+        scale = math.hypot(*self._offset(context)) / USUAL_RADIUS
         velocity = state.velocity + self.std * scale * jax.random.normal(push, (3,))
         velocity *= jnp.minimum(1.0, self.fastest * scale / jnp.maximum(jnp.linalg.norm(velocity), _TINY))
         before = _cartesian(state.place)
@@ -106,7 +110,7 @@ class CameraWalk(Distractor):
 
     @override
     def apply_scene(self, state: CameraWalkState, view: SceneView, context: SceneContext) -> SceneView:
-        camera, (x, y, z) = view.camera, context.camera_offset
+        camera, (x, y, z) = view.camera, self._offset(context)
         target = camera.pos - view.distance * camera.mat[:, 2]
         forward = math.atan2(y, x)
         around = jnp.array([0.0, forward, 0.0], jnp.float32)
@@ -121,9 +125,13 @@ class CameraWalk(Distractor):
         mat = jnp.stack([c * right + s * up, c * up - s * right, out], axis=-1)
         return view._replace(camera=Camera(pos, mat, camera.fovy), distance=distance)
 
+    def _offset(self, context: SceneContext) -> tuple[float, float, float]:
+        """Meters from the sphere's center to the camera, in the reference pose."""
+        return context.camera_offset if self.around_origin else context.body_offset
+
     def _range(self, context: SceneContext) -> tuple[Array, Array]:
         """The lowest and the highest `CameraWalkState.place`."""
-        x, y, z = context.camera_offset
+        x, y, z = self._offset(context)
         radius, polar = math.hypot(x, y, z), math.atan2(math.hypot(x, y), z)
         lowest, highest = polar - self.angle, polar + self.angle
         if self.above:

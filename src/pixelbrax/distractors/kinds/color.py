@@ -196,7 +196,7 @@ class ColorSettings(Distractor):
         scene = replace(scene, geom_rgb=changed)
         if not self.body_only:
             pattern = jnp.stack([state.floor, jnp.minimum(state.floor + _APART, 1.0)])
-            floor = context.geoms((Role.FLOOR,))[:, None, None]
+            floor = _floor(context)[:, None, None]
             scene = replace(
                 scene,
                 pattern_rgb=jnp.where(floor, pattern[None], scene.pattern_rgb),
@@ -215,7 +215,7 @@ class ColorSettings(Distractor):
         return body & (colors == distinct[counts.argmax()]).all(1)
 
     def _original(self, context: SceneContext) -> SettingColors:
-        scene, floor, body = context.scene, context.geoms((Role.FLOOR,)), self._body(context)
+        scene, floor, body = context.scene, _floor(context), self._body(context)
         first = np.asarray(scene.pattern_rgb, np.float32)[floor.argmax(), 0]
         own = np.asarray(scene.geom_rgb, np.float32)[body.argmax()]
         return SettingColors(first, own, sky_colors(scene)[1])  # pyright: ignore[reportArgumentType]
@@ -231,12 +231,12 @@ class FloorColors(_Colors):
 
     @override
     def apply_scene(self, state: Array, view: SceneView, context: SceneContext) -> SceneView:
-        scene, floor = view.scene, context.geoms((Role.FLOOR,))
+        scene, floor = view.scene, _floor(context)
         pattern = jnp.where(floor[:, None, None], state, scene.pattern_rgb)
         return view._replace(scene=replace(scene, pattern_rgb=pattern))
 
     def _original(self, context: SceneContext) -> np.ndarray:
-        floor = context.geoms((Role.FLOOR,))
+        floor = _floor(context)
         pattern = np.asarray(context.scene.pattern_rgb, np.float32)
         return pattern[floor][0] if floor.any() else np.ones((2, 3), np.float32)
 
@@ -253,9 +253,17 @@ class SkyColors(_Colors):
         return sky_colors(context.scene)
 
 
+def _floor(context: SceneContext) -> Bool[np.ndarray, " geom"]:
+    """The floors with the colors of the first that is seen: walls are planes, too, and often have others."""
+    floor, pattern = context.geoms((Role.FLOOR,)), np.asarray(context.scene.pattern_rgb, np.float32)
+    seen = [geom for geom in context.scene.visible if floor[geom]]
+    return floor & (pattern == pattern[seen[0]]).all((1, 2)) if seen else floor
+
+
 def sky_colors(scene: Scene) -> Float[np.ndarray, "2 3"]:
-    """Colors of the sky straight down and straight up; twice the mean of a texture."""
+    """Colors of the sky straight down and straight up; twice the mean of a texture over its faces."""
     if scene.sky_texture < 0:
         return np.asarray(scene.sky_rgb, np.float32)
-    mean = np.asarray(scene.textures[scene.sky_texture])[-1]  # the last mip level is one texel a face
+    faces, _ = scene.texture_shape[scene.sky_texture]
+    mean = np.asarray(scene.textures[scene.sky_texture])[-faces:].mean(0)  # the last mip level is one texel a face
     return np.broadcast_to(mean, (2, 3)).astype(np.float32)

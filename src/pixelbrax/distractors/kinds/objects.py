@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, SceneContext, check_whole
 from pixelbrax.distractors.fields import check_order, data_field
-from pixelbrax.distractors.kinds.places import body_center, ground_height
+from pixelbrax.distractors.kinds.places import body_center, ground_height, start_across
 from pixelbrax.render import GeomPose, Scene, add_geoms, add_poses
 
 _KINDS = ("sphere", "box", "cylinder", "capsule", "ellipsoid")
@@ -22,7 +22,7 @@ class ObjectsState(NamedTuple):
     """Objects on the ground.
 
     Attributes:
-      place: (count, 2) in units of the camera's distance.
+      place: (count, 2) along the body's path and across it, in units of the camera's distance.
       size: (count, 3) likewise.
       turn: (count,) radians about the vertical.
       rgb: (count, 3) colors.
@@ -39,8 +39,8 @@ class Objects(Distractor):
     """Solid objects that lie about on the ground, in the world: a body that runs passes them, and others follow.
 
     They are spheres, boxes, cylinders, capsules and ellipsoids, and touch nothing; in a segmentation they follow the
-    model's geoms. Lengths are in units of the camera's
-    distance from what it looks at, so that they look alike in all tasks.
+    model's geoms. Lengths are in units of the (first) camera's distance from the body, so that they look alike in all
+    tasks.
 
     Attributes:
       count: how many, up to 50.
@@ -83,10 +83,10 @@ class Objects(Distractor):
     def furnish(
         self, state: ObjectsState, scene: Scene, pose: GeomPose, context: SceneContext
     ) -> tuple[Scene, GeomPose]:
-        unit = math.hypot(*context.camera_offset)
+        unit = context.world_unit
         size, center, reach = unit * state.size, body_center(pose, context)[None], unit * _REACH
         # Each is at one place of an endless pattern, of which the part around the body is drawn.
-        place = unit * state.place - center
+        place = unit * state.place + jnp.array([0.0, start_across(context)]) - center
         place = center + jnp.mod(place + reach, 2 * reach) - reach
         kinds = [_KINDS[i % len(_KINDS)] for i in range(self.count)]
         half = jnp.stack([_half_height(kind, size[i]) for i, kind in enumerate(kinds)])

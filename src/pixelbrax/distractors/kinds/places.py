@@ -1,6 +1,7 @@
 """Where a body and its ground are, for what is put beside them."""
 
 import jax.numpy as jnp
+import mujoco
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -13,6 +14,17 @@ def body_center(pose: GeomPose, context: SceneContext) -> Float[Array, "2"]:
     """The mean of the body's geoms, seen from above; the origin if there is no body."""
     body = np.flatnonzero(context.geoms((Role.BODY,)))
     return jnp.mean(pose.xpos[body, :2], axis=0) if body.size else jnp.zeros(2)
+
+
+def start_across(context: SceneContext) -> float:
+    """World y of the body in the reference pose, meters: where its path along x lies."""
+    body = np.flatnonzero(context.geoms((Role.BODY,)))
+    if context.model is None or not body.size:
+        return 0.0
+    data = mujoco.MjData(context.model)
+    mujoco.mj_kinematics(context.model, data)
+    places = np.concatenate([data.geom_xpos, data.site_xpos])[:, 1]  # tendons have none of their own
+    return float(places[body[body < len(places)]].mean())
 
 
 def ground_height(pose: GeomPose, context: SceneContext) -> Float[Array, ""]:

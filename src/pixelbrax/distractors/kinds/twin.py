@@ -124,7 +124,7 @@ class Twin(Distractor):
     @override
     def furnish(self, state: TwinState, scene: Scene, pose: GeomPose, context: SceneContext) -> tuple[Scene, GeomPose]:
         assert self.motion is not None, "prepare() records it"
-        center = body_center(pose, context) + math.hypot(*context.camera_offset) * state.place
+        center = body_center(pose, context) + context.world_unit * state.place
         number = _there_and_back(state.frame)
         xpos, xmat = jnp.asarray(self.motion.xpos)[number], jnp.asarray(self.motion.xmat)[number]
         xpos = xpos + jnp.append(center, 0.0)[None]

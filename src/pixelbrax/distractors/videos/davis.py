@@ -3,7 +3,10 @@
 The archive is downloaded from the dataset's own page, verified and cached; its frames are not redistributed.
 """
 
+import contextlib
+import errno
 import http.client
+import os
 import shutil
 import urllib.error
 import urllib.request
@@ -20,6 +23,11 @@ from pixelbrax.cache import cache_dir
 from pixelbrax.distractors.videos.bank import ClipBank, fit
 from pixelbrax.distractors.videos.files import load_saved, save_banks
 from pixelbrax.errors import ConfigError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 URL = "https://data.vision.ee.ethz.ch/csergi/share/davis/DAVIS-2017-trainval-480p.zip"
 SHA256 = "e3d0b5b77c3d031b000a19e0e25e3e2cac65d183755601bc2cf066df1a2aa492"
@@ -44,7 +52,8 @@ def fetch_davis(
       folder: where it is stored; by default `pixelbrax.cache.cache_dir()`.
 
     Raises:
-      ConfigError: the server cannot be reached, breaks off, or sends something else; or the disk is full.
+      ConfigError: the server cannot be reached, breaks off, or sends something else; the disk is full; or another
+        process is downloading it.
       OSError: it cannot be written; the error has the path.
     """
     import pooch
@@ -55,6 +64,34 @@ def fetch_davis(
         return path
     folder.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
+    with _alone(part):
+        _fetch(url, part, sha256, progress)
+        part.replace(path)
+    return path
+
+
+@contextlib.contextmanager
+def _alone(part: Path) -> Iterator[None]:
+    """Keeps others from the file meanwhile, by a lock on its folder, where there are such; it ends with the process."""
+    if fcntl is None:
+        yield
+        return
+    folder = os.open(part.parent, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as e:  # any other error: this file system has no locks
+            if e.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                raise ConfigError(f"{part} is being downloaded by another process: wait until it has ended") from None
+        yield
+    finally:
+        os.close(folder)
+
+
+def _fetch(url: str, part: Path, sha256: str, progress: DownloadProgress | None) -> None:
+    """Downloads the whole archive to `part`; raises ConfigError for another."""
+    import pooch
+
     resumed = part.exists()
     _download(url, part, progress)
     if resumed and pooch.file_hash(str(part)) != sha256:
@@ -67,8 +104,6 @@ def fetch_davis(
             f"the download from {url} ({size:,} bytes) is not the expected archive (SHA-256 {sha256}): "
             "it has been deleted; try again"
         )
-    part.replace(path)
-    return path
 
 
 def _download(url: str, part: Path, progress: DownloadProgress | None) -> None:

@@ -68,6 +68,12 @@ class CurriculumAgent(Agent):
                 f"difficulty_per_env gives each environment its own difficulty, and {name} compares their returns: "
                 "leave it out"
             )
+        whole = -(-env.episode_length // env.action_repeat)
+        if config.gates and agent.compares_envs and agent.config.unroll_length < whole:
+            raise ConfigError(
+                f"difficulty_measure counts whole episodes, and {name} cuts them after unroll_length "
+                f"{agent.config.unroll_length}: use {whole}"
+            )
         if agent.teacher is not None:
             raise ConfigError(
                 f"difficulty_measure measures the student's episodes, but {name} has its teacher act in some: train "

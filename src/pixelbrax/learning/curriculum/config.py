@@ -10,6 +10,7 @@ RETURN = "return"
 SCALES = ("distractors", "randomization")
 MAX_LEVELS = 2**20
 _MOST = 2**31 - 1  # compiled programs count with int32
+_LEAST_STEP = 1e-3  # of difficulty, whose last 1e-4 before 0 and 1 are rounded away
 # What does nothing without another setting.
 _SWITCHES = {
     "difficulty_measure": (
@@ -83,7 +84,7 @@ class CurriculumConfig:
         """
         for name in ("initial_difficulty", "staleness_coef", "replay_probability"):
             check_number(name, getattr(self, name), least=0, most=1)
-        check_number("difficulty_step", self.difficulty_step, above=0, most=1)
+        check_number("difficulty_step", self.difficulty_step, least=_LEAST_STEP, most=1)
         check_number("level_temperature", self.level_temperature, above=0)
         check_count("difficulty_episodes", self.difficulty_episodes, most=_MOST)
         check_count("num_levels", self.num_levels, least=0, most=MAX_LEVELS)
