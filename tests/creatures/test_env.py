@@ -116,6 +116,33 @@ def test_a_touched_target_jumps_and_counts():
     np.testing.assert_allclose(one.pipeline_state.q[:-2], placed.q[:-2], atol=0.1)
 
 
+@pytest.mark.parametrize(
+    ("name", "backend"),
+    [
+        ("eel", "spring"),
+        *(pytest.param("strider", backend, marks=pytest.mark.full) for backend in ("spring", "positional", "mjx")),
+    ],
+)
+def test_a_touch_moves_the_target_alone(name, backend):
+    """Links of `spring` and `positional` move freely: their states do not follow from coordinates."""
+    env = _env(name, backend)
+    before, _ = jax.jit(functools.partial(_rollout, env, steps=12, count=1))(jnp.float32(1.0))
+    before = jax.tree.map(lambda x: x[0], before.pipeline_state)
+    after = jax.jit(env._with_target)(before, jnp.array([3.0, 4.0]), jnp.array(True))
+    np.testing.assert_array_equal(after.q[-2:], [3.0, 4.0])
+    np.testing.assert_allclose(env.readings(after).points["target"][:2], [3.0, 4.0], atol=1e-5)
+    np.testing.assert_array_equal(after.q[:-2], before.q[:-2])
+    if backend == "mjx":  # all else follows from the coordinates
+        for kept in ("time", "ctrl", "qacc_warmstart"):
+            np.testing.assert_array_equal(getattr(after, kept), getattr(before, kept))
+    else:
+        parts = [(state.x, state.xd, state.x_i, state.xd_i) for state in (after, before)]
+        for a, b in zip(*map(jax.tree.leaves, parts), strict=True):
+            np.testing.assert_array_equal(a[:-1], b[:-1])
+    unmoved = env._with_target(before, jnp.array([3.0, 4.0]), jnp.array(False))
+    jax.tree.map(np.testing.assert_array_equal, unmoved, before)
+
+
 def test_targets_lie_in_front_at_the_distances_asked_for():
     env: Any = _env("grazer", target_distance=(3.0, 4.0))
     places = jax.jit(jax.vmap(lambda key: env.reset(key).pipeline_state.q[-2:]))(

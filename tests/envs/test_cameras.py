@@ -98,13 +98,13 @@ _SMALL = """
 """
 
 
-def _segmentation(model, qpos=()):
+def _segmentation(model, qpos=(), width=64):
     data = mujoco.MjData(model)
     data.qpos[: len(qpos)] = qpos
     mujoco.mj_forward(model, data)
     xpos, xmat = jnp.asarray(data.xpos, jnp.float32), jnp.asarray(data.xmat, jnp.float32).reshape(-1, 3, 3)
-    camera = camera_fn(model, default_camera(model))(xpos, xmat)
-    frame = render(Scene.from_mujoco(model), GeomPose.from_mujoco(data), camera, 64, 64, ("segmentation",))
+    camera = camera_fn(model, default_camera(model, width / 64))(xpos, xmat)
+    frame = render(Scene.from_mujoco(model), GeomPose.from_mujoco(data), camera, 64, width, ("segmentation",))
     return np.asarray(frame.segmentation)
 
 
@@ -133,7 +133,8 @@ def test_the_floors_size_does_not_matter():
     np.testing.assert_array_equal(pictures[0], pictures[1])
 
 
-def test_an_arm_is_framed_in_every_pose_by_a_camera_that_stands_still():
+@pytest.mark.parametrize("width", [64, 32, 128])
+def test_an_arm_is_framed_in_every_pose_by_a_camera_that_stands_still(width):
     model = mujoco.MjModel.from_xml_string("""
         <mujoco><worldbody><geom type="plane" size="50 50 .1" pos="0 0 -1"/>
           <body name="arm"><joint axis="0 0 1"/><geom name="upper" type="capsule" size=".02" fromto="0 0 0 .3 0 0"/>
@@ -143,11 +144,11 @@ def test_an_arm_is_framed_in_every_pose_by_a_camera_that_stands_still():
     assert isinstance(default_camera(model), Camera)
     whole = []
     for angle in np.linspace(0, 2 * np.pi, 8):
-        mask = _moving(model, _segmentation(model, [angle]))
+        mask = _moving(model, _segmentation(model, [angle], width))
         assert not mask[[0, -1]].any()
         assert not mask[:, [0, -1]].any()
         whole.append(mask)
-    assert np.ptp(np.argwhere(np.any(whole, axis=0))[:, 1]) > 40
+    assert np.ptp(np.argwhere(np.any(whole, axis=0))[:, 1]) > 40 * min(width, 64) / 64
 
 
 def test_default_cameras_of_models_that_have_one_or_nothing_that_moves():

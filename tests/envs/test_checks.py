@@ -260,6 +260,16 @@ def test_what_is_not_rendered_is_refused_or_left_out(monkeypatch):
         ("dmc/cartpole_balance", {"ctrl_dt": 0.0}, "ctrl_dt is 0.0: it must be positive"),
         ("dmc/cartpole_balance", {"ctrl_dt": "fast"}, "ctrl_dt is 'fast': it must be a number"),
         ("dmc/cartpole_balance", {"njmax": "many"}, "CartpoleBalance' cannot be made with {'njmax': 'many'}"),
+        (
+            "dmc/cheetah_run",
+            {"vision": True},
+            "CheetahRun' cannot be made with {'vision': True}: Vision not implemented",
+        ),
+        (
+            "ant",
+            {"use_contact_forces": True},
+            "'ant' cannot be made with {'use_contact_forces': True}: .*not implemented",
+        ),
         ("ant", {"name": "hopper"}, "no setting 'name'"),
         ("ant", {"n_frames": 0}, "n_frames is 0: it must be at least 1"),
         ("ant", {"n_frames": 1.5}, "n_frames is 1.5: it must be a whole number"),

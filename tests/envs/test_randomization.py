@@ -14,8 +14,9 @@ from brax.envs.wrappers.training import DomainRandomizationVmapWrapper
 from mujoco import mjx
 
 import pixelbrax
+from pixelbrax.envs import EnvParams
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics import Randomizer
+from pixelbrax.physics import Randomizer, random_factors
 from pixelbrax.physics.brax import brax_envs
 from pixelbrax.render import (
     GeomPose,
@@ -102,6 +103,17 @@ def test_each_episode_keeps_what_it_sampled_and_looks_like_it(pendulum):
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("factor", [0.0, 0.5, 1.0])
+def test_what_has_no_limit_has_none_at_any_range(factor):
+    """Brax's motors have infinite ranges of force; times 0 they would be NaN."""
+    randomize: Any = random_factors({"strength": 0.3})
+    env = pixelbrax.make("inverted_pendulum", "spring", outputs=(), randomization_fn=randomize)
+    ranges = dict.fromkeys(env.default_params.randomization, factor)
+    state = env.reset(jax.random.key(0), EnvParams(randomization=ranges))
+    assert not any(np.isnan(x).any() for x in state.info["model"].values())
+    assert not env.step(state, jnp.ones(1)).metrics["diverged"]
+
+
 def test_physics_equal_those_of_braxs_own_wrapper(pendulum):
     _, step, first = pendulum
     gravity, rgba = first.info["model"]["opt.gravity"], first.info["model"]["geom_rgba"]

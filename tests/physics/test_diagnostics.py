@@ -13,6 +13,7 @@ import pytest
 from brax import contact
 
 from pixelbrax.cli.main import main
+from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import Protocol, engines_of
 from pixelbrax.experiments.drifts import Drifts
 from pixelbrax.physics import (
@@ -118,6 +119,16 @@ def test_nothing_touches_in_space_whatever_a_pair_says(tmp_path, backend):
         for system, touches in ((load_system(path, backend), True), (engine._system, False)):
             found = jax.eval_shape(partial(contact.get, system), engine._system.link.transform)
             assert (found is not None) == touches
+
+
+@pytest.mark.parametrize(
+    ("option", "said"), [('solver="PGS"', "MJX cannot simulate the model: .*Newton"), ('timestep="0"', "timestep")]
+)
+def test_what_mjx_cannot_simulate_is_refused(tmp_path, option, said):
+    file = _file(tmp_path, ONE_LIMB)
+    file.write_text(file.read_text().replace("<worldbody>", f"<option {option}/><worldbody>"))
+    with pytest.raises(ConfigError, match=said):
+        subject_of_file(file, "mjx")
 
 
 @pytest.mark.full

@@ -13,7 +13,8 @@ import pixelbrax
 from pixelbrax.distractors import Role, geom_roles
 from pixelbrax.envs import camera_fn
 from pixelbrax.errors import ConfigError
-from pixelbrax.tasks import CameraSpec, Palette, get_task
+from pixelbrax.physics import MjcfPhysics
+from pixelbrax.tasks import CameraSpec, Palette, Task, get_task
 
 BENCHMARKS = Path(__file__).parent.parent.parent / "benchmarks"
 # What is missing from 0.99 is told in docs/tasks.md: the hand hides the object or the target.
@@ -71,6 +72,28 @@ def test_a_drawn_size_leaves_physics_and_contacts_alone():
     assert drawn.geom_contype[target] == drawn.geom_conaffinity[target] == 0
 
 
+def test_a_model_that_its_caller_keeps_is_not_painted():
+    """Else the second environment of a task would simulate the picture."""
+    model = mujoco.MjModel.from_xml_string(
+        """
+        <mujoco><worldbody><body name="target"><joint name="x" type="slide" axis="1 0 0"/><geom size=".1"/></body>
+        </worldbody><actuator><motor joint="x" ctrlrange="-1 1"/></actuator></mujoco>
+        """
+    )
+
+    def load(backend):
+        return MjcfPhysics(model, lambda before, action, after: after.qpos[0])
+
+    palette = Palette(discs=(("target", 0.2),), accents=(("target", (1.0, 0.0, 0.0)),))
+    task = Task("mine", "slide", ("jax",), load, CameraSpec((0.0, -1.0), 1.0, 0.0, 45.0), palette=palette)
+    color = model.geom_rgba.copy()
+    for _ in range(2):
+        physics = task.load_physics()
+        assert physics.mj_model.geom_type[0] == mujoco.mjtGeom.mjGEOM_CYLINDER
+        assert model.geom_type[0] == physics.model.geom_type[0] == mujoco.mjtGeom.mjGEOM_SPHERE
+        np.testing.assert_array_equal(model.geom_rgba, color)
+
+
 def test_a_disc_lies_on_the_ground():
     model = mujoco.MjModel.from_xml_string(
         '<mujoco><worldbody><body name="target" pos="1 2 .3"><geom size=".1" pos="0 0 .1"/></body></worldbody></mujoco>'
@@ -93,10 +116,12 @@ TWO = mujoco.MjModel.from_xml_string(
 
 @pytest.mark.parametrize("distance", [0.0, 3.0, 17.0, 34.0])
 @pytest.mark.parametrize("angle", [0.0, 1.0, 2.0, 3.1, -1.5])
-def test_a_camera_keeps_two_bodies_in_the_image(distance, angle):
+@pytest.mark.parametrize("aspect", [1.0, 0.5, 2.0])
+def test_a_camera_keeps_two_bodies_in_the_image(distance, angle, aspect):
     spec = get_task("fetch").camera
     assert isinstance(spec, CameraSpec)
-    at = camera_fn(TWO, CameraSpec(spec.offset, spec.height, spec.target_height, spec.fovy, body="dog", also="target"))
+    both = CameraSpec(spec.offset, spec.height, spec.target_height, spec.fovy, body="dog", also="target")
+    at = camera_fn(TWO, both, aspect)
     dog = np.array([40.0, -7.0, 1.0])
     target = dog + distance * np.array([np.cos(angle), np.sin(angle), 0.0])
     camera = at(jnp.asarray(np.stack([np.zeros(3), dog, target]), jnp.float32), jnp.zeros((3, 3, 3)))
@@ -104,9 +129,12 @@ def test_a_camera_keeps_two_bodies_in_the_image(distance, angle):
     for point in (dog, target):
         x, y, z = np.asarray(camera.mat).T @ (point - np.asarray(camera.pos))
         assert z < 0
-        assert max(abs(x), abs(y)) / -z < half
+        assert abs(x) / -z < half * aspect
+        assert abs(y) / -z < half
     # No farther away than it must be: together they take half of the image or more.
-    assert np.linalg.norm(np.asarray(camera.pos) - (dog + target) / 2) < 1.5 * (distance / 2 + 5) / half
+    assert (
+        np.linalg.norm(np.asarray(camera.pos) - (dog + target) / 2) < 1.5 * (distance / 2 / min(1.0, aspect) + 5) / half
+    )
 
 
 def test_a_second_body_is_checked():

@@ -26,6 +26,7 @@ except ImportError as e:
 from pixelbrax.adapters.gymnasium import PixelBraxVectorEnv
 from pixelbrax.adapters.stepping import known_settings, refuse
 from pixelbrax.envs import PixelEnv, State
+from pixelbrax.physics import shares_arrays
 
 __all__ = ["PixelBraxVecEnv"]
 
@@ -53,8 +54,6 @@ class PixelBraxVecEnv(VecEnv):
         refuse(settings, ("autoreset", "autoreset_mode", "arrays"), "Stable-Baselines3 has but one")
         check_keywords(type(self).__name__, settings, known_settings(PixelBraxVectorEnv))
         self._envs = PixelBraxVectorEnv(env, num_envs, autoreset_mode="Disabled", **settings)
-        if not self.pixel_env.can_reset_part:
-            raise ConfigError("each environment is reset by itself, which MJX's warp cannot: take another backend")
         self._actions: Any = None
         self._begun = time.time()
         super().__init__(self._envs.num_envs, self._envs.single_observation_space, self._envs.single_action_space)
@@ -78,10 +77,16 @@ class PixelBraxVecEnv(VecEnv):
         return super().seed(check_count("seed", seed, least=0, most=MAX_SEED - self.num_envs + 1))
 
     def reset(self) -> Any:
-        """First observations of new episodes in all environments."""
+        """First observations of new episodes in all environments.
+
+        Raises:
+          ConfigError: options were set, or the engine cannot reset one of many environments, as training will ask.
+        """
         if any(self._options):
             raise ConfigError("set_options: these environments have no options for their reset")
         obs, info = self._envs.reset(seed=self._seeds)
+        if self.states is not None and shares_arrays(self.states.physics):
+            raise ConfigError("each environment is reset by itself, which MJX's warp cannot: take another backend")
         self.reset_infos = self._infos(info)
         self._lengths[:] = 0
         self._reset_seeds()

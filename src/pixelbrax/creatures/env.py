@@ -34,6 +34,8 @@ from pixelbrax.rewards import Probe, Readings
 CONTROL_DT = 0.05
 """Seconds per action."""
 _SLIDES = 2  # coordinates of the target, the last of the model
+_OF_LINKS = ("x", "xd", "x_i", "xd_i", "j", "jd", "a_p", "a_c", "i_inv", "mass")  # in states of Brax's engines
+_NOT_OF_COORDINATES = ("time", "ctrl", "act", "qacc_warmstart")  # in those of MJX
 _NOISE = 0.05  # rad, and rad/s, of initial joints
 _TURN = 0.1  # rad, of the initial heading
 _SEEN = 4.0  # m; a target farther away seems that far: a stage that runs past it would spoil the observation's scale
@@ -250,9 +252,19 @@ class CreatureEnv(PipelineEnv):
         return around + distance * jnp.stack([jnp.cos(angle), jnp.sin(angle)])
 
     def _with_target(self, pipeline_state: Any, place: Float[Array, "2"], moves: Array) -> Any:
-        """The state with the target elsewhere, if it moves."""
+        """The state with the target elsewhere, if it moves; all else stays as it is."""
         q, qd = pipeline_state.q.at[-_SLIDES:].set(place), pipeline_state.qd.at[-_SLIDES:].set(0.0)
         moved = self.pipeline_init(q, qd)
+        if self.backend == "mjx":
+            moved = moved.replace(**{name: getattr(pipeline_state, name) for name in _NOT_OF_COORDINATES})
+        elif self.backend != "generalized":  # links move freely: coordinates do not tell where each of them is
+            link = self.probe.points["target"][0] - 1  # Brax's links are MuJoCo's bodies without the world
+            parts = {name: getattr(pipeline_state, name) for name in _OF_LINKS if hasattr(pipeline_state, name)}
+            parts = {
+                name: jax.tree.map(lambda old, new: old.at[link].set(new[link]), part, getattr(moved, name))
+                for name, part in parts.items()
+            }
+            moved = pipeline_state.replace(q=q, qd=qd, **parts)
         return jax.tree.map(lambda new, old: jnp.where(moves, new, old), moved, pipeline_state)
 
 

@@ -47,8 +47,13 @@ CameraFn = Callable[[Float[Array, "nbody 3"], Float[Array, "nbody 3 3"]], Camera
 """World positions (meters) and rotation matrices of all bodies -> camera. A local function cannot be pickled."""
 
 
-def camera_fn(model: mujoco.MjModel, camera: CameraLike) -> CameraFn:
+def camera_fn(model: mujoco.MjModel, camera: CameraLike, aspect: float = 1.0) -> CameraFn:
     """The function from body poses to a camera.
+
+    Args:
+      model: the model.
+      camera: which camera.
+      aspect: width of its images divided by their height: two bodies that stay in view do so in narrow ones, too.
 
     Raises:
       ConfigError: the model has no such camera or body, or a value of the camera cannot be used.
@@ -59,7 +64,7 @@ def camera_fn(model: mujoco.MjModel, camera: CameraLike) -> CameraFn:
         check_camera(camera)
         return functools.partial(_fixed, camera)
     if isinstance(camera, CameraSpec):
-        return _following(model, camera)
+        return _following(model, camera, aspect)
     return ModelCamera.from_mujoco(model, camera).at
 
 
@@ -76,18 +81,22 @@ def check_sensors(
             ModelCamera.check_sensor(model, camera, *sizes[name])
 
 
-def default_camera(model: mujoco.MjModel) -> CameraLike:
+def default_camera(model: mujoco.MjModel, aspect: float = 1.0) -> CameraLike:
     """The model's first camera; if it has none, one that frames its bodies, however large the floor is.
 
     It has the azimuth, elevation and field of view of MuJoCo's viewer (MJCF's `visual/global`) and looks at whatever
     moves: bodies, objects and targets, as they are in the first keyframe or the reference pose. It tracks the main body
     if that can travel far; otherwise it is fixed and frames all poses that the joints allow. If nothing moves, it
     frames what MuJoCo's viewer does.
+
+    Args:
+      model: the model.
+      aspect: width of the images divided by their height: in narrow ones it is farther away.
     """
-    return 0 if model.ncam else _framing(model)
+    return 0 if model.ncam else _framing(model, aspect)
 
 
-def _framing(model: mujoco.MjModel) -> Camera | Tracking:
+def _framing(model: mujoco.MjModel, aspect: float) -> Camera | Tracking:
     look = model.vis.global_
     check_fovy("the model's visual/global/fovy", look.fovy)
     framed = np.flatnonzero([role in _FRAMED for role in geom_roles(model)[: model.ngeom]])
@@ -107,7 +116,8 @@ def _framing(model: mujoco.MjModel) -> Camera | Tracking:
         middle = middle - start
     else:
         middle, radius = _enclosed(np.concatenate([centers, _reached(model, data, body, framed)]), reach)
-    distance = max(_MARGIN * radius, _NEAREST) / math.sin(math.radians(look.fovy) / 2)
+    half = math.atan(math.tan(math.radians(look.fovy) / 2) * min(1.0, aspect))
+    distance = max(_MARGIN * radius, _NEAREST) / math.sin(half)
     camera = orbit(_leaf(middle), distance, look.azimuth, look.elevation, look.fovy)
     return Tracking(camera, body) if roams else camera
 
@@ -145,10 +155,10 @@ def _leaf(x: np.ndarray) -> Array:
     return jnp.asarray(x, jnp.float32)
 
 
-def _following(model: mujoco.MjModel, spec: CameraSpec) -> CameraFn:
+def _following(model: mujoco.MjModel, spec: CameraSpec, aspect: float) -> CameraFn:
     body = 0 if spec.body is None else _named(model, spec.body)  # 0 is the world, whose pose is 0
     if spec.also is not None:
-        return functools.partial(_framing_two, spec, body, _named(model, spec.also))
+        return functools.partial(_framing_two, spec, body, _named(model, spec.also), min(1.0, aspect))
     return functools.partial(_following_one, spec, body)
 
 
@@ -165,12 +175,12 @@ def _following_one(spec: CameraSpec, body: int, xpos: Array, xmat: Array) -> Cam
     return look_at(pos, target, spec.fovy)
 
 
-def _framing_two(spec: CameraSpec, body: int, also: int, xpos: Array, xmat: Array) -> Camera:
+def _framing_two(spec: CameraSpec, body: int, also: int, share: float, xpos: Array, xmat: Array) -> Camera:
     """See `CameraSpec.also`."""
     del xmat
     seen = np.array([*spec.target, spec.target_height], np.float32)
     away = np.array([*spec.offset, spec.height], np.float32) - seen
-    half_width = math.tan(math.radians(spec.fovy) / 2) * float(np.linalg.norm(away))
+    half_width = math.tan(math.radians(spec.fovy) / 2) * share * float(np.linalg.norm(away))
     one, other = xpos[body, :2], xpos[also, :2]
     apart = jnp.sqrt(jnp.maximum(jnp.sum((other - one) ** 2), 1e-12))  # the gradient stays finite where they meet
     target = jnp.append((one + other) / 2, 0.0) + seen

@@ -98,6 +98,11 @@ class ImageSettings:
         return self.shapes[0][1]
 
     @property
+    def aspects(self) -> dict[str, float]:
+        """Width of each camera's images divided by their height."""
+        return {name: width / height for name, (height, width) in self.shapes}
+
+    @property
     def channels(self) -> int:
         """Channels of one frame of pixels."""
         return 1 if self.grayscale else 3
@@ -169,8 +174,8 @@ class _World(NamedTuple):
     place_tendons: PlaceTendons | None
 
 
-def _camera_fns(model: mujoco.MjModel, cameras: Mapping[str, CameraLike]) -> dict[str, CameraFn]:
-    return {name: camera_fn(model, camera) for name, camera in cameras.items()}
+def _camera_fns(model: mujoco.MjModel, cameras: Mapping[str, CameraLike], images: ImageSettings) -> dict[str, CameraFn]:
+    return {name: camera_fn(model, cameras[name], aspect) for name, aspect in images.aspects.items()}
 
 
 class CameraPlace(NamedTuple):
@@ -244,7 +249,7 @@ class Observer:
         self._settings = settings
         self._distraction = distraction
         tendons = spatial_tendons(model) if settings.tendons else None
-        self._plain = _World(model, scene, _camera_fns(model, cameras), moving_lights(model), tendons)
+        self._plain = _World(model, scene, _camera_fns(model, cameras, settings), moving_lights(model), tendons)
         places = camera_places(model, self._plain.cameras) if distraction else {}
         self._distances = {name: place.distance for name, place in places.items()}
         unit = next(iter(self._distances.values()), 0.0)  # of the first: all cameras see the same world
@@ -363,7 +368,7 @@ class Observer:
         seen = {"sites": True, "tendons": self._settings.tendons}
         scene = randomize_scene(self._scene, self._model, shown, **seen)
         tendons = self._plain.place_tendons  # their paths and limits are not randomized
-        return _World(model, scene, _camera_fns(model, self._cameras), moving_lights(model), tendons)
+        return _World(model, scene, _camera_fns(model, self._cameras, self._settings), moving_lights(model), tendons)
 
     def _stack(self, frame: Array, previous: Array | None, first: Bool[Array, ""]) -> Array:
         count, axis = self._settings.frame_stack, 0 if self._settings.channels_first else -1

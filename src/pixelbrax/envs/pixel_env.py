@@ -128,13 +128,14 @@ class PixelEnv(CompilesOnce):
         self._episode_length = check_count("episode_length", episode_length, most=MAX_EPISODE_LENGTH)
         self.action_repeat = check_count("action_repeat", action_repeat, most=self._episode_length)
         self.autoreset: Autoreset = check_choice("autoreset", autoreset, AUTORESETS)  # pyright: ignore
-        cameras = named_cameras(default_camera(physics.mj_model) if camera is None else camera, image_size)
-        self.views, self.cameras = cameras, tuple(cameras)
+        cameras = named_cameras(0 if camera is None else camera, image_size)
         self.images = ImageSettings.checked(
             cameras, image_size, frame_stack, grayscale, channels_first, outputs, shadows, reflections, tendons, samples
         )
-        self.physics = physics
-        self.randomization_fn = randomization_fn
+        if camera is None:
+            cameras = {name: default_camera(physics.mj_model, aspect) for name, aspect in self.images.aspects.items()}
+        self.views, self.cameras = cameras, tuple(cameras)
+        self.physics, self.randomization_fn = physics, randomization_fn
         self.scene = read_scene(physics.mj_model, infinite_planes, skip_unsupported, self.images.tendons, sky)
         self._randomizer = read_randomizer(physics, randomization_fn, bool(self.images.outputs))
         self._own_params = EnvParams()
@@ -166,8 +167,8 @@ class PixelEnv(CompilesOnce):
         distraction = Distraction(resolve(distractors, self._task), context)
         self.distractors, self.distractor_names = distraction.composed, names_of(distractors)
         check_shown(distraction, self.distractor_names, self.images.outputs)
-        settings = self._episode_length, self.physics.reward_weights, self._randomizer.scalable
-        self._params = ParamsOf(*settings, self.distractors).with_default(self._own_params)
+        known = ParamsOf(self._episode_length, self.physics.reward_weights, self._randomizer.scalable, self.distractors)
+        self._params = known.with_default(self._own_params)
         self._observer = Observer(self._randomizer, model, self.scene, self.views, self.images, distraction)
         self.video_bytes = self._observer.video_bytes
         check_videos(self.video_bytes)
@@ -197,11 +198,6 @@ class PixelEnv(CompilesOnce):
         """Lower bound of the device memory that a step needs for each environment: the states before and after it."""
         return 2 * num_bytes(self._first_state)
 
-    @property
-    def can_reset_part(self) -> bool:
-        """Whether `reset_where` can reset a part of a batch; not where states share arrays, as on MJX's warp."""
-        return not shares_arrays(self._first_state.physics)
-
     @found_once
     def _first_state(self) -> State:
         """Its shapes: tracing takes long."""
@@ -215,7 +211,7 @@ class PixelEnv(CompilesOnce):
     def complete_params(self, params: EnvParams | None = None) -> EnvParams:
         """All parameters as arrays; what is None or missing has its default.
 
-        Your own compiled functions of parameters compile only once if all their parameters come from here.
+        Your own functions of parameters compile only once if all come from here.
 
         Raises:
           ConfigError: a parameter is unknown, or has a wrong shape or a value that is not allowed.

@@ -64,7 +64,7 @@ def make_brax_physics(name: str, backend: str, /, **kwargs: Any) -> "BraxPhysics
     with quiet_brax():
         try:
             return BraxPhysics(kind(backend=backend, **kwargs))
-        except TypeError as e:
+        except (TypeError, NotImplementedError) as e:
             if not kwargs:
                 raise
             raise ConfigError(f"Brax's {name!r} cannot be made with {kwargs}: {e}") from e

@@ -1,9 +1,8 @@
 """Your own MJCF model, simulated by MJX, with a reward in JAX."""
 
-import contextlib
 import copy
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from pixelbrax.physics._reward_weights import RewardWeights, check_weights
 from pixelbrax.physics.base import PhysicsState, check_default_prng, checked_action
 from pixelbrax.physics.controls import control_scale
 from pixelbrax.physics.first_steps import simulated_suspicions
-from pixelbrax.physics.mjx_checks import check_rangefinders, ignored_by_mjx, refused_by_mjx
+from pixelbrax.physics.mjx_checks import check_rangefinders, ignored_by_mjx, what_mjx_lacks
 from pixelbrax.physics.model_checks import check_model, reference_start, suspicions
 from pixelbrax.xla import exact, in_float32
 
@@ -37,21 +36,6 @@ _WEIGHTED_REWARD = "reward_fn(data before, action, data after, weights) -> () nu
 _TERMINATE = "terminate_fn(data) -> () bool"
 _RESET = "reset_fn(key, data) -> mjx.Data"
 _OBSERVE = "observe_fn(data) -> (obs_size,) numbers"
-
-_MJX_REMEDIES = {
-    "ntegrator": 'set <option integrator="implicitfast"/> or "Euler"',  # mjtIntegrator, or "integrator 4"
-    "mjtSolver": 'set <option solver="Newton"/> or "CG"',
-    "mjtCone": 'set <option cone="pyramidal"/>',
-    "implicitfast": 'set <option integrator="Euler"/>, or leave density and viscosity out',
-    "mjtEnableBit": "take that <flag> out",
-    "Flex": "take <flexcomp> and <flex> out; make soft bodies of rigid ones and joints",
-    "margin/gap": "leave margin and gap of these geoms out",
-    "collisions not implemented": 'make one of them a capsule, sphere or box, or give it contype="0" conaffinity="0"',
-    "sensor": "take it out of <sensor>, and compute it from the data in reward_fn or observe_fn",
-    "condim": 'set condim="3", or <option cone="pyramidal"/>',
-    "not supported": "take it out",
-}
-"""By a part of MJX's reason."""
 
 _MANY_SUBSTEPS = 1000  # of an action: more are probably of a control_dt in milliseconds
 _NOISE = 0.01  # scale of the default noise of initial states: radians or meters, and those per second
@@ -157,7 +141,7 @@ class MjcfPhysics:
         """
         check_implementation(implementation)
         check_default_prng()
-        self.mj_model = load_model(source)
+        self.mj_model = copy.copy(load_model(source))  # a task's palette changes what is rendered, in place
         check_model(self.mj_model)
         timestep = self.mj_model.opt.timestep
         self.dt = timestep if control_dt is None else check_number("control_dt", control_dt, above=0)
@@ -176,7 +160,7 @@ class MjcfPhysics:
         ignored = ignored_by_mjx(self.mj_model) if implementation == "jax" else []
         for line in suspicions(self.mj_model, start) + simulated_suspicions(self.mj_model, self.dt, start) + ignored:
             warn_caller(line)
-        with _what_mjx_lacks(self.mj_model):
+        with what_mjx_lacks(self.mj_model):
             self.model = mjx.put_model(self.mj_model, impl=implementation)
         self._reward_fn = reward_fn
         self.reward_weights = _checked_weights(reward_weights)
@@ -184,7 +168,7 @@ class MjcfPhysics:
         self._terminate_fn = terminate_fn or _never
         self._reset_fn = reset_fn or self._add_noise
         self._observe_fn = observe_fn or _coordinates
-        with _what_mjx_lacks(self.mj_model):
+        with what_mjx_lacks(self.mj_model):
             self._start = mjx.put_data(self.mj_model, _first_data(self.mj_model), impl=implementation)
         self._middle, self._reach = (jnp.asarray(part) for part in control_scale(self.mj_model))
         self._check_functions()
@@ -267,7 +251,7 @@ class MjcfPhysics:
         return data.replace(qpos=qpos, qvel=qvel)
 
     def _check_functions(self) -> None:
-        with _what_mjx_lacks(self.mj_model):
+        with what_mjx_lacks(self.mj_model):
             data = jax.eval_shape(mjx.step, self.model, self._start)
         key = jax.eval_shape(lambda: jax.random.key(0))
         action = jax.ShapeDtypeStruct((self.action_size,), jnp.float32)
@@ -318,13 +302,3 @@ def _checked_weights(weights: Any) -> dict[str, float]:
     if not isinstance(weights, Mapping) or not weights or not all(isinstance(name, str) for name in weights):
         raise ConfigError(f"reward_weights is {weights!r:.80}: it must be a dict of numbers, like {{'forward': 1.0}}")
     return {name: check_number(f"the reward weight {name!r}", value) for name, value in weights.items()}
-
-
-@contextlib.contextmanager
-def _what_mjx_lacks(model: mujoco.MjModel) -> Iterator[None]:
-    try:
-        yield
-    except NotImplementedError as e:
-        found = [remedy for part, remedy in _MJX_REMEDIES.items() if part in str(e)]
-        what = "".join([refused_by_mjx(model, str(e)), *(f": {remedy}" for remedy in found[:1])])
-        raise ConfigError(f"MJX cannot simulate the model: {what}") from e

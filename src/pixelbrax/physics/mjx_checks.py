@@ -1,5 +1,6 @@
 """What MJX in JAX leaves out of a simulation without a word, and what in a model it means where it refuses one."""
 
+import contextlib
 import itertools
 import re
 from collections.abc import Iterator
@@ -19,6 +20,20 @@ _TYPES = {
     "mjtTrn": ("actuator", "actuator_trntype"),
 }
 """By an enumeration of MuJoCo's: what it says the type of, and where in a model."""
+_REMEDIES = {
+    "ntegrator": 'set <option integrator="implicitfast"/> or "Euler"',  # mjtIntegrator, or "integrator 4"
+    "mjtSolver": 'set <option solver="Newton"/> or "CG"',
+    "mjtCone": 'set <option cone="pyramidal"/>',
+    "implicitfast": 'set <option integrator="Euler"/>, or leave density and viscosity out',
+    "mjtEnableBit": "take that <flag> out",
+    "Flex": "take <flexcomp> and <flex> out; make soft bodies of rigid ones and joints",
+    "margin/gap": "leave margin and gap of these geoms out",
+    "collisions not implemented": 'make one of them a capsule, sphere or box, or give it contype="0" conaffinity="0"',
+    "sensor": "take it out of <sensor>, and compute it from the data in reward_fn or observe_fn",
+    "condim": 'set condim="3", or <option cone="pyramidal"/>',
+    "not supported": "take it out",
+}
+"""By a part of MJX's reason."""
 _DISTANCE = 1  # a rangefinder's first `intprm`, bits of its data, where that is the distance alone
 
 
@@ -44,7 +59,18 @@ def check_rangefinders(model: mujoco.MjModel) -> None:
         )
 
 
-def refused_by_mjx(model: mujoco.MjModel, reason: str) -> str:
+@contextlib.contextmanager
+def what_mjx_lacks(model: mujoco.MjModel) -> Iterator[None]:
+    """Turns what MJX says of a model that it cannot simulate into a ConfigError with the remedy."""
+    try:
+        yield
+    except NotImplementedError as e:
+        found = [remedy for part, remedy in _REMEDIES.items() if part in str(e)]
+        what = "".join([_refused(model, str(e)), *(f": {remedy}" for remedy in found[:1])])
+        raise ConfigError(f"MJX cannot simulate the model: {what}") from e
+
+
+def _refused(model: mujoco.MjModel, reason: str) -> str:
     """MJX's reason for refusing a model, and the first thing that it is about, where it can be told."""
     reason = reason.rstrip(".")
     named = [(kind, getattr(getattr(mujoco, kind), name)) for kind, name in re.findall(r"(mjt\w+)\.(mj\w+)", reason)]

@@ -50,12 +50,11 @@ def thing(model: mujoco.MjModel, kind: str, number: int) -> str:
     return f"{called} of body {body.name or body.id!r}"
 
 
-def check_model(model: mujoco.MjModel) -> None:
-    """Refuses a model with which nothing can be learned.
+def check_numbers(model: mujoco.MjModel) -> None:
+    """Refuses a model that no engine can simulate.
 
     Raises:
-      ConfigError: its time step is not positive, a number is not finite, nothing moves, there is no actuator, or one
-        takes several controls.
+      ConfigError: its time step is not positive, or a number is not finite.
     """
     of = name_of(model)
     if not (np.isfinite(model.opt.timestep) and model.opt.timestep > 0):
@@ -67,6 +66,16 @@ def check_model(model: mujoco.MjModel) -> None:
             kind, _, what = field.partition("_")
             kind = {"jnt": "joint", "cam": "camera", "key": "keyframe"}.get(kind, kind)
             raise ConfigError(f"{of}: {thing(model, kind, int(bad[0]))} has a {what} that is not finite: correct it")
+
+
+def check_model(model: mujoco.MjModel) -> None:
+    """Refuses a model with which nothing can be learned.
+
+    Raises:
+      ConfigError: see `check_numbers`; or nothing moves, there is no actuator, or one takes several controls.
+    """
+    check_numbers(model)
+    of = name_of(model)
     if model.nv == 0:
         first = next((model.body(i).name for i in range(1, model.nbody) if model.body(i).name), "")
         where = f"body {first!r}" if first else "a <body>"

@@ -61,7 +61,7 @@ def make_playground_physics(
     with quiet_mujoco(), _old_names_of_mujoco():
         try:
             env = dm_control_suite.load(name, config_overrides={"impl": implementation, **config})
-        except (TypeError, ValueError) as e:
+        except (TypeError, ValueError, NotImplementedError) as e:
             if not config:
                 raise
             raise ConfigError(f"Playground's {name!r} cannot be made with {config}: {e}") from e

@@ -96,7 +96,8 @@ class Randomizer:
         result = dict(sampled)
         for name, factor in ranges.items():
             own, sample = self._leaves[self._changed[name][0]], sampled[name]
-            result[name] = jnp.where(factor == 1, sample, own + factor * (sample - own)).astype(sample.dtype)
+            as_sampled = (factor == 1) | (sample == own)  # what has no limit is infinite: its difference is NaN
+            result[name] = jnp.where(as_sampled, sample, own + factor * (sample - own)).astype(sample.dtype)
         return result
 
     def rendered(self, params: dict[str, Array]) -> dict[str, Array]:

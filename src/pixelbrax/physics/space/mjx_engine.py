@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pixelbrax.physics._mjx import mjx
+from pixelbrax.physics.mjx_checks import what_mjx_lacks
 from pixelbrax.physics.space.engines import bodies_of
 from pixelbrax.physics.space.mechanics import Joints, Motion, Totals, totals
 from pixelbrax.physics.space.model import Space
@@ -17,10 +18,15 @@ class MjxInSpace:
     """A model in space on MJX's JAX implementation; its state is (qpos, qvel), from which MJX computes all else."""
 
     def __init__(self, space: Space):
-        """Puts the model on the device."""
+        """Puts the model on the device.
+
+        Raises:
+          ConfigError: MJX cannot simulate it.
+        """
         model = space.model
         self._space = space
-        self._model = mjx.put_model(model)
+        with what_mjx_lacks(model):
+            self._model = mjx.put_model(model)
         self._start = jnp.asarray(space.start, jnp.float32)
         self._bodies = bodies_of(model, space.bodies)
         springs = space.springs

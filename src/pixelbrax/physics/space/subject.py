@@ -12,7 +12,7 @@ from pixelbrax.physics.brax import BraxPhysics
 from pixelbrax.physics.brax_checks import ENGINES
 from pixelbrax.physics.brax_loading import load_system
 from pixelbrax.physics.mjcf import load_model
-from pixelbrax.physics.model_checks import reference_start
+from pixelbrax.physics.model_checks import check_numbers, reference_start
 from pixelbrax.physics.space.brax_engine import BraxInSpace
 from pixelbrax.physics.space.engines import SpaceEngine
 from pixelbrax.physics.space.mjx_engine import MjxInSpace
@@ -91,6 +91,7 @@ def subject_of_file(file: Path, backend: str) -> Subject:
         engine: SpaceEngine = BraxInSpace(system, space, backend)
     else:
         model = load_model(file)
+        check_numbers(model)
         space = in_space(model, reference_start(model))
         engine = MjxInSpace(space)
     timestep = float(model.opt.timestep)
