@@ -4,7 +4,7 @@ import csv
 import json
 import shutil
 import tomllib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -135,17 +135,10 @@ def test_a_policy_is_evaluated_in_as_many_environments_as_its_stage_can_hold(who
 
 def test_a_policy_is_not_evaluated_where_channels_are_other_things():
     """Three gray frames are as many channels as one in color, and networks for them have the same shapes."""
-    sides: dict[str, Any] = {"image_size": 16, "episode_length": 10}
+    sides, sizes = EnvConfig("probe/sides", image_size=16, episode_length=10), NetworkConfig(features=8)
+    seen: list[dict[str, Any]] = [{"grayscale": True}, {"frame_stack": 1}, {"frame_stack": 1, "image_size": 15}]
     gray, color, narrow = (
-        TrainingRun(
-            TrainConfig(
-                environment=EnvConfig("probe/sides", **sides | own),
-                network=NetworkConfig(features=8),
-                agent=PPOConfig(),
-            ),
-            Progress(quiet=True),
-        )
-        for own in ({"grayscale": True, "frame_stack": 3}, {"frame_stack": 1}, {"frame_stack": 1, "image_size": 15})
+        TrainingRun(TrainConfig(replace(sides, **own), sizes, PPOConfig()), Progress(quiet=True)) for own in seen
     )
     policies = {run: run.agent.init(jax.random.key(0)).variables for run in (gray, color, narrow)}
     kinds = {across._kind(run, policy) for run, policy in policies.items()}
