@@ -15,13 +15,16 @@ from pixelbrax.distractors import (
     Distractor,
     FloorColors,
     Objects,
+    RenderedFrame,
     Role,
     SceneContext,
     SceneView,
     Twin,
+    Video,
     main_body,
 )
 from pixelbrax.distractors.kinds.color import sky_colors
+from pixelbrax.distractors.kinds.places import level_floors
 from pixelbrax.envs import camera_fn, camera_places
 from pixelbrax.errors import ConfigError
 from pixelbrax.render import GeomPose, Scene, look_at
@@ -91,8 +94,8 @@ def test_all_cameras_see_them_at_one_place(kind):
     near, far = (look_at(jnp.array([0.0, -y, y / 2]), jnp.zeros(3), 45.0) for y in (2.0, 6.0))
     env = probe_env(distractors=kind(), camera={"near": near, "far": far}, image_size=8)
     state = env.reset(jax.random.key(0))
-    seen = [env.render_inputs(state, name)[1].xpos for name in ("near", "far")]
-    np.testing.assert_array_equal(*seen)
+    beside, beyond = (env.render_inputs(state, name)[1].xpos for name in ("near", "far"))
+    np.testing.assert_array_equal(beside, beyond)
 
 
 def test_the_colors_of_a_floor_are_not_those_of_a_wall():
@@ -107,6 +110,17 @@ def test_the_colors_of_a_floor_are_not_those_of_a_wall():
         )
         np.testing.assert_array_equal(changed[2], np.asarray(scene.pattern_rgb)[2])
         assert np.allclose(changed[1], np.asarray(scene.pattern_rgb)[1], atol=1e-6) == same
+
+
+def test_a_video_on_the_floor_is_not_on_the_walls():
+    context = SceneContext.of(_MODEL, Scene.from_mujoco(_MODEL), 16, 16)
+    np.testing.assert_array_equal(np.flatnonzero(level_floors(context)), [0, 1])
+    video = Video(sky=0.0, floor=1.0).prepare(context)
+    segmentation = jnp.full((16, 16), 2).at[:8].set(1)  # a wall below the floor
+    frame = RenderedFrame(jnp.zeros((3, 16, 16)), segmentation, CAMERA)
+    shown = video.apply_frame(video.init(jax.random.key(0), context), frame, context).rgb
+    assert shown[:, :8].max() > 0
+    np.testing.assert_array_equal(shown[:, 8:], 0.0)
 
 
 def test_the_color_of_a_sky_is_the_mean_over_its_faces():

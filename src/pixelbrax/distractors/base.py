@@ -70,9 +70,16 @@ class SceneContext:
         self, segmentation: Int32[Array, "height width"], roles: tuple[Role, ...], sky: bool = False
     ) -> Bool[Array, "height width"]:
         """Which pixels show geoms of these roles, or the sky."""
-        result = segmentation < 0 if sky else jnp.zeros(segmentation.shape, bool)
+        shown = self.shows_geoms(segmentation, self.geoms(roles))
+        return shown | (segmentation < 0) if sky else shown
+
+    def shows_geoms(
+        self, segmentation: Int32[Array, "height width"], geoms: Bool[np.ndarray, " geom"]
+    ) -> Bool[Array, "height width"]:
+        """Which pixels show some of the geoms."""
+        result = jnp.zeros(segmentation.shape, bool)
         # Consecutive geoms share roles: a few range comparisons replace a lookup table.
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], self.geoms(roles), [0]])))
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], geoms, [0]])))
         for first, end in zip(edges[::2], edges[1::2], strict=True):
             result |= (segmentation >= int(first)) & (segmentation < int(end))
         return result

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, RenderedFrame, SceneContext
 from pixelbrax.distractors.fields import Bounds, as_data, data_field, data_fields, is_off
-from pixelbrax.distractors.roles import Role
+from pixelbrax.distractors.kinds.places import level_floors
 from pixelbrax.distractors.videos.bank import ClipBank
 from pixelbrax.distractors.videos.sources import SPLITS, Split, file_of_source, load_bank
 from pixelbrax.errors import ConfigError, check_choice, check_count, check_flag
@@ -178,7 +178,7 @@ class Video(Distractor):
         assert frame.segmentation is not None, "needs_segmentation asks for it"
         share = jnp.where(context.shows(frame.segmentation, (), sky=True), self.sky, self.rest)
         if not _same(self.floor, self.rest):
-            share = jnp.where(context.shows(frame.segmentation, (Role.FLOOR,)), self.floor, share)
+            share = jnp.where(context.shows_geoms(frame.segmentation, level_floors(context)), self.floor, share)
         return share[None]
 
     def _number(self, state: VideoState) -> Int32[Array, ""]:

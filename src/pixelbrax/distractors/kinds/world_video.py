@@ -4,13 +4,13 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 import jax.numpy as jnp
-import mujoco
 import numpy as np
 from jaxtyping import Array, Float
 from typing_extensions import override
 
 from pixelbrax.distractors.base import RenderedFrame, SceneContext, SceneView
 from pixelbrax.distractors.fields import data_field
+from pixelbrax.distractors.kinds.places import floor_height
 from pixelbrax.distractors.kinds.video import Video, VideoState
 from pixelbrax.distractors.roles import Role
 from pixelbrax.distractors.videos.texels import Texels, check_texels
@@ -140,13 +140,8 @@ class FloorVideo(_WorldVideo):
 
 
 def _floor_height(context: SceneContext) -> float:
-    """Height of the first level floor, meters; 0 without one."""
-    if context.model is None:
-        return 0.0
-    data = mujoco.MjData(context.model)
-    mujoco.mj_kinematics(context.model, data)
-    floors = [i for i in np.flatnonzero(context.geoms((Role.FLOOR,))) if data.geom_xmat[i, 8] > 0.99]
-    height = float(data.geom_xpos[floors[0], 2]) if floors else 0.0
+    """Of the floor that the video lies on, meters."""
+    height = floor_height(context)
     return height if abs(height) > _LEVEL else 0.0
 
 
