@@ -251,6 +251,18 @@ def test_a_creature_whose_episodes_end_at_once_is_told(tmp_path, change, descrip
     assert re.search(f"the creature 'tortoise' \\(own.xml\\) begins with its root 'shell' .*{said}", lines[0])
 
 
+def test_an_own_start_of_brax_is_where_it_begins_and_what_is_checked(tmp_path):
+    """`<custom>` is where Brax's own ant begins; each of the two was another pose."""
+    model = mujoco.MjModel.from_xml_string(_xml())
+    start = model.qpos0.copy()
+    start[2] = 0.5
+    numbers = f'<custom><numeric name="init_qpos" data="{" ".join(map(str, start))}"/></custom></mujoco>'
+    (tmp_path / "own.xml").write_text(_xml().replace("</mujoco>", numbers))
+    with pytest.warns(UserWarning, match=r"at a height of 0\.5 m, and falls below min_height at 0\.55 m"):
+        env = CreatureEnv(replace(_TORTOISE, mjcf=tmp_path / "own.xml"), min_height=0.55)
+    np.testing.assert_allclose(env._start, start, atol=1e-6)
+
+
 def test_a_stage_sets_what_the_constructor_is_not_given():
     roll = Stage("roll", dict.fromkeys(_TORTOISE.terms, 0.0), {"sensors": ("imu", "height"), "min_height": 0.3})
     creature = replace(_TORTOISE, stages=(roll,))

@@ -9,6 +9,7 @@ import pytest
 from pixelbrax.creatures import CREATURES
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import (
+    brax_start,
     check_for_brax,
     check_model,
     ignored_by_brax,
@@ -68,6 +69,22 @@ def test_creatures_of_our_own_are_passed_in_silence():
         check_model(model)
         check_for_brax(model)
         assert _found(model) == []
+
+
+@pytest.mark.parametrize("encoding", ["GBK", "UTF-16", "none-such"])
+def test_text_that_is_no_xml_is_told_whatever_encoding_it_declares(tmp_path, encoding):
+    """MuJoCo ignores the declaration; Python's parser, which knows the column, refuses some."""
+    file = tmp_path / "own.xml"
+    file.write_text(f'<?xml version="1.0" encoding="{encoding}"?>\n' + _xml(after="</mujok>"))
+    with pytest.raises(ConfigError, match="not well-formed XML"):
+        load_model(file)
+
+
+def test_brax_starts_at_its_own_numbers_unless_there_is_a_keyframe():
+    joint = '<mujoco><worldbody><body><joint/><geom size=".1"/></body></worldbody>{}</mujoco>'
+    own, key = '<custom><numeric name="init_qpos" data="0.5"/></custom>', '<keyframe><key qpos="0.25"/></keyframe>'
+    for more, start in (("", 0.0), (own, 0.5), (key, 0.25), (own + key, 0.25)):
+        assert brax_start(mujoco.MjModel.from_xml_string(joint.format(more))) == start
 
 
 @pytest.mark.parametrize(

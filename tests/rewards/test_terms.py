@@ -87,3 +87,6 @@ def test_any_of_the_vectors_may_be_a_sequence_of_numbers(name, strict):
             found = term(*mixed)
             np.testing.assert_allclose(found, expected, rtol=1e-5)
             assert isinstance(found, jax.Array) == (xp is jnp and any(isinstance(x, jax.Array) for x in mixed))
+    traced = [jnp.asarray(x) if x.ndim == 0 else tuple(map(jnp.asarray, x.tolist())) for x in map(np.asarray, given)]
+    if all(np.ndim(x) <= 1 for x in given):
+        np.testing.assert_allclose(jax.jit(lambda *given: term(*given))(*traced), expected, rtol=1e-5)

@@ -19,13 +19,13 @@ from pixelbrax.errors import MAX_FLOAT, ConfigError, check_choice, check_keyword
 from pixelbrax.physics import (
     BraxPhysics,
     body_motion,
+    brax_start,
     control_scale,
     ignored_by_brax,
     link_velocities,
     load_model,
     load_system,
     quiet_brax,
-    reference_start,
     simulated_suspicions,
     suspicions,
 )
@@ -45,11 +45,12 @@ class CreatureEnv(PipelineEnv):
     """A creature and its target, if it has one.
 
     Actions (actuators,) in [-1, 1] are scaled to the actuators' `ctrlrange`: to goals of the servos of this package's
-    creatures, whose standing pose 0 holds. Episodes begin near the first keyframe, or near the reference pose. The
-    observation is the chosen sensors', in the order of `SENSORS`. The reward is the sum of the terms (`stages.TERMS`),
-    each times its weight in `reward_weights`, per step. Metrics: each term unweighted; "forward_velocity" (m/s along
-    the world's x, wherever the creature looks), "height" of the root (m), and with a target "target_distance" from
-    the head (m) and "success", 1 from the first touch of the target on, else 0. A touched target jumps elsewhere.
+    creatures, whose standing pose 0 holds. Episodes begin near the first keyframe, Brax's `init_qpos`, or the reference
+    pose. The observation is the chosen sensors', in the order of `SENSORS`. The reward is the sum of the terms
+    (`stages.TERMS`), each times its weight in `reward_weights`, per step. Metrics: each term unweighted;
+    "forward_velocity" (m/s along the world's x, wherever the creature looks), "height" of the root (m), and with a
+    target "target_distance" from the head (m) and "success", 1 from the first touch of the target on, else 0. A touched
+    target jumps elsewhere.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class CreatureEnv(PipelineEnv):
         points = check_creature(creature, model)
         if creature.mjcf is not None:
             _warn_of(creature, model, backend)
-        if fallen := starts_fallen(creature, reference_start(model), self._min_height, self._min_upright):
+        if fallen := starts_fallen(creature, brax_start(model), self._min_height, self._min_upright):
             warn_caller(fallen)
         self._middle, self._reach = (jnp.asarray(part) for part in control_scale(model))
         system = load_system(creature.file, backend)
@@ -110,7 +111,7 @@ class CreatureEnv(PipelineEnv):
         with quiet_brax():
             super().__init__(system, backend, n_frames=frames)
         self.probe = Probe.of(system.mj_model, creature.root, points, creature.feet)
-        self._start = jnp.asarray(model.key_qpos[0] if model.nkey else self.sys.init_q, jnp.float32)
+        self._start = jnp.asarray(brax_start(model), jnp.float32)
         self._ahead = jnp.asarray(_heading(np.asarray(self._start[3:7], float)))
 
     def reset(self, rng: Array) -> State:
@@ -274,7 +275,7 @@ def _warn_of(creature: Creature, model: Any, backend: str) -> None:
     Raises:
       ConfigError: MuJoCo's simulation diverges at rest, and the engine integrates as MuJoCo does.
     """
-    start = reference_start(model)
+    start = brax_start(model)
     lines = suspicions(model, start) + ignored_by_brax(model, backend) + creature_suspicions(creature, model)
     try:
         lines += simulated_suspicions(model, CONTROL_DT, start)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pixelbrax.physics.first_steps import simulated_suspicions
     from pixelbrax.physics.mjcf import MjcfPhysics, load_model
     from pixelbrax.physics.mjx_checks import ignored_by_mjx
-    from pixelbrax.physics.model_checks import check_model, reference_start, suspicions
+    from pixelbrax.physics.model_checks import brax_start, check_model, reference_start, suspicions
     from pixelbrax.physics.playground import PlaygroundPhysics, make_playground_physics
     from pixelbrax.physics.recorded import RecordedPhysics
     from pixelbrax.physics.space import (
@@ -63,6 +63,7 @@ _LAZY = {
     "load_system": "brax_loading",
     "control_scale": "controls",
     "check_model": "model_checks",
+    "brax_start": "model_checks",
     "reference_start": "model_checks",
     "suspicions": "model_checks",
     "simulated_suspicions": "first_steps",
@@ -97,6 +98,7 @@ __all__ = [
     "Trial",
     "as_float32",
     "body_motion",
+    "brax_start",
     "called",
     "check_default_prng",
     "check_for_brax",

@@ -159,7 +159,7 @@ def _syntax(text: str, path: Path | None, spec: Spec) -> str:
     except ElementTree.ParseError as e:
         what, _, _ = str(e).partition(":")
         place = f", line {e.position[0]}, column {e.position[1] + 1}"
-    except OSError:
+    except (OSError, ValueError, LookupError):  # it cannot be read, or not in the encoding that it declares
         pass
     return (
         f"{place}: not well-formed XML ({what}): look there and just before for a tag that is not closed (<geom .../>, "

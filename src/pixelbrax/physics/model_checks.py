@@ -103,6 +103,15 @@ def reference_start(model: mujoco.MjModel) -> np.ndarray:
     return np.array(model.key_qpos[0] if model.nkey else model.qpos0)
 
 
+def brax_start(model: mujoco.MjModel) -> np.ndarray:
+    """(nq,) likewise, but without a keyframe Brax's own `<custom><numeric name="init_qpos" .../>`, if there is one."""
+    for i in range(model.nnumeric):
+        numbers = model.numeric(i)
+        if numbers.name == "init_qpos" and not model.nkey and len(numbers.data) == model.nq:
+            return np.array(numbers.data)
+    return reference_start(model)
+
+
 def suspicions(model: mujoco.MjModel, start: np.ndarray | None) -> list[str]:
     """What in a model is probably a mistake, one line each; empty if nothing is.
 

@@ -15,7 +15,7 @@ def namespace(*arrays: Any) -> Any:
 
 def arrays(*values: Any) -> tuple[Any, ...]:
     """The namespace of some arrays, and these; sequences of numbers among them become arrays of it."""
-    xp = namespace(*(value for value in values if not isinstance(value, list | tuple)))
+    xp = namespace(*(x for value in values for x in (value if isinstance(value, list | tuple) else [value])))
     dtype = float if xp is np else xp.float32
     return xp, *(xp.asarray(value, dtype=dtype) if isinstance(value, list | tuple) else value for value in values)
 

@@ -355,6 +355,7 @@ class Session:
                 self._notice("error", problem)
             if (chosen := self._strength) != strength:  # meanwhile
                 self._do(lambda simulation: self._scale(simulation, chosen))
+            simulation.choose_as(old)  # likewise
             self._simulation, self._version, self._samples = simulation, self._version + 1, []
             self._strength = simulation.strength
             self._pace.dt, self._stale, self._images = programs.env.physics.dt, True, {}

@@ -69,8 +69,9 @@ class Simulation:
         self.programs = programs
         self.strength = strength
         self.sliders = (0.0,) * programs.env.action_size
-        self._chosen: Source = "policy" if before is None else before._chosen
-        self.source: Source = "random" if self._chosen == "policy" and programs.policy is None else self._chosen
+        self._chosen: Source = "policy"
+        self.source: Source = "policy"
+        self.choose_as(before)
         self._looked: tuple[State, Orbit, Look] | None = None
         self._step: tuple[np.ndarray, float | None, list[State]] | None = None  # action, value, frames still to show
         self.frames = 0
@@ -89,6 +90,11 @@ class Simulation:
         """Begins an episode of a seed."""
         key = _key(seed, _EPISODES, episode)
         self._be(self.programs.reset(key, self.strength), seed, episode, 0)
+
+    def choose_as(self, before: "Simulation | None") -> None:
+        """Takes over the source of actions that was chosen before, as far as it fits."""
+        self._chosen = self._chosen if before is None else before._chosen
+        self.source = "random" if self._chosen == "policy" and self.programs.policy is None else self._chosen
 
     def choose_source(self, source: Source, action: Sequence[float] | None = None) -> None:
         """Says where actions come from.

@@ -12,7 +12,7 @@ from pixelbrax.physics.brax import BraxPhysics
 from pixelbrax.physics.brax_checks import ENGINES
 from pixelbrax.physics.brax_loading import load_system
 from pixelbrax.physics.mjcf import load_model
-from pixelbrax.physics.model_checks import check_numbers, reference_start
+from pixelbrax.physics.model_checks import brax_start, check_numbers, reference_start
 from pixelbrax.physics.space.brax_engine import BraxInSpace
 from pixelbrax.physics.space.engines import SpaceEngine
 from pixelbrax.physics.space.mjx_engine import MjxInSpace
@@ -86,13 +86,13 @@ def subject_of_file(file: Path, backend: str) -> Subject:
     """
     if backend in ENGINES:
         system = load_system(file, backend)
-        model, start = system.mj_model, np.asarray(system.init_q)
-        space = in_space(model, start)
+        model = system.mj_model
+        space = in_space(model, brax_start(model))
         engine: SpaceEngine = BraxInSpace(system, space, backend)
     else:
         model = load_model(file)
         check_numbers(model)
-        space = in_space(model, reference_start(model))
+        space = in_space(model, brax_start(model))
         engine = MjxInSpace(space)
     timestep = float(model.opt.timestep)
     return Subject(engine, space, timestep, max(1, round(_INTERVAL / timestep)))
