@@ -67,6 +67,17 @@ def test_the_time_limit_need_not_be_a_multiple_of_the_action_repeat():
     assert info["episode_length"] == 5
 
 
+def test_the_environments_own_limit_is_one_of_its_parameters():
+    env = PixelBraxGymnax(short_env(outputs=()))
+    params = env.default_params.replace(env=EnvParams(episode_length=2))
+    _, state = env.reset(jax.random.key(0), params)
+    ends = []
+    for _ in range(2):
+        _, state, _, _, truncated, _ = env.step(jax.random.key(0), state, NO_ACTION, params)
+        ends.append(bool(truncated))
+    assert ends == [False, True]
+
+
 def test_a_time_limit_of_more_frames_than_are_counted_is_none():
     env = PixelBraxGymnax(short_env(outputs=(), episode_length=5, action_repeat=4))
     params = env.default_params.replace(max_steps_in_episode=10**9)

@@ -92,7 +92,7 @@ def test_no_number_is_odd(kind, name):
         (lambda: Occluders(10**9), "Occluders: count is 1000000000: it must be at least 0 and at most 100"),
         (lambda: Occluders(smallest=0.5), "Occluders: smallest is 0.5: it must be at most 0.3"),
         (lambda: Occluders(smallest=0.0), "Occluders: smallest is 0.0: it must be positive"),
-        (lambda: MotionBlur(1.0), "MotionBlur: share is 1.0: it must be at most 0.999"),
+        (lambda: MotionBlur(1.0), "MotionBlur: share is 1.0: it must be at most 0.9"),
         (lambda: Latency(17), "Latency: frames is 17"),
         (lambda: FrameDrop(1.1), "FrameDrop: probability is 1.1: it must be at most 1"),
         (lambda: Video(sky=1.1), "Video: sky is 1.1: it must be at most 1"),

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -88,6 +89,14 @@ def test_an_environment_refuses_a_camera_that_shows_nothing():
         probe_env(camera=Camera(jnp.zeros(3), jnp.eye(3), jnp.float32(0.0)))
     with pytest.raises(ConfigError, match=r"the camera's pos is \[nan"):
         probe_env(camera=Camera(jnp.full(3, jnp.nan), jnp.eye(3), jnp.float32(45.0)))
+
+
+def test_a_camera_of_lists_is_one_of_arrays():
+    """Distractors that move it compute with it."""
+    lists: Any = Camera([0.0, -3.0, 1.0], [[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]], 45.0)  # pyright: ignore
+    env = probe_env(camera=lists, distractors="dcs/camera-easy", image_size=8)
+    _, _, camera = env.render_inputs(env.reset(jax.random.key(0)))
+    assert (camera.pos.shape, camera.mat.shape, camera.pos.dtype) == ((3,), (3, 3), jnp.float32)
 
 
 _SMALL = """

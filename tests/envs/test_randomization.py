@@ -274,7 +274,7 @@ def test_the_materials_that_parts_have_may_vary():
             np.testing.assert_allclose(leaf, truth, rtol=1e-6, err_msg=name)
 
 
-@pytest.mark.parametrize("name", ["light_castshadow", "light_active", "cam_intrinsic"])
+@pytest.mark.parametrize("name", ["light_castshadow", "light_active", "cam_intrinsic", "hfield_data"])
 def test_samples_that_images_do_not_show_are_a_warning(name):
     def switch(model, keys):
         axes = jax.tree.map(lambda x: None, model).tree_replace({name: 0})

@@ -13,7 +13,7 @@ from jax import export
 import pixelbrax
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import Policy
-from pixelbrax.experiments.policies import PolicyNetwork
+from pixelbrax.experiments.policies import PolicyNetwork, channels_of, check_fits
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.training import TrainConfig, TrainingRun
 from tests.probe import probe_env
@@ -130,6 +130,18 @@ def test_an_exported_policy_needs_only_jax(policy, tmp_path):
     result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     np.testing.assert_allclose(np.load(tmp_path / "actions.npy"), policy(OBS), atol=1e-5)
+
+
+def test_three_gray_frames_are_not_one_in_color():
+    network = NetworkConfig(features=8, patch_features=4, conv_features=(4,))
+    gray, color = (probe_env(grayscale=gray, frame_stack=3 if gray else 1) for gray in (True, False))
+    assert gray.observation_spec["pixels"].shape == color.observation_spec["pixels"].shape
+    training_run = TrainingRun(TrainConfig(network=network), env=gray)
+    network = PolicyNetwork(training_run.policy, gray.observation_spec, gray.action_size, channels_of(gray))
+    policy = Policy(training_run.agent.init(jax.random.key(0)).variables, network)
+    check_fits(policy, gray)
+    with pytest.raises(ConfigError, match="reads 3 gray frames, and the environment observes 1 color frames"):
+        check_fits(policy, color)
 
 
 @pytest.mark.full

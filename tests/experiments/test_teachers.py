@@ -115,6 +115,12 @@ def test_mistakes_are_told_before_the_teacher_is_trained(change, launch, message
     assert not list(tmp_path.iterdir())
 
 
+def test_students_that_devices_cannot_share_are_refused_first():
+    students = [replace(_STUDENT, seed=seed, num_devices=2) for seed in range(3)]
+    with pytest.raises(ConfigError, match=r"num_devices=2 does not divide the number of agents \(3\)"):
+        teachers.teacher_to_train(students, 1)
+
+
 def test_a_taken_name_is_refused_first(tmp_path):
     (tmp_path / "x" / "notes").mkdir(parents=True)
     with pytest.raises(ConfigError, match="x exists: choose another --name"):

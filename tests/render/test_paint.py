@@ -123,8 +123,8 @@ def test_a_clip_is_shared_by_a_batch_whose_environments_show_their_own_frames():
     clip = np.random.default_rng(0).integers(0, 256, (5, 8, 8, 3), np.uint8)
     scene = paint_sky(paint(scene, [0], clip), clip[:3])
     camera = _camera(0)
-    shown = jnp.array([[0.0, 0.0], [4.9, 1.0], [5.0, -1.0]])
-    frames = [(0, 0), (4, 1), (0, 2)]  # rounded down, and from the first again after the last
+    shown = jnp.array([[0.0, 0.0], [4.9, 1.0], [5.0, -1.0], [-0.5, -1.5]])
+    frames = [(0, 0), (4, 1), (0, 2), (4, 1)]  # rounded down, and from the first again after the last
 
     def rendered(scene):
         return render(scene, pose, camera, HEIGHT, WIDTH, ("color",)).color

@@ -163,6 +163,17 @@ def test_what_a_hook_sets_is_not_taken_from_it(tmp_path):
     np.testing.assert_array_equal(mine, 1.0)
 
 
+def test_hooks_that_come_later_are_told(tmp_path):
+    run = RunDir.create(tmp_path / "run", TrainConfig(), command="pixelbrax train", hooks=["first"])
+    before = run.config_file.read_text()
+    run.note_hooks(["first"])
+    assert run.config_file.read_text() == before
+    run.note_hooks(["first", "second"])
+    assert run.read_provenance()["hooks"] == "first, second"
+    assert run.read_provenance()["command"] == "pixelbrax train"
+    assert run.load_config() == TrainConfig()
+
+
 class _Keeps(_Curriculum):
     def __init__(self, state):
         self.state = state

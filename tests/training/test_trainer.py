@@ -59,6 +59,20 @@ def test_settings_are_compared_with_those_of_the_checkpoint_that_is_taken(tmp_pa
     assert int(trainer.restore([run]).num_updates) == 0
 
 
+def test_what_a_thread_compiles_is_in_float32():
+    """Contexts belong to threads: where JAX computes in double precision, the command line's is not the thread's."""
+    trainer = _trainer([_config("ppo", 4)])
+    state = trainer.init()
+    jax.config.update("jax_enable_x64", True)
+    try:
+        with jax.enable_x64(False):
+            trainer.programs.compile_update(state)
+            compiled = trainer.programs.interval(state)
+    finally:
+        jax.config.update("jax_enable_x64", False)
+    assert not [x for x in jax.tree.leaves(compiled.out_info) if x.dtype in (np.float64, np.int64)]
+
+
 def test_each_agent_learns_what_it_would_alone(tmp_path):
     """Of a seed and a step size of its own, through an auxiliary phase, up to rounding."""
     configs = [_config("dcpg", 4), _config("dcpg", 4, seed=3, learning_rate=1e-3, discount=0.5)]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +13,7 @@ from jaxtyping import PyTree
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import parse
 from pixelbrax.distractors import resolve
+from pixelbrax.envs import EnvParams, with_default_params
 from pixelbrax.errors import ConfigError, check_can_make, check_count, check_seed
 from pixelbrax.experiments import is_named, sound_runs
 from pixelbrax.generalization import (
@@ -99,10 +100,9 @@ def _seed(args: Args) -> int:
 
 
 def _evaluate(args: Args, run: RunDir) -> None:
-    config = run.load_config()
+    training_run = TrainingRun(run.load_config())
     if args.episode_length is not None:
-        config = replace(config, environment=replace(config.environment, episode_length=args.episode_length))
-    training_run = TrainingRun(config)
+        training_run.env = with_default_params(training_run.env, EnvParams(episode_length=args.episode_length))
     evaluator = training_run.evaluator(_episodes(args), args.distractors, deterministic=not args.stochastic)
     variables, updates = _policy(args, run, training_run)
     result = evaluator(variables, jax.random.key(_seed(args)))

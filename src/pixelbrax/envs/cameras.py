@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
@@ -61,8 +62,8 @@ def camera_fn(model: mujoco.MjModel, camera: CameraLike, aspect: float = 1.0) ->
     if isinstance(camera, Tracking):
         return camera.at
     if isinstance(camera, Camera):
-        check_camera(camera)
-        return functools.partial(_fixed, camera)
+        with jax.ensure_compile_time_eval():  # what is known stays known
+            return functools.partial(_fixed, jax.tree.map(jnp.asarray, check_camera(camera)))
     if isinstance(camera, CameraSpec):
         return _following(model, camera, aspect)
     return ModelCamera.from_mujoco(model, camera).at
@@ -77,8 +78,8 @@ def check_sensors(
       ConfigError: one has not; see `ModelCamera.check_sensor`.
     """
     for name, camera in cameras.items():
-        if isinstance(camera, str | int):
-            ModelCamera.check_sensor(model, camera, *sizes[name])
+        if isinstance(camera, str | int | np.integer):
+            ModelCamera.check_sensor(model, camera if isinstance(camera, str) else int(camera), *sizes[name])
 
 
 def default_camera(model: mujoco.MjModel, aspect: float = 1.0) -> CameraLike:

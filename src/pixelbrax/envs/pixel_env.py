@@ -137,7 +137,7 @@ class PixelEnv(CompilesOnce):
         self.views, self.cameras = cameras, tuple(cameras)
         self.physics, self.randomization_fn = physics, randomization_fn
         self.scene = read_scene(physics.mj_model, infinite_planes, skip_unsupported, self.images.tendons, sky)
-        self._randomizer = read_randomizer(physics, randomization_fn, bool(self.images.outputs))
+        self._randomizer = read_randomizer(physics, randomization_fn, self.images)
         self._own_params = EnvParams()
         self._set_distractors(distractors)
 

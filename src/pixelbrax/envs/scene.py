@@ -7,6 +7,7 @@ import mujoco
 import numpy as np
 
 from pixelbrax.envs.checks import checked_sky
+from pixelbrax.envs.observe import ImageSettings
 from pixelbrax.errors import check_flag, warn_caller
 from pixelbrax.physics import Physics, RandomizationFn, Randomizer
 from pixelbrax.render import READ_ONCE, Scene
@@ -34,9 +35,14 @@ def has_skybox(model: mujoco.MjModel) -> bool:
     return bool(np.any(model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX))
 
 
-def read_randomizer(physics: Physics, function: RandomizationFn | None, rendered: bool) -> Randomizer:
+# What the path and the color of a string follow from.
+_OF_STRINGS = ("tendon_range", "tendon_lengthspring", "tendon_margin", "tendon_solimp_lim")
+
+
+def read_randomizer(physics: Physics, function: RandomizationFn | None, images: ImageSettings) -> Randomizer:
     """The randomizer of an environment; warns of sampled parameters that its images do not show."""
     randomizer = Randomizer(physics, function)
-    if rendered and (ignored := [name for name in randomizer.names if name in READ_ONCE]):
+    read_once = (*READ_ONCE, *(_OF_STRINGS if images.tendons else ()))
+    if images.outputs and (ignored := [name for name in randomizer.names if name in read_once]):
         warn_caller(f"randomization_fn samples {', '.join(ignored)}, of which images show the model's own")
     return randomizer

@@ -344,6 +344,8 @@ def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, 
     """Everything after the first checkpoint: Ctrl-C at any time loses at most the updates since the last one."""
     folder = shlex.quote(str(path)) if jax.process_index() == 0 else "and the run's folder"
     to_go_on(f"To resume from the last checkpoint, start all processes with --resume {folder}")
+    for run in runs:
+        run.note_hooks(trainer.acting_hooks)
     try:
         if int(state.num_updates) == 0 and trainer.config.initial_eval:
             if launch.ahead and jax.process_count() == 1 and jax.default_backend() == "cpu":

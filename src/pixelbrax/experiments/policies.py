@@ -28,6 +28,7 @@ class PolicyNetwork:
       apply: (variables, batch of observations) -> distribution of the actions.
       spec: shape and dtype of each entry of an observation.
       action_size: length of an action.
+      channels: what the channels of its pixels are, `channels_of` of its environment; None if that is not known.
     """
 
     def __init__(
@@ -35,10 +36,12 @@ class PolicyNetwork:
         apply: Callable[[PyTree, dict[str, Array]], ActionDistribution],
         spec: Mapping[str, jax.ShapeDtypeStruct],
         action_size: int,
+        channels: tuple[int, bool, bool] | None = None,
     ):
         self.apply = apply
         self.spec = dict(spec)
         self.action_size = action_size
+        self.channels = channels
         self._reads: tuple[str, ...] | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "PolicyNetwork":
@@ -210,8 +213,13 @@ def policy_of(training_run: TrainingRun, run: RunDir, best: bool = False) -> Pol
     else:
         variables, updates = training_run.restore_policy(run)
     env = training_run.env
-    network = PolicyNetwork(training_run.policy, env.observation_spec, env.action_size)
+    network = PolicyNetwork(training_run.policy, env.observation_spec, env.action_size, channels_of(env))
     return Policy(variables, network, updates, str(run.path))
+
+
+def channels_of(env: PixelEnv) -> tuple[int, bool, bool]:
+    """What the channels of an environment's pixels are: three gray frames have as many as one in color."""
+    return env.images.frame_stack, env.images.grayscale, env.images.channels_first
 
 
 def check_fits(policy: Policy, env: PixelEnv) -> None:
@@ -230,10 +238,20 @@ def check_fits(policy: Policy, env: PixelEnv) -> None:
                 f"the policy reads {name} {theirs.dtype}{list(theirs.shape)}, and the environment observes "
                 f"{ours[name].dtype}{list(ours[name].shape)}"
             )
+        channels = policy.network.channels
+        if name.split("/")[0] == "pixels" and channels not in (None, channels_of(env)):
+            raise ConfigError(
+                f"the policy reads {_told(channels)}, and the environment observes {_told(channels_of(env))}"
+            )
     if policy.network.action_size != env.action_size:
         raise ConfigError(
             f"the policy gives {policy.network.action_size} actions, and the environment takes {env.action_size}"
         )
+
+
+def _told(channels: tuple[int, bool, bool]) -> str:
+    frames, gray, first = channels
+    return f"{frames} {'gray' if gray else 'color'} frames{', channels first' if first else ''}"
 
 
 def _array(name: str, value: Any, spec: jax.ShapeDtypeStruct) -> Array:

@@ -9,6 +9,7 @@ from pixelbrax.algorithms import algorithm_of
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
 from pixelbrax.training import (
+    Layout,
     TrainConfig,
     TrainingRun,
     build,
@@ -67,6 +68,7 @@ def _checked(student: TrainConfig, count: int) -> PixelEnv:
     training_run = TrainingRun(student)
     training_run.prepare(count, teacher=False)
     takeover(alone, training_run.agent)
+    Layout(student.num_devices, training_run.agent, count)
     return training_run.env
 
 

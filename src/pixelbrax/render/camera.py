@@ -38,7 +38,7 @@ class Camera:
 
 
 def check_camera(camera: Camera) -> Camera:
-    """Returns the camera, of arrays, after checking it; traced values are not checked.
+    """Returns the camera, of float32 arrays, after checking it; traced values are not checked.
 
     Raises:
       ConfigError: a value is not finite, `fovy` is outside (0, 180), `mat` is not a rotation, or a shape is wrong.
@@ -52,7 +52,7 @@ def check_camera(camera: Camera) -> Camera:
         )
 
     def array(x: Any) -> Any:
-        return np.asarray(x, np.float32) if isinstance(x, list | tuple) else x
+        return x if isinstance(x, jax.Array) else np.asarray(x, np.float32)
 
     return Camera(array(camera.pos), array(camera.mat), array(camera.fovy))
 

@@ -25,7 +25,7 @@ from pixelbrax.render.tendon.read_tendons import tendon_segments
 READ_ONCE = (
     *("geom_type", "geom_group", "geom_dataid", "site_type", "site_group", "tendon_group"),
     *("light_active", "light_castshadow", "light_type", "light_directional"),
-    *("mat_texid", "mat_texrepeat", "mat_texuniform", "tex_data", "cam_intrinsic"),
+    *("mat_texid", "mat_texrepeat", "mat_texuniform", "tex_data", "cam_intrinsic", "hfield_data"),
 )
 """What a scene reads of the model alone: images do not show samples of these."""
 _MATERIAL = {"emission": 0.0, "specular": DEFAULT_SPECULAR, "shininess": DEFAULT_SHININESS, "reflectance": 0.0}

@@ -115,7 +115,7 @@ def _first_texel(scene: Scene, texture: int) -> Int32[Array, ""] | int:
     frames = scene.textures[texture].shape[0] // size
     if frames == 1:
         return 0
-    return size * jnp.mod(scene.texture_frame[texture].astype(jnp.int32), frames)
+    return size * jnp.mod(jnp.floor(scene.texture_frame[texture]).astype(jnp.int32), frames)
 
 
 def _texels(shot: Shot, texture: int, indices: tuple[Int32[Array, " pixel"], ...]) -> list[Vector]:

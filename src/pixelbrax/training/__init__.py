@@ -18,6 +18,7 @@ from pixelbrax.training.config import (
     read_toml_file,
     without_none,
 )
+from pixelbrax.training.devices import Layout
 from pixelbrax.training.env_config import TABLES, EnvConfig, camera_of
 from pixelbrax.training.evaluation import (
     EVALUATION,
@@ -108,6 +109,7 @@ __all__ = [
     "Evaluator",
     "Hook",
     "Interval",
+    "Layout",
     "Policy",
     "Processes",
     "Progress",

@@ -120,6 +120,11 @@ class ActingHooks:
     def __bool__(self) -> bool:
         return bool(self._hooks)
 
+    @property
+    def names(self) -> list[str]:
+        """Their names."""
+        return list(self._hooks)
+
     def act(
         self, run: RunDir, env: PixelEnv, seed: int, row: dict[str, float], load: Callable[[], AgentState]
     ) -> Interval:

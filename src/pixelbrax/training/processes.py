@@ -63,7 +63,10 @@ class Processes:
         """
         check_count("num_processes", self.num_processes)
         check_number("join_timeout", self.join_timeout, most=_DAY, above=0)
-        if not 0 <= self.process_id < self.num_processes:
+        check_count("process_id", self.process_id, least=0)
+        if self.coordinator is not None and not isinstance(self.coordinator, str):
+            raise ConfigError(f"coordinator is {self.coordinator!r:.80}: it must be text, HOST:PORT")
+        if self.process_id >= self.num_processes:
             raise ConfigError(
                 f"process_id is {self.process_id} of {self.num_processes} processes: it must be 0 to num_processes - 1"
             )

@@ -16,7 +16,7 @@ from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.devices import Layout
 from pixelbrax.training.starting_policy import takeover
 from pixelbrax.training.training_run import TRAINING_STREAM, TrainingRun
-from pixelbrax.xla import compiler_options
+from pixelbrax.xla import compiler_options, in_float32
 
 # Agents side by side share the number of updates; otherwise PPG's `cond` on it would become a select, and every update
 # would compute the auxiliary phase.
@@ -77,7 +77,8 @@ class Programs:
     def compile_update(self, state: AgentState) -> None:
         """Begins to compile the update in a thread, beside what this one does next."""
         compiler = ThreadPoolExecutor(1, COMPILER)
-        self._update = compiler.submit(lambda: self._lowered(state).compile())
+        # That JAX computes in float32 is known to the thread that says so alone.
+        self._update = compiler.submit(in_float32(lambda: self._lowered(state).compile()))
         compiler.shutdown(wait=False)
 
     def compile_all(self) -> None:

@@ -87,6 +87,11 @@ class Trainer:
         self._layout = Layout(self.config.num_devices, first.agent, len(configs))
         self.programs = Programs(configs, first, self._layout)
 
+    @property
+    def acting_hooks(self) -> list[str]:
+        """Names of the hooks that act on training, those that the settings name among them."""
+        return self._acting.names
+
     def init(self) -> AgentState:
         """The state of all agents before the first update, on a leading axis if there are several."""
         return self.programs.start()

@@ -1,10 +1,12 @@
 """Pictures and videos on the body."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 from typing_extensions import override
 
 from pixelbrax.distractors.base import Distractor, SceneContext
@@ -57,6 +59,10 @@ class BodyVideo(Video):
         frames = np.moveaxis(loaded._bank().frames, 1, -1)
         with jax.ensure_compile_time_eval():
             return replace(loaded, texture=texture_of(frames))
+
+    @override
+    def scaled(self, params: PyTree, strength: Any) -> PyTree:
+        return params
 
     apply_frame = Distractor.apply_frame
 

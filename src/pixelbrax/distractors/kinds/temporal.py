@@ -47,10 +47,11 @@ class MotionBlur(Distractor):
     """Each frame keeps a share of the observed frame before it.
 
     Attributes:
-      share: weight of the frame before, 0..0.999.
+      share: weight of the frame before, 0..0.9. Frames are remembered in bytes, so that of an old one up to
+        0.5 / (1 - share) of 255 stay.
     """
 
-    share: float = data_field(0.5, most=0.999, strength=True)  # at 1 the first frame would stay
+    share: float = data_field(0.5, most=0.9, strength=True)
 
     @property
     @override

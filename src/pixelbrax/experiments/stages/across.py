@@ -6,9 +6,8 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
-from pixelbrax.experiments.policies import Policy, PolicyNetwork, check_fits
+from pixelbrax.experiments.policies import Policy, PolicyNetwork, channels_of, check_fits
 from pixelbrax.experiments.stages.folder import CurriculumDir
 from pixelbrax.experiments.stages.plan import Curriculum
 from pixelbrax.report import write_matrix
@@ -73,21 +72,13 @@ def _kind(training_run: TrainingRun, variables: PyTree) -> Any:
     """What policies have in common that one program can evaluate."""
     config, env = training_run.config, training_run.env
     seen = tuple((name, x.shape, x.dtype) for name, x in sorted(env.observation_spec.items()))
-    return config.algorithm, config.network, kind_of(variables), seen, _frames(env)
-
-
-def _frames(env: PixelEnv) -> tuple[int, bool, bool]:
-    """What the channels of an observation's pixels are: three gray frames have as many as one in color."""
-    return env.images.frame_stack, env.images.grayscale, env.images.channels_first
+    return config.algorithm, config.network, kind_of(variables), seen, channels_of(env)
 
 
 def _fits(training_run: TrainingRun, variables: PyTree, where: TrainingRun) -> bool:
     """Whether a policy can act in another stage's environment."""
     env = training_run.env
-    network = PolicyNetwork(training_run.policy, env.observation_spec, env.action_size)
-    sees = any(name.split("/")[0] == "pixels" for name in network.reads(variables))
-    if sees and _frames(env) != _frames(where.env):
-        return False
+    network = PolicyNetwork(training_run.policy, env.observation_spec, env.action_size, channels_of(env))
     try:
         check_fits(Policy(variables, network), where.env)
     except ConfigError:
