@@ -107,6 +107,21 @@ def test_what_turns_updates_into_frames_stays(tmp_path):
         check_same(RunDir(tmp_path), longer, noted(TrainConfig()))
 
 
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [("sac", "gradient_steps"), ("ppo", "num_epochs"), ("ppg", "policy_iterations"), ("sac", "keep_buffer")],
+)
+def test_what_turns_updates_into_gradient_steps_and_phases_stays(tmp_path, name, setting):
+    """Rates decay by gradient steps; a buffer that is there, or a phase, is read as it was written."""
+    config = TrainConfig(agent=CONFIGS[name])
+    value = getattr(config.agent, setting)
+    other = replace(
+        config, agent=replace(config.agent, **{setting: not value if value in (True, False) else 2 * value})
+    )
+    with pytest.raises(ConfigError, match=f"{setting} is .* instead of .*: put it back"):
+        check_same(RunDir(tmp_path), other, noted(config))
+
+
 def test_a_curriculum_keeps_its_distractors(tmp_path):
     levels = CurriculumConfig(num_levels=8)
     config = TrainConfig(EnvConfig(distractors=("dcs/easy",)), curriculum=levels)

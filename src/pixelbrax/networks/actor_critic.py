@@ -138,7 +138,8 @@ class ActorCritic:
         """Policy and value of a batch of observations; statistics have no gradient."""
         if self._config.freeze_encoder:
             params = params | {"encoder": jax.lax.stop_gradient(params["encoder"])}
-        images = ["encoder", *([] if self.shares_features or self._critic_key == _STATE else ["critic"])]
+        images = ["encoder"] if self.obs_keys[0] == _PIXELS else []
+        images += ["critic"] if not self.shares_features and self._critic_key == _PIXELS else []
         module = self._network.module(params | {name: cast(params[name], self._dtype) for name in images})
         inputs = {name: observation[name] for name in self.obs_keys}
         if _STATE in inputs:

@@ -10,6 +10,12 @@ from pixelbrax.training.run_dir import RunDir
 
 _FIXED = ("algorithm", "task", "backend", "physics", "seed", "num_envs", "unroll_length", "action_repeat")
 """What a run is called by, and what turns its updates into steps and frames: never another within a run."""
+_FIXED_OF_ALGORITHMS = (
+    *("gradient_steps", "num_epochs", "num_minibatches", "critic_updates", "critic_epochs", "critic_minibatches"),
+    *("policy_epochs", "value_epochs", "auxiliary_epochs", "auxiliary_minibatches"),
+    *("policy_iterations", "auxiliary_rollouts", "keep_buffer"),
+)
+"""What turns updates into gradient steps, by which rates decay, and phases; and whether checkpoints have a buffer."""
 _FIXED_IN_CURRICULUM = ("distractors", "distractor_strength")
 """Where a curriculum sets the distractors' parameters."""
 _FREE = {"num_steps", "start_from", "start_part", "start_updates", "teacher", "teacher_updates"}
@@ -36,7 +42,7 @@ def check_same(run: RunDir, config: TrainConfig, before: Mapping[str, Any]) -> s
       ConfigError: a setting has changed that must not.
     """
     changes = changed_settings(config, before, (*_FREE, *(name for name in TrainConfig.NEUTRAL if name != "seed")))
-    never = (*_FIXED, *(_FIXED_IN_CURRICULUM if config.curriculum.is_on else ()))
+    never = (*_FIXED, *_FIXED_OF_ALGORITHMS, *(_FIXED_IN_CURRICULUM if config.curriculum.is_on else ()))
     if fixed := [changes[name] for name in never if name in changes]:
         raise ConfigError(
             f"{run.config_file} was changed: {', '.join(fixed)}, with which the run has been trained so far: put it "
