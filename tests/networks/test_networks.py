@@ -15,6 +15,7 @@ from pixelbrax.networks.bounds import at_least, within
 from pixelbrax.networks.conv import bytes_product, conv, max_pool
 from pixelbrax.networks.encoder import PatchEmbedding
 from pixelbrax.networks.normalization import add_values, empty_statistics, normalize, return_std
+from tests.probe import probe_env
 
 
 def _init(network, seed=0):
@@ -418,3 +419,11 @@ def test_statistics_have_no_gradient(strict, critic):
     grads = jax.jit(jax.grad(lambda both: network.apply(both[0], both[1], observation).value.sum()))(both)
     assert all((leaf == 0).all() for leaf in jax.tree.leaves(grads[1]))
     assert all((leaf != 0).any() for leaf in jax.tree.leaves(grads[0]["value"]))
+
+
+def test_networks_of_states_stay_in_float32():
+    """bfloat16 is for encoders of images: of states it would leave eight bits."""
+    network = ActorCritic.for_env(probe_env(outputs=()), NetworkConfig(features=8, dtype="bfloat16"))
+    params, statistics = network.init(jax.random.key(0)), network.init_statistics()
+    program = jax.make_jaxpr(lambda params, state: network.apply(params, statistics, {"state": state}).policy.mode())
+    assert "bf16" not in str(program(params, jnp.zeros((2, 2))))
