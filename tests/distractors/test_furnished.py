@@ -196,3 +196,8 @@ def test_what_cannot_be_added_is_refused():
         Objects(smallest=0.5)
     with pytest.raises(ConfigError, match="Twin: nearest"):
         Twin(nearest=3.0)
+
+
+def test_a_picture_on_the_body_has_no_strength():
+    env = probe_env(distractors="new/body-texture", image_size=8)
+    assert not env.distractors.has_strength

@@ -114,11 +114,6 @@ def test_the_documents_say_which_have_no_strength():
     assert set(none) == {"filter/pixelate", "kage/pixelate", "new/twin", "new/shadows", "new/latency"}
 
 
-def test_a_picture_on_the_body_has_no_strength():
-    env = probe_env(distractors="new/body-texture", image_size=8)
-    assert not env.distractors.has_strength
-
-
 @pytest.mark.parametrize("nothing", NOTHING, ids=lambda d: type(d).__name__)
 def test_intensity_0_is_the_identity(nothing):
     assert nothing.is_identity

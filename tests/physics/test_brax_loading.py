@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics import load_system
+from pixelbrax.physics import brax_start, load_system
 
 _BEAST = """<mujoco model="beast">{head}
 <default><default class="light"><geom density="50" friction=".3"/></default></default>
@@ -161,3 +161,10 @@ def test_a_model_is_not_written_to():
     for name, values in zip(ranges, before, strict=True):
         np.testing.assert_array_equal(getattr(model, name), values)
     assert system.mj_model.nbody == model.nbody  # compiled, nothing can be fused
+
+
+def test_brax_starts_at_its_own_numbers_unless_there_is_a_keyframe():
+    joint = '<mujoco><worldbody><body><joint/><geom size=".1"/></body></worldbody>{}</mujoco>'
+    own, key = '<custom><numeric name="init_qpos" data="0.5"/></custom>', '<keyframe><key qpos="0.25"/></keyframe>'
+    for more, start in (("", 0.0), (own, 0.5), (key, 0.25), (own + key, 0.25)):
+        assert brax_start(mujoco.MjModel.from_xml_string(joint.format(more))) == start

@@ -9,7 +9,6 @@ import pytest
 from pixelbrax.creatures import CREATURES
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import (
-    brax_start,
     check_for_brax,
     check_model,
     ignored_by_brax,
@@ -78,13 +77,6 @@ def test_text_that_is_no_xml_is_told_whatever_encoding_it_declares(tmp_path, enc
     file.write_text(f'<?xml version="1.0" encoding="{encoding}"?>\n' + _xml(after="</mujok>"))
     with pytest.raises(ConfigError, match="not well-formed XML"):
         load_model(file)
-
-
-def test_brax_starts_at_its_own_numbers_unless_there_is_a_keyframe():
-    joint = '<mujoco><worldbody><body><joint/><geom size=".1"/></body></worldbody>{}</mujoco>'
-    own, key = '<custom><numeric name="init_qpos" data="0.5"/></custom>', '<keyframe><key qpos="0.25"/></keyframe>'
-    for more, start in (("", 0.0), (own, 0.5), (key, 0.25), (own + key, 0.25)):
-        assert brax_start(mujoco.MjModel.from_xml_string(joint.format(more))) == start
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def _checked(student: TrainConfig, count: int) -> PixelEnv:
     training_run = TrainingRun(student)
     training_run.prepare(count, teacher=False)
     takeover(alone, training_run.agent)
-    Layout(student.num_devices, training_run.agent, count)
+    Layout(student.num_devices, training_run.agent, count)  # refuses devices that they cannot share
     return training_run.env
 
 

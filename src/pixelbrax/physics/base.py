@@ -147,8 +147,11 @@ def checked_action(action: Any, action_size: int) -> Float[Array, " action_size"
       ConfigError: it has another shape, which arithmetic would silently broadcast, or is not an array of numbers.
     """
     try:
-        traced = any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(action))
-        array = jnp.asarray(action) if traced else np.asarray(action)
+        if isinstance(action, jax.Array):
+            array = action
+        else:
+            traced = any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(action))
+            array = jnp.asarray(action) if traced else np.asarray(action)
     except (ValueError, TypeError):  # lists of different lengths, or of no numbers
         array = np.array(None)
     if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):

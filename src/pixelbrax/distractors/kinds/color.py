@@ -254,7 +254,10 @@ class SkyColors(_Colors):
 
 
 def _floor(context: SceneContext) -> Bool[np.ndarray, " geom"]:
-    """The floors with the colors of the first that is seen: walls are planes, too, and often have others."""
+    """The floors with the colors of the first that is seen, as a material has them; walls are planes, too.
+
+    `level_floors` tells them apart by where they are.
+    """
     floor, pattern = context.geoms((Role.FLOOR,)), np.asarray(context.scene.pattern_rgb, np.float32)
     seen = [geom for geom in context.scene.visible if floor[geom]]
     return floor & (pattern == pattern[seen[0]]).all((1, 2)) if seen else floor
