@@ -18,6 +18,7 @@ import pixelbrax
 from pixelbrax.creatures import Creature, CreatureEnv, Stage
 from pixelbrax.creatures.check import check_creature, creature_suspicions
 from pixelbrax.errors import ConfigError
+from pixelbrax.physics import BraxPhysics, subject_of
 from pixelbrax.rewards import Probe
 from pixelbrax.tasks import register_creature, registry
 
@@ -310,6 +311,7 @@ def test_actions_span_the_ctrlrange_and_episodes_begin_at_the_first_keyframe(tmp
     np.testing.assert_allclose(q[:3], [0, 0, 0.6], atol=1e-6)
     np.testing.assert_allclose(q[3:7], turned, atol=0.06)
     np.testing.assert_allclose(q[7:], 0.2, atol=0.06)
+    np.testing.assert_allclose(subject_of(BraxPhysics(env), env.backend).space.start, [0, 0, 0.6, *turned, *[0.2] * 8])
     controls = []
     monkeypatch.setattr(env, "pipeline_step", lambda state, control: controls.append(control) or state)
     for action in (-1.0, 0.0, 1.0):

@@ -48,6 +48,6 @@ def read(kind: type[A], argv: list[str], command: str, description: str) -> A:
     known = f"Presets: {', '.join(preset_names())}. Algorithms: {', '.join(algorithm_names())}."
     args: Any = parse(kind, argv, command, f"{description} {known}", default=default)
     for flag, name in typed(argv).items():
-        if reason := args.config.idle.get(name):
+        if reason := args.config.idle.get(name.removeprefix("no_")):
             raise ConfigError(f"{flag} would change nothing: {reason}: leave it out")
     return args

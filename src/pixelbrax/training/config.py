@@ -18,7 +18,7 @@ from pixelbrax.errors import ConfigError, check_count, check_number, check_seed,
 from pixelbrax.learning import AgentConfig, CurriculumConfig
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.plugins import imported_modules, load_plugins
-from pixelbrax.training.env_config import TABLES, EnvConfig
+from pixelbrax.training.env_config import IMAGE_SETTINGS, TABLES, EnvConfig
 from pixelbrax.training.evaluation import MAX_EPISODES
 from pixelbrax.training.named_values import words_of
 
@@ -117,10 +117,10 @@ class TrainConfig:
 
     @property
     def idle(self) -> dict[str, str]:
-        """Settings of networks and algorithm that change nothing beside the others, and why."""
+        """Settings that change nothing beside the others, and why."""
         sees = self.environment.obs != "state"
-        shifts = {} if sees else dict.fromkeys(("random_shift", "shift_coef"), "obs=state has no images")
-        return self.network.idle(sees) | self.agent.idle(self.network) | shifts
+        blind = () if sees else (*IMAGE_SETTINGS, "random_shift", "shift_coef")
+        return self.network.idle(sees) | self.agent.idle(self.network) | dict.fromkeys(blind, "obs=state has no images")
 
     def with_algorithm(self, name: str) -> "TrainConfig":
         """The same with another algorithm, which keeps the values of shared settings.

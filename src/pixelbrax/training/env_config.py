@@ -13,6 +13,8 @@ from pixelbrax.training.named_values import numbers_of, values_of
 
 TABLES = ("reward_weights", "randomization", "physics_settings")
 """Settings that are a table in a file, or a list of name=value as on the command line."""
+IMAGE_SETTINGS = ("image_size", "frame_stack", "grayscale")
+"""Settings of the images that a policy observes, and of nothing else."""
 
 
 @dataclass(frozen=True)

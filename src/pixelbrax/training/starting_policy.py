@@ -14,9 +14,9 @@ from pixelbrax.learning import Agent, AgentState, CurriculumConfig, with_first_l
 from pixelbrax.networks import actor_params
 from pixelbrax.training.assembly import check_checkpoint, kept_part, make_agent
 from pixelbrax.training.config import TrainConfig
+from pixelbrax.training.env_config import IMAGE_SETTINGS
 from pixelbrax.training.run_dir import RunDir
 
-_IMAGES = ("image_size", "frame_stack", "grayscale")
 _SIZES = ("features", "patch_size", "patch_features", "conv_features", "state_layers", "policy_layers")
 _NETWORK = ("encoder", *_SIZES, "distribution")
 _HEADS = ("state_coef", "dynamics_coef")  # settings of agents: where one is 0, there is no head
@@ -74,7 +74,7 @@ def check_start(config: TrainConfig, agent: Agent, theirs: TrainConfig, other: A
     Raises:
       ConfigError: it has another network, or observes something else.
     """
-    for name in ("obs", *(_IMAGES if config.environment.obs == "pixels" else ())):
+    for name in ("obs", *(IMAGE_SETTINGS if config.environment.obs == "pixels" else ())):
         ours, different = getattr(config.environment.resolved(), name), getattr(theirs.environment, name)
         if ours != different:
             raise ConfigError(f"{what}: it has {name}={different}, and this run {ours}: they must be the same")

@@ -61,7 +61,8 @@ def subject_of(physics: Physics, backend: str) -> Subject:
         raise ConfigError(
             f"{type(physics).__name__} has no MuJoCo model behind it: only tasks of an MJCF file can be put in space"
         )
-    start = np.asarray(model.init_q) if isinstance(physics, BraxPhysics) else reference_start(physics.mj_model)
+    of_brax = isinstance(physics, BraxPhysics) and not physics.mj_model.nkey  # Brax does not know of keyframes
+    start = np.asarray(model.init_q) if of_brax else reference_start(physics.mj_model)
     space = in_space(physics.mj_model, start)
     engine = BraxInSpace(model, space, backend) if backend in ENGINES else MjxInSpace(space)
     substeps = max(1, round(physics.dt / float(opt.timestep)))
