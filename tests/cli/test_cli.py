@@ -112,7 +112,7 @@ def _leaves(run):
         ("train --preset ant-cpu --obs state --encoder drq", "--encoder would change nothing: obs=state has no images"),
         ("train --shift_coef=1", "--shift_coef would change nothing: random_shift is 0: leave it out"),
         ("train --obs state --random-shift 4", "--random-shift would change nothing: obs=state has no images"),
-        ("train --obs state --image-size 32", "--image-size would change nothing: obs=state has no images: leave it out"),
+        ("train --obs state --image-size 32", "--image-size would change nothing: obs=state has no images"),
         ("train --obs state --no-grayscale", "--no-grayscale would change nothing: obs=state has no images"),
         ("train --algorithm dcpg --target-tau 1", "--target-tau would change nothing: critic=shared has no slow copy"),
         ("train --algorithm apg --softness 3", "--softness would change nothing: render_gradient is none"),

@@ -138,8 +138,9 @@ def test_a_finished_run(finished):
 
 
 def test_a_run_is_made_again_by_what_can_make_it(tmp_path):
-    def said(name, facts=(), **provenance):
+    def said(name, facts=(), hooks=(), **provenance):
         run = RunDir.create(tmp_path / name, TrainConfig(EnvConfig(facts=facts)), **provenance)
+        run.note_hooks(hooks)
         return " ".join(_checked(page_of_run(run)).text.split())
 
     alone = said("alone", command="pixelbrax train --seed 3")
@@ -166,8 +167,8 @@ def test_a_stage_is_made_again_by_its_curriculum(tmp_path):
     plan = tmp_path / "plan" / "curriculum.toml"
 
     def said(name, hooks=()):
-        command = "pixelbrax curriculum mine.toml"
-        run = RunDir.create(plan.parent / name, TrainConfig(), command, hooks=hooks)
+        run = RunDir.create(plan.parent / name, TrainConfig(), "pixelbrax curriculum mine.toml")
+        run.note_hooks(hooks)
         return " ".join(_checked(page_of_run(run)).text.split())
 
     moved = said("0-moved", ["gate"])

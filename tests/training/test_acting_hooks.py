@@ -163,8 +163,9 @@ def test_what_a_hook_sets_is_not_taken_from_it(tmp_path):
     np.testing.assert_array_equal(mine, 1.0)
 
 
-def test_hooks_that_come_later_are_told(tmp_path):
-    run = RunDir.create(tmp_path / "run", TrainConfig(), command="pixelbrax train", hooks=["first"])
+def test_hooks_are_told_once_and_those_that_come_later_too(tmp_path):
+    run = RunDir.create(tmp_path / "run", TrainConfig(), command="pixelbrax train")
+    run.note_hooks(["first"])
     before = run.config_file.read_text()
     run.note_hooks(["first"])
     assert run.config_file.read_text() == before

@@ -23,7 +23,6 @@ from pixelbrax.training import (
     CURRICULUM,
     MAX_AGENTS,
     UNTRAINED,
-    ActingHook,
     Hook,
     Processes,
     RunDir,
@@ -265,8 +264,7 @@ def _new_runs(
 
     They are removed if the program ends before there is a checkpoint.
     """
-    hooks = [hook.name for hook in launch.hooks if isinstance(hook, ActingHook)]
-    create = partial(RunDir.create, command=launch.command, agents=len(configs), hooks=hooks)
+    create = partial(RunDir.create, command=launch.command, agents=len(configs))
 
     def fill(folder: Path) -> None:
         for each, config in configs.items():

@@ -123,9 +123,7 @@ class RunDir:
         return self.path / "teacher"
 
     @classmethod
-    def create(
-        cls, path: Path, config: TrainConfig, command: str = "", agents: int = 1, hooks: Sequence[str] = ()
-    ) -> "RunDir":
+    def create(cls, path: Path, config: TrainConfig, command: str = "", agents: int = 1) -> "RunDir":
         """Makes the directory and writes config.toml, with the command line if there was one.
 
         Args:
@@ -133,7 +131,6 @@ class RunDir:
           config: its settings.
           command: the command line or call.
           agents: how many are trained side by side, this one among them.
-          hooks: names of those that act on training, besides the loggers that the settings name.
 
         Raises:
           ConfigError: the directory has something in it, or cannot be made.
@@ -142,7 +139,7 @@ class RunDir:
         make_folder(path)
         run = cls(path)
         try:
-            replace_text(run.config_file, dump_config(config, provenance(command, agents, hooks)))
+            replace_text(run.config_file, dump_config(config, provenance(command, agents)))
         except BaseException:
             shutil.rmtree(path, ignore_errors=True)
             raise

@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -14,19 +14,17 @@ from pixelbrax.training.commit import commit_of
 _PACKAGES = ("jax", "jaxlib", "brax", "mujoco", "mujoco-mjx", "flax", "optax", "orbax-checkpoint", "numpy")
 
 
-def provenance(command: str = "", agents: int = 1, hooks: Sequence[str] = ()) -> dict[str, str]:
+def provenance(command: str = "", agents: int = 1) -> dict[str, str]:
     """Versions, device, machine, commit, XLA_FLAGS, and the command line; unknown facts are left out.
 
     Args:
       command: the command line or call, if there was one.
       agents: how many it trains side by side, which is told of several.
-      hooks: names of those that act on its training.
     """
     device = jax.devices()[0]
     facts = {
         "command": command,
         "agents": str(agents) if agents > 1 else "",
-        "hooks": ", ".join(hooks),
         **versions(),
         "commit": commit_of(Path(pixelbrax.__file__).parent),
         "device": f"{len(jax.devices())} x {device.device_kind} ({device.platform})",
