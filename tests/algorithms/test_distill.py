@@ -123,6 +123,24 @@ def test_a_teacher_does_not_come_back_to_a_run_that_is_prolonged(teacher):
     np.testing.assert_allclose([agent._teacher_share(begun) for agent in (short, long)], 0.125 + 0.875 / 2, rtol=1e-6)
 
 
+def test_episodes_in_which_the_teacher_acted_are_not_the_students(teacher):
+    """Episodes of 20 steps, after each a reset, while environments are handed over."""
+    config = replace(_config(teacher, updates=16, teacher_acts=0.9, lost_stds=0.0), log_interval=1)
+    agent = TrainingRun(config).agent
+    state, counts, expected = jax.jit(agent.init)(jax.random.key(0)), [], np.zeros(16, int)
+    taught = [np.arange(16) + 0.5 < 16 * float(agent._teacher_share(replace(state, num_updates=n))) for n in range(16)]
+    for env, clock in enumerate(np.asarray(state.envs.info["steps"])):
+        for last in range(19 - int(clock) + 21, 16 * 8, 21):  # of the second episode and those after it: whole ones
+            acting = [taught[step // 8][env] for step in range(last - 19, last + 1)]
+            expected[last // 8] += not any(acting)
+    update = jax.jit(agent.update)
+    for _ in range(16):
+        state, _, episodes = update(state)
+        counts.append(int(episodes.count))
+    np.testing.assert_array_equal(counts, expected)
+    assert sum(counts) > 8
+
+
 def test_lost_episodes_end(teacher):
     """Where the student's reward is below the teacher's usual one; never where the teacher acts."""
     settings: dict[str, Any] = {"unroll_length": 1, "teacher_acts": 0.0, "teacher_share": 0.5, "replay_size": 64}

@@ -192,15 +192,14 @@ class Distill(ReplayAgent):
         """A rollout, with the teacher in some environments and the student in the others.
 
         Returns:
-          The last states, how well episodes go, the steps to remember, totals of the student's episodes, and how many
-          were lost.
+          The last states, how well episodes go, the steps to remember, totals of the episodes in which the student alone
+          acted, and how many were lost.
         """
-        config = self.config
-        variables, share = self._teacher.load(), self._teacher_share(state)
-        teaches = jnp.arange(config.num_envs) + 0.5 < share * config.num_envs
+        config, variables = self.config, self._teacher.load()
+        teaches = self._teaches(state, jnp.broadcast_to(state.num_updates, (config.num_envs,)))
 
-        def step(carry: tuple[State, Pace], key: Array) -> tuple[tuple[State, Pace], tuple]:
-            envs, pace = carry
+        def step(carry: tuple[State, Pace], now: tuple[Int32[Array, ""], Array]) -> tuple[tuple[State, Pace], tuple]:
+            (envs, pace), (time, key) = carry, now
             teacher_key, student_key = jax.random.split(key)
             teacher = self._teacher.policy(variables, envs.obs)
             student = self.policy(*state.variables, envs.obs)
@@ -212,12 +211,15 @@ class Distill(ReplayAgent):
             pace = pace.add(following.reward, envs.done, teaches, config.lost_steps)
             lost = pace.is_lost(config.lost_stds) & (config.lost_stds > 0) & ~teaches & ~following.done
             following = replace(following, truncated=following.truncated | lost)
-            ended = following.terminated & ~teaches, following.truncated & ~teaches
+            steps = -(-following.metrics["episode_length"] // self.env.action_repeat)
+            began = state.num_updates + (time + 1 - steps) // config.unroll_length  # the update of its first action
+            alone = ~self._teaches(state, began)
+            ended = following.terminated & alone, following.truncated & alone
             students = replace(following, terminated=ended[0], truncated=ended[1])
             return (following, pace), (self._row(envs, teacher), episode_totals(students), lost.sum())
 
-        keys = jax.random.split(key, config.unroll_length)
-        carry, (rows, totals, lost) = jax.lax.scan(step, (state.envs, state.buffer["pace"]), keys)
+        times = jnp.arange(config.unroll_length), jax.random.split(key, config.unroll_length)
+        carry, (rows, totals, lost) = jax.lax.scan(step, (state.envs, state.buffer["pace"]), times)
         episodes = jax.tree.map(lambda x: x.sum(0), totals)
         return *carry, jax.tree.map(lambda x: x[:, 0], rows), episodes, lost.sum()
 
@@ -228,6 +230,11 @@ class Distill(ReplayAgent):
         loss = valid_mean(teacher.kl(student), batch.valid)
         distance = jnp.abs(teacher.action(teacher.mode()) - student.action(student.mode())).mean(-1)
         return loss, {"kl": loss, "action_distance": valid_mean(distance, batch.valid)}
+
+    def _teaches(self, state: AgentState, updates: Int32[Array, " env"]) -> Bool[Array, " env"]:
+        """Whether the teacher acts in each environment, after so many updates in each."""
+        share = jax.vmap(lambda n: self._teacher_share(replace(state, num_updates=n)))(updates)
+        return jnp.arange(self.config.num_envs) + 0.5 < share * self.config.num_envs
 
     def _teacher_share(self, state: AgentState) -> Float[Array, ""]:
         """Share of the environments in which the teacher acts.
