@@ -210,7 +210,7 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
     ),
     # The DeepMind Control Suite's tasks with its own physics.
     "suite": tuple(
-        Run(task, f"{_SUITE} --env dmc/{task}{further}", (101, 102), teacher)  # on 100 settings were chosen
+        Run(task, f"{_SUITE} --env dmc/{task}{further}", (101, 102, 103), teacher)  # on 100 settings were chosen
         for task, further, teacher in (
             ("cartpole_swingup", "", ""),
             ("reacher_easy", "", ""),
