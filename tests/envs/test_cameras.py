@@ -14,6 +14,7 @@ from pixelbrax import CameraSpec
 from pixelbrax.distractors import SceneContext, SceneView
 from pixelbrax.distractors.kinds.camera import CameraOrbit
 from pixelbrax.envs import camera_fn, default_camera
+from pixelbrax.envs.cameras import Tracking
 from pixelbrax.errors import ConfigError
 from pixelbrax.render import Camera, GeomPose, Scene, orbit, render
 from tests.probe import ProbePhysics, probe_env
@@ -158,6 +159,37 @@ def test_an_arm_is_framed_in_every_pose_by_a_camera_that_stands_still(width):
         assert not mask[:, [0, -1]].any()
         whole.append(mask)
     assert np.ptp(np.argwhere(np.any(whole, axis=0))[:, 1]) > 40 * min(width, 64) / 64
+
+
+def test_a_pendulum_on_a_ball_is_framed_in_every_pose():
+    model = mujoco.MjModel.from_xml_string("""
+        <mujoco><worldbody><body name="arm"><joint type="ball"/>
+          <geom type="capsule" size=".02" fromto="0 0 0 .6 0 0"/></body></worldbody></mujoco>""")
+    assert isinstance(default_camera(model), Camera)
+    for quaternion in np.random.default_rng(0).normal(size=(8, 4)):
+        mask = _moving(model, _segmentation(model, quaternion / np.linalg.norm(quaternion)))
+        assert mask.any()
+        assert not mask[[0, -1]].any()
+        assert not mask[:, [0, -1]].any()
+
+
+_BOX = '<geom type="box" size=".2 .1 .1" mass="5"/>'
+_DRIVEN = {
+    "a body per slide": f"""<body name="x"><joint type="slide" axis="1 0 0"/><geom size=".01" mass=".1"/>
+      <body name="main"><joint type="slide" axis="0 1 0"/>{_BOX}</body></body>""",
+    "a rail": f"""<body name="rail"><geom type="box" size=".3 .02 .02" mass="50"/>
+      <body name="main"><joint type="slide" axis="1 0 0"/>{_BOX}</body></body>""",
+    "a gripper that slides far": f"""<body name="main"><freejoint/>{_BOX}
+      <body><joint type="slide" axis="1 0 0"/><geom size=".02" mass=".1"/></body></body>""",
+}
+
+
+@pytest.mark.parametrize("bodies", _DRIVEN.values(), ids=_DRIVEN)
+def test_what_is_tracked_carries_most_of_what_moves(bodies):
+    model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+    camera = default_camera(model)
+    assert isinstance(camera, Tracking)
+    assert model.body(camera.body).name == "main"
 
 
 def test_default_cameras_of_models_that_have_one_or_nothing_that_moves():

@@ -1,5 +1,6 @@
 """Models with one mistake each, as strangers bring them: one line names the thing and the remedy."""
 
+import re
 import warnings
 
 import mujoco
@@ -39,6 +40,9 @@ _GOOD = {
     "actuators": '<motor name="a" joint="hip" ctrlrange="-1 1" gear="8"/>',
     "after": "",
 }
+
+_EXCLUDED = '<contact><exclude body1="world" body2="torso"/><exclude body1="world" body2="front"/>'
+_EXCLUDED += '<exclude body1="back" body2="world"/></contact>'
 
 
 def _xml(**mistake):
@@ -142,6 +146,45 @@ def test_what_mujoco_refuses_is_one_line(tmp_path, mistake, message):
 
 
 @pytest.mark.parametrize(
+    ("folders", "asset", "place"),
+    [
+        ("", '<mesh file="wing.stl"/>', "'wing.stl' in {}:"),
+        ('meshdir="parts"', '<mesh file="wing.stl"/>', "'wing.stl' in {}/parts:"),
+        ('meshdir="parts"', '<texture type="2d" file="fur.png"/>', "'fur.png' in {}:"),
+        ('meshdir="parts" texturedir="fur"', '<texture type="2d" file="fur.png"/>', "'fur.png' in {}/fur:"),
+        ('meshdir="parts" texturedir="fur"', '<hfield size="1 1 1 1" file="hill.png"/>', "'hill.png' in {}/parts:"),
+        ('assetdir="/parts"', '<mesh file="wing.stl"/>', "'wing.stl' in /parts:"),
+    ],
+)
+def test_a_missing_file_is_told_where_mujoco_looks_for_it(tmp_path, folders, asset, place):
+    file = tmp_path / "own.xml"
+    file.write_text(_xml(before=f"<compiler {folders}/><asset>{asset}</asset>"))
+    with pytest.raises(ConfigError, match="there is no file " + re.escape(place.format(tmp_path))):
+        load_model(file)
+
+
+@pytest.mark.parametrize(
+    ("included", "message"),
+    [
+        (None, r"own\.xml, line \d+, <include>: there is no file 'more\.xml' in {}: .*relative to the MJCF file that"),
+        (
+            "<mujoco>\n<worldbody>\n<geom>\n</worldbody></mujoco>",
+            r"include {}/more\.xml, line 4, column 3: not",
+        ),
+        ("<mujoco><worldbody><goem/></worldbody></mujoco>", "own.xml, in a file that it includes, <goem>: MJCF has no"),
+    ],
+)
+def test_mistakes_in_included_files_are_told_of_them(tmp_path, included, message):
+    file = tmp_path / "own.xml"
+    file.write_text(_xml(before='<include file="more.xml"/>'))
+    if included:
+        (tmp_path / "more.xml").write_text(included)
+    with pytest.raises(ConfigError, match=message.format(re.escape(str(tmp_path)))) as e:
+        load_model(file)
+    assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize(
     ("source", "message"),
     [
         (_xml(), r"there is no file '<mujoco model=.*'\.\.\.: write XML text into one, or load it by mujoco\.MjSpec"),
@@ -218,6 +261,7 @@ def test_what_cannot_move_or_is_no_number_is_refused():
         ),
         ({"geom": 'contype="0" conaffinity="0"'}, "body 'torso' falls through geom 'floor'"),
         ({"floor": 'contype="0" conaffinity="0"'}, "body 'torso' falls through geom 'floor'"),
+        ({"after": _EXCLUDED}, "body 'torso' falls through geom 'floor'.* leave the <exclude> out"),
         ({"z": ".2"}, r"geom 'leg' of body 'front' starts 0\.2 m deep inside geom 'floor'"),
         ({"light": "", "before": '<visual><headlight active="0"/></visual>'}, "images are black"),
     ],

@@ -192,7 +192,7 @@ class Distill(ReplayAgent):
         """A rollout, with the teacher in some environments and the student in the others.
 
         Returns:
-          The last states, how well episodes go, the steps to remember, totals of the episodes in which the student alone
+          The last states, how well episodes go, the steps to remember, totals of the episodes in which only the student
           acted, and how many were lost.
         """
         config, variables = self.config, self._teacher.load()

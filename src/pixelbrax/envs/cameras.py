@@ -86,9 +86,9 @@ def default_camera(model: mujoco.MjModel, aspect: float = 1.0) -> CameraLike:
     """The model's first camera; if it has none, one that frames its bodies, however large the floor is.
 
     It has the azimuth, elevation and field of view of MuJoCo's viewer (MJCF's `visual/global`) and looks at whatever
-    moves: bodies, objects and targets, as they are in the first keyframe or the reference pose. It tracks the main body
-    if that can travel far; otherwise it is fixed and frames all poses that the joints allow. If nothing moves, it
-    frames what MuJoCo's viewer does.
+    moves: bodies, objects and targets, as they are in the first keyframe or the reference pose. It tracks the main body,
+    or the part of it that carries the rest, if that can travel far; otherwise it is fixed and frames all poses that the
+    joints allow. If nothing moves, it frames what MuJoCo's viewer does.
 
     Args:
       model: the model.
@@ -109,18 +109,17 @@ def _framing(model: mujoco.MjModel, aspect: float) -> Camera | Tracking:
     if model.nkey:
         mujoco.mj_resetDataKeyframe(model, data, 0)
     mujoco.mj_kinematics(model, data)
-    body, reach = main_body(model), model.geom_rbound[framed]
-    start, centers = data.xpos[body].copy(), data.geom_xpos[framed][None].copy()
+    root, reach, centers = main_body(model), model.geom_rbound[framed], data.geom_xpos[framed][None].copy()
     middle, radius = _enclosed(centers, reach)
-    roams = _roams(model, body, _FAR * radius)
-    if roams:
-        middle = middle - start
+    roaming = _roaming(model, root, _FAR * radius)
+    if roaming is not None:
+        middle = middle - data.xpos[roaming]
     else:
-        middle, radius = _enclosed(np.concatenate([centers, _reached(model, data, body, framed)]), reach)
+        middle, radius = _enclosed(np.concatenate([centers, _reached(model, data, root, framed)]), reach)
     half = math.atan(math.tan(math.radians(look.fovy) / 2) * min(1.0, aspect))
     distance = max(_MARGIN * radius, _NEAREST) / math.sin(half)
     camera = orbit(_leaf(middle), distance, look.azimuth, look.elevation, look.fovy)
-    return Tracking(camera, body) if roams else camera
+    return camera if roaming is None else Tracking(camera, roaming)
 
 
 def _enclosed(centers: Float[np.ndarray, "pose geom 3"], reach: Float[np.ndarray, " geom"]) -> tuple[np.ndarray, float]:
@@ -130,23 +129,37 @@ def _enclosed(centers: Float[np.ndarray, "pose geom 3"], reach: Float[np.ndarray
     return middle, float(np.max(np.linalg.norm(centers - middle, axis=-1, keepdims=True) + reach))
 
 
-def _roams(model: mujoco.MjModel, body: int, far: float) -> bool:
-    """Whether a body is free, or slides without limit or farther than `far` (meters)."""
-    joints = model.jnt_bodyid == body
+def _roaming(model: mujoco.MjModel, root: int, far: float) -> int | None:
+    """The body of a tree that is free, or slides without limit or farther than `far` (meters); None if there is none.
+
+    Of several, as where a body moves by one slide and its child by another, it is the last that carries most of what
+    moves.
+    """
+    tree = model.body_rootid == root
     span = np.where(model.jnt_limited.astype(bool), np.ptp(model.jnt_range, axis=1), np.inf)
     slides = (model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE) & (span > far)
-    return bool(np.any(joints & (slides | (model.jnt_type == mujoco.mjtJoint.mjJNT_FREE))))
+    far_going = tree[model.jnt_bodyid] & (slides | (model.jnt_type == mujoco.mjtJoint.mjJNT_FREE))
+    mass = model.body_mass[tree & (model.body_weldid != 0)].sum()
+    carriers = [body for body in model.jnt_bodyid[far_going] if model.body_subtreemass[body] >= mass / 2]
+    return int(carriers[-1]) if carriers else None
 
 
 def _reached(model: mujoco.MjModel, data: mujoco.MjData, root: int, geoms: np.ndarray) -> np.ndarray:
-    """(pose, geom, 3) centers of geoms in random poses of all hinges and limited slides of a tree of bodies."""
+    """(pose, geom, 3) centers of geoms in random poses of all hinges, balls and limited slides of a tree of bodies."""
     hinge, limited = model.jnt_type == mujoco.mjtJoint.mjJNT_HINGE, model.jnt_limited.astype(bool)
     slide = limited & (model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE)
     moved = (hinge | slide) & (model.body_rootid[model.jnt_bodyid] == root)
     low, high = np.where(limited[:, None], model.jnt_range, [-np.pi, np.pi])[moved].T
+    balls = np.flatnonzero(
+        (model.jnt_type == mujoco.mjtJoint.mjJNT_BALL) & (model.body_rootid[model.jnt_bodyid] == root)
+    )
     rng, centers = np.random.default_rng(0), []
     for _ in range(_POSES):
         data.qpos[model.jnt_qposadr[moved]] = rng.uniform(low, high)
+        for ball in balls:
+            axis, angle = rng.normal(size=3), rng.uniform(0, model.jnt_range[ball, 1] if limited[ball] else np.pi)
+            mujoco.mju_axisAngle2Quat(quaternion := np.zeros(4), axis / np.linalg.norm(axis), angle)
+            data.qpos[model.jnt_qposadr[ball] :][:4] = quaternion
         mujoco.mj_kinematics(model, data)
         centers.append(data.geom_xpos[geoms].copy())
     return np.stack(centers)

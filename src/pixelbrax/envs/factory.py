@@ -156,7 +156,7 @@ def wrap(
     of Playground's `wrap_for_brax_training` do: the result does all of that. Colors are those of its model. Floors of
     Brax's models are rendered without bounds, because their bodies run beyond them. On Brax's "spring" and "positional"
     engines a model needs Brax's own `<custom>` numerics (`constraint_stiffness`, `spring_inertia_scale`, ...), else its
-    bodies may fly apart; a warning names the missing ones.
+    bodies may fly apart; a warning tells what a model without any needs.
 
     Args:
       env: the environment, or a `Physics`.

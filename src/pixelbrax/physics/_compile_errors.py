@@ -117,7 +117,7 @@ def compile_error(name: str, error: Exception, path: Path | None, spec: Spec) ->
       spec: the parsed model, if it could be parsed: names that a misspelt one may have meant come from it.
     """
     text = re.sub(r"^((XML )?Error: )+", "", str(error).strip())
-    place, what = _place(text, name), re.split(r"\n|\bElement (?:name )?'", text)[0].strip()
+    place, what = _place(text, name, path), re.split(r"\n|\bElement (?:name )?'", text)[0].strip()
     for rule in (_syntax, _missing_file, _misspelt, _unknown_name):
         if found := rule(text, path, spec):
             return f"{place}: {found}" if rule is not _syntax else f"{name}{found}"
@@ -127,7 +127,7 @@ def compile_error(name: str, error: Exception, path: Path | None, spec: Spec) ->
     return f"{place}: {what}"
 
 
-def _place(text: str, name: str) -> str:
+def _place(text: str, name: str, path: Path | None) -> str:
     """The file, the line, and the element by its kind or its name."""
     line, kind, called = (
         re.search(pattern, text)
@@ -138,6 +138,8 @@ def _place(text: str, name: str) -> str:
     parts = [name]
     if line and int(line[1]) > 0:
         parts.append(f"line {line[1]}")
+    elif line and path is not None and len(_with_includes(path)) > 1:  # MuJoCo does not count their lines
+        parts.append("in a file that it includes")
     if kind and not called:
         parts.append(f"<{kind[1]}>" if f"Element '{kind[1]}'" in text else kind[1])
     elif called:
@@ -146,39 +148,54 @@ def _place(text: str, name: str) -> str:
 
 
 def _syntax(text: str, path: Path | None, spec: Spec) -> str:
-    """Of text that is no XML; Python's parser knows the column."""
-    if not (found := re.match(r"XML parse error.*?XML_ERROR_(\w+)", text, re.DOTALL)):
+    """Of text that is no XML, in the file or in one that it includes; Python's parser knows the column."""
+    if not (found := re.match(r"(Include error: ')?XML parse error.*?XML_ERROR_(\w+)", text, re.DOTALL)):
         return ""
     del spec
-    what = found[1].lower().replace("_", " ")
+    what, included = found[2].lower().replace("_", " "), ", in a file that it includes" if found[1] else ""
     line = re.search(r"Line number=(\d+)", text)
     place = f", line {line[1]}" if line else ""
-    try:
-        if path is not None:
-            ElementTree.parse(path)
-    except ElementTree.ParseError as e:
-        what, _, _ = str(e).partition(":")
-        place = f", line {e.position[0]}, column {e.position[1] + 1}"
-    except (OSError, ValueError, LookupError):  # it cannot be read, or not in the encoding that it declares
-        pass
+    for file in [] if path is None else _with_includes(path):
+        try:
+            ElementTree.parse(file)
+        except ElementTree.ParseError as e:
+            what, _, _ = str(e).partition(":")
+            place = f", line {e.position[0]}, column {e.position[1] + 1}"
+            included = f", in its include {file}" if file != path else ""
+            break
+        except (OSError, ValueError, LookupError):  # it cannot be read, or not in the encoding that it declares
+            pass
     return (
-        f"{place}: not well-formed XML ({what}): look there and just before for a tag that is not closed (<geom .../>, "
-        "</body>), or a missing quote"
+        f"{included}{place}: not well-formed XML ({what}): look there and just before for a tag that is not closed "
+        "(<geom .../>, </body>), or a missing quote"
     )
+
+
+def _with_includes(path: Path) -> list[Path]:
+    """A file and all that it includes, each after the one that includes it; the main file's folder has them all."""
+    files = [path]
+    for file in files:  # grows as it goes
+        text = file.read_text(errors="replace") if file.is_file() else ""
+        for name in re.findall(r"<include\b[^>]*\bfile\s*=\s*[\"']([^\"']+)", text):
+            for found in (path.parent / name, file.parent / name):
+                if found.is_file() and found not in files:
+                    files.append(found)
+    return files
 
 
 def _missing_file(text: str, path: Path | None, spec: Spec) -> str:
     if not (found := re.search(r"Error opening file '(.*?)'", text)):
         return ""
-    compiler = getattr(spec, "compiler", None)
-    folders = [getattr(compiler, which, "") for which in ("meshdir", "texturedir")]
-    inside = next((folder for folder in folders if folder), "")
-    base = (path.parent if path is not None else Path()).absolute() / inside
-    setting = f" ({'meshdir and texturedir are' if all(folders) else 'its folder is'} {inside!r})" if inside else ""
-    return (
-        f'there is no file {found[1]!r} in {base}{setting}: correct file="...", or set the folder with '
-        '<compiler meshdir="..." texturedir="..."/>, relative to the MJCF file'
-    )
+    del spec
+    file = (path.parent if path is not None else Path()).absolute() / found[1]  # with meshdir or texturedir before it
+    if "Element 'include'" in text:
+        remedy = "relative to the MJCF file that includes it"
+    else:
+        remedy = (
+            'or set the folder with <compiler meshdir="..." texturedir="..."/> (of meshes and height fields; of '
+            "textures), relative to the MJCF file"
+        )
+    return f'there is no file {file.name!r} in {file.parent}: correct file="...", {remedy}'
 
 
 def _misspelt(text: str, path: Path | None, spec: Spec) -> str:

@@ -259,7 +259,8 @@ def _floors(model: mujoco.MjModel) -> Iterator[str]:
             floor = next((g for g in static if model.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE), static[0])
             yield (
                 f"{thing(model, 'body', root)} falls through {thing(model, 'geom', int(floor))}: contype and "
-                'conaffinity, or a lack of geoms, exclude contact. Give both contype="1" conaffinity="1", the default'
+                'conaffinity, an <exclude>, or a lack of geoms keep them apart. Give both contype="1" conaffinity="1", '
+                "the default, and leave the <exclude> out"
             )
         else:
             continue
@@ -305,13 +306,18 @@ def bodies_of_equality(model: mujoco.MjModel, number: int) -> list[int]:
 
 
 def touches(model: mujoco.MjModel, moving: np.ndarray, static: np.ndarray) -> bool:
-    """Whether some of these geoms, by their ids, can be in contact with some of the others."""
+    """Whether some of these geoms, by their ids, can be in contact with some of the others.
+
+    An `<exclude>` of two bodies holds for all their geoms, but not for a `<pair>`.
+    """
     types, affinities = model.geom_contype, model.geom_conaffinity
     one = types[moving][:, None] & affinities[static][None]
     other = affinities[moving][:, None] & types[static][None]
     pairs = zip(model.pair_geom1, model.pair_geom2, strict=True)
     named = any({int(a), int(b)} & {*static.tolist()} and {int(a), int(b)} & {*moving.tolist()} for a, b in pairs)
-    return bool(np.any(one | other)) or named
+    bodies = model.geom_bodyid[moving][:, None], model.geom_bodyid[static][None]
+    excluded = np.isin((np.minimum(*bodies) << 16) + np.maximum(*bodies), model.exclude_signature)
+    return bool(np.any(((one | other) != 0) & ~excluded)) or named
 
 
 def _lights(model: mujoco.MjModel) -> Iterator[str]:
