@@ -1,6 +1,7 @@
 """A run done again by its own settings, gone on with, and told briefly; all from states of the probe."""
 
 import csv
+import shutil
 import signal
 import subprocess
 import sys
@@ -91,6 +92,45 @@ def test_what_is_evaluated_is_not_evaluated_again(first, capsys, monkeypatch):
     assert "untrained policy" not in capsys.readouterr().out
     assert stopped.read_evaluations()["untrained"] == before
     assert _rows(stopped) == _rows(first)
+
+
+def test_edited_settings_are_told_noted_and_applied(first, capsys):
+    """Those of evaluations to a run that had ended, too; what was trained with several is apart from its like."""
+    runs = first.path.parent
+    edited = RunDir.open(shutil.copytree(first.path, runs / "edited"))
+    assert not {"changed", "replay_buffer"} & edited.read_provenance().keys()
+    text = edited.config_file.read_text().replace("eval_episodes = 2", "eval_episodes = 3")
+    edited.config_file.write_text(text.replace("num_steps = 96", "num_steps = 160"))
+    assert main(["train", "--resume", str(edited.path), "--no-video"]) == 0
+    out = capsys.readouterr().out
+    assert "goes on with other settings than before: eval_episodes is 3 instead of 2" in out
+    assert len(edited.read_evaluations()["trained"]["returns"]) == 3
+    assert edited.read_provenance()["changed"] == "after 6 updates num_steps is 160 instead of 96"
+    page = edited.report_file.read_text()
+    assert "resumed otherwise than it began (settings after 6 updates num_steps is 160" in page
+    assert "bit for bit" not in page
+    assert main(["train", "--config", str(edited.path), "--runs", str(runs), "--name", "fresh", "--quiet", *_BRIEF]) == 0
+    assert main(["compare", str(edited.path), str(runs / "fresh")]) == 0, "which have one seed"
+
+    episodes = edited.config_file.read_text().replace("eval_episodes = 3", "eval_episodes = 4")
+    edited.config_file.write_text(episodes)
+    assert main(["train", "--resume", str(edited.path), *_BRIEF]) == 0
+    assert len(edited.read_evaluations()["trained"]["returns"]) == 4
+    assert edited.read_provenance()["changed"] == "after 6 updates num_steps is 160 instead of 96"
+
+
+def test_another_run_to_learn_from_counts_from_its_own_last_checkpoint(first):
+    """Not from that of the run that a file named."""
+    runs = first.path.parent
+    start = ["--runs", str(runs), "--quiet", "--no-initial-eval", *_BRIEF]
+    assert main([*TINY, *start, "--name", "longer", "--num-steps", "160"]) == 0
+    assert main([*TINY, *start, "--name", "begun", "--start-from", str(first.path)]) == 0
+    begun = RunDir.open(runs / "begun")
+    assert begun.load_config().start_updates == 6
+    for name, more in (("same", []), ("other", ["--start-from", str(runs / "longer")])):
+        assert main(["train", "--config", str(begun.path), *start, "--name", name, *more]) == 0
+    found = [RunDir.open(runs / name).load_config().start_updates for name in ("same", "other")]
+    assert found == [6, 10]
 
 
 def test_stopped_before_the_first_checkpoint_nothing_is_left(tmp_path, monkeypatch, capsys):

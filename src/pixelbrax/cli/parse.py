@@ -4,7 +4,8 @@ import contextlib
 import io
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -27,14 +28,14 @@ def parse(kind: type[T], argv: list[str], command: str, description: str, defaul
       default: values of flags that are not given; by default the dataclass's own.
 
     Raises:
-      ConfigError: an argument is unknown, missing or malformed.
+      ConfigError: an argument is unknown, missing or malformed, or a list is given twice.
       SystemExit: --help was asked for.
     """
     errors = io.StringIO()
     settings: dict[str, Any] = {} if default is None else {"default": default}
     try:
         with contextlib.redirect_stderr(errors):
-            return tyro.cli(
+            result = tyro.cli(
                 kind,
                 args=_spelled_out(kind, argv),
                 prog=f"pixelbrax {command}",
@@ -46,6 +47,26 @@ def parse(kind: type[T], argv: list[str], command: str, description: str, defaul
         if e.code in (0, None):
             raise
         raise ConfigError(f"{_first_sentence(errors.getvalue())} (see `pixelbrax {command} --help`)") from e
+    flags = [_flag(word) for word in argv]
+    for name in _lists(result):
+        if flags.count(flag := f"--{name.replace('_', '-')}") > 1:  # of one value the last counts, as everywhere
+            raise ConfigError(f"{flag} is given twice: give all its values after one {flag}")
+    return result
+
+
+def _lists(settings: Any) -> Iterator[str]:
+    """Names of the fields, also of nested dataclasses, that hold several values."""
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        if isinstance(value, tuple):
+            yield field.name
+        elif is_dataclass(value):
+            yield from _lists(value)
+
+
+def _flag(word: str) -> str:
+    """A command's argument without its value, and with hyphens, as flags may have underscores."""
+    return word.partition("=")[0].replace("_", "-")
 
 
 def _spelled_out(kind: type, argv: Sequence[str]) -> list[str]:

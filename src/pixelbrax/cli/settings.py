@@ -47,7 +47,8 @@ def read(kind: type[A], argv: list[str], command: str, description: str) -> A:
         raise ConfigError(f"{what}, and so has `pixelbrax {command}`: give it another name")
     known = f"Presets: {', '.join(preset_names())}. Algorithms: {', '.join(algorithm_names())}."
     args: Any = parse(kind, argv, command, f"{description} {known}", default=default)
-    for flag, name in typed(argv).items():
+    flags = typed(argv)
+    for flag, name in flags.items():
         if reason := args.config.idle.get(name.removeprefix("no_")):
             raise ConfigError(f"{flag} would change nothing: {reason}: leave it out")
-    return args
+    return replace(args, config=args.config.with_last_of(flags.values()))

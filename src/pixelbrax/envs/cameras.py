@@ -86,9 +86,9 @@ def default_camera(model: mujoco.MjModel, aspect: float = 1.0) -> CameraLike:
     """The model's first camera; if it has none, one that frames its bodies, however large the floor is.
 
     It has the azimuth, elevation and field of view of MuJoCo's viewer (MJCF's `visual/global`) and looks at whatever
-    moves: bodies, objects and targets, as they are in the first keyframe or the reference pose. It tracks the main body,
-    or the part of it that carries the rest, if that can travel far; otherwise it is fixed and frames all poses that the
-    joints allow. If nothing moves, it frames what MuJoCo's viewer does.
+    moves: bodies, objects and targets, as they are in the first keyframe or the reference pose. It tracks the main
+    body, or the part of it that carries the rest, if that can travel far; otherwise it is fixed and frames all poses
+    that the joints allow. If nothing moves, it frames what MuJoCo's viewer does.
 
     Args:
       model: the model.

@@ -217,7 +217,7 @@ def _described(env: Any, given: Mapping[str, Any]) -> tuple[TrainConfig, PixelEn
     own = {f.name for f in fields(TrainConfig)} - set(_NESTED)
     config = replace(config, **{key: _plain(TrainConfig, key, value) for key, value in given.items() if key in own})
     check_types(config)
-    return config, made
+    return config.with_last_of(given), made
 
 
 def _base(given: Mapping[str, Any]) -> TrainConfig:

@@ -20,6 +20,8 @@ from pixelbrax.experiments.plotting import plot_run
 from pixelbrax.experiments.teachers import taught_by, teacher_to_train
 from pixelbrax.learning import AgentState
 from pixelbrax.training import (
+    BUFFER,
+    CHANGED,
     CURRICULUM,
     MAX_AGENTS,
     UNTRAINED,
@@ -29,6 +31,7 @@ from pixelbrax.training import (
     TrainConfig,
     Trainer,
     agree_on,
+    changed_since_trained,
     check_unused,
     checkpoints_of,
     clips_of,
@@ -316,10 +319,30 @@ def _resume(path: Path, several: list[RunDir], runs: list[RunDir], launch: Launc
         left, needed = trainer.config.num_updates - updates, trainer.training_runs[0].agent.updates_to_refill
         if told := _unlearned(left, needed):
             trainer.progress.say(told, always=True)
+        for run, mine in zip(runs, here, strict=True):
+            _note_changes(run, mine, updates, exact)
         for run in here:
             run.forget_failure()
             run.roll_back(updates)
         return _train(trainer, own, here, state, launch)
+
+
+def _note_changes(run: RunDir, mine: RunDir, updates: int, exact: bool) -> None:
+    """Writes down why a run that goes on after some updates will not be what its settings make in one go.
+
+    Args:
+      run: with the checkpoint.
+      mine: the one in which this process writes.
+      updates: of the checkpoint.
+      exact: whether checkpoints hold all that the algorithm learns from.
+    """
+    told = run.read_provenance()
+    changed = changed_since_trained(run, updates)
+    facts = {CHANGED: f"after {updates:,} updates {changed}" if changed else ""}
+    facts |= {BUFFER: f"empty after {updates:,} updates" if updates and not exact else ""}
+    for name, fact in facts.items():
+        if fact and fact not in told.get(name, ""):
+            mine.note(name, "; ".join(filter(None, [told.get(name, ""), fact])))
 
 
 def _unlearned(left: int, needed: int) -> str:

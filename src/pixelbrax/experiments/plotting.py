@@ -9,7 +9,7 @@ from typing import Any
 from pixelbrax.errors import ConfigError
 from pixelbrax.report import write_curve, write_curves
 from pixelbrax.tasks import get_task, task_names
-from pixelbrax.training import RunDir, TrainConfig, runs_below
+from pixelbrax.training import CHANGED, RunDir, TrainConfig, runs_below
 
 _DEEPEST = 8  # runs named by a run that another names, and so on: beyond that they are called by their folders
 _OTHERS = (("start_from", "start_updates"), ("teacher", "teacher_updates"))  # settings that name another run
@@ -147,7 +147,7 @@ def grouped(runs: Sequence[RunDir], over_tasks: bool = False) -> dict[str, list[
     """Runs that differ only in seed and in what does not change what is learned, by what sets them apart from others.
 
     Runs that they learn or begin from, their teachers and `start_from`, are compared in the same way, so that each seed
-    may have its own.
+    may have its own. Those whose settings were edited on the way are apart from those that had the same throughout.
 
     Args:
       runs: with their settings.
@@ -157,7 +157,7 @@ def grouped(runs: Sequence[RunDir], over_tasks: bool = False) -> dict[str, list[
     named: dict[Any, TrainConfig] = {}
     for run in runs:
         config = run.load_config()
-        kind = _kind(config, over_tasks)
+        kind = _kind(config, over_tasks), run.read_provenance().get(CHANGED)
         named.setdefault(kind, config)
         groups.setdefault(kind, []).append(run)
     names = _names(list(named.values()), over_tasks)

@@ -15,6 +15,7 @@ from pixelbrax.generalization.content import clips_digest, code_digest, dynamics
 from pixelbrax.generalization.entry import PLAIN, Entry, privileged
 from pixelbrax.generalization.method_settings import apart
 from pixelbrax.training import (
+    CHANGED,
     GATE,
     Evaluator,
     Progress,
@@ -113,6 +114,11 @@ def _checked(benchmark: Benchmark, run: RunDir, config: TrainConfig) -> str:
         raise ConfigError(
             f"{run.path}: the run departs from the protocol of {benchmark.name}: hooks acted on its training "
             f"({', '.join(hooks)}), and may have changed what it saw"
+        )
+    if changed := run.read_provenance().get(CHANGED):
+        raise ConfigError(
+            f"{run.path}: the run departs from the protocol of {benchmark.name}: its settings were edited on the way "
+            f"({changed})"
         )
     if (trained := run.read_evaluations().get("trained")) is None:
         raise ConfigError(f"{run.path} has not been trained to its end: {to_resume(run.path)}")

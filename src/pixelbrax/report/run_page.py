@@ -12,7 +12,18 @@ from pixelbrax.report.markup import Markup, markup, tag
 from pixelbrax.report.page import more, page, section, table, tiles
 from pixelbrax.report.settings_table import settings_section
 from pixelbrax.report.spent import duration, time_section
-from pixelbrax.training import CURRICULUM, GATE, HELD_OUT, TEACHER, UNTRAINED, RunDir, amount, hooks_in
+from pixelbrax.training import (
+    BUFFER,
+    CHANGED,
+    CURRICULUM,
+    GATE,
+    HELD_OUT,
+    TEACHER,
+    UNTRAINED,
+    RunDir,
+    amount,
+    hooks_in,
+)
 
 _TOLD = ("updates", "steps", "frames", "return", "episodes", "diverged", "seconds", "wall_seconds")  # elsewhere
 _NAMES = {
@@ -141,6 +152,11 @@ def _again(facts: RunFacts) -> tuple[str, str]:
     command = facts.provenance.get("command", "")
     alone = f"pixelbrax train --config {shlex.quote(str(facts.run.path))}"
     note = "The same seed on the same machine gives the same metrics, bit for bit."
+    since = {"settings": facts.provenance.get(CHANGED), "replay buffer": facts.provenance.get(BUFFER)}
+    if told := [f"{what} {fact}" for what, fact in since.items() if fact]:
+        note = (
+            f"It was resumed otherwise than it began ({'; '.join(told)}): made in one go, its metrics are others."
+        )
     acted = hooks_in(facts.provenance)
     hooks = [name for name in acted if name != GATE]
     needed = ["its environment, which was made in Python"] if facts.config.environment.facts else []

@@ -70,7 +70,7 @@ from pixelbrax.training.run_dir import (
 )
 from pixelbrax.training.same_settings import changed_settings, noted
 from pixelbrax.training.signals import interruptible, last_stop, stop_requests
-from pixelbrax.training.software import hooks_in, provenance
+from pixelbrax.training.software import BUFFER, CHANGED, hooks_in, provenance
 from pixelbrax.training.starting_policy import check_start, takeover
 from pixelbrax.training.statistics import (
     Center,
@@ -89,6 +89,8 @@ from pixelbrax.training.training_run import TrainingRun, changed_since_trained
 
 __all__ = [
     "BEST",
+    "BUFFER",
+    "CHANGED",
     "COMPILER",
     "CURRICULUM",
     "EVALUATION",

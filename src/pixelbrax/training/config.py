@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -138,6 +138,20 @@ class TrainConfig:
         defaults = {field.name: field.default for field in fields(self.agent)}
         shared = {field.name: getattr(self.agent, field.name) for base in common for field in fields(base)}
         return replace(self, agent=kind(**{name: x for name, x in shared.items() if x != defaults[name]}))
+
+    def with_last_of(self, named: Collection[str]) -> "TrainConfig":
+        """The same with the last checkpoints of runs that were just named, unless their numbers were too.
+
+        Args:
+          named: settings that were just given: another run's number in the others says nothing of a new one.
+        """
+        config = self
+        if "start_from" in named and "start_updates" not in named:
+            config = replace(config, start_updates=0)
+        if "teacher" in named and "teacher_updates" not in named:
+            agent: Any = config.agent
+            config = replace(config, agent=replace(agent, teacher_updates=0))
+        return config
 
     def flat(self) -> dict[str, Any]:
         """All settings side by side, with the algorithm's name; names are unique over all tables."""

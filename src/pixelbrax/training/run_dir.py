@@ -19,7 +19,7 @@ from pixelbrax.errors import ConfigError, listed
 from pixelbrax.training.checkpoint import drop_checkpoints
 from pixelbrax.training.config import PROVENANCE, TrainConfig, dump_config, load_config, read_toml_file
 from pixelbrax.training.files import append_row, as_json, keep_rows, read_results, read_rows, replace_text
-from pixelbrax.training.software import hooks_in, provenance
+from pixelbrax.training.software import HOOKS, hooks_in, provenance
 
 HELD_OUT, TEACHER = "held_out", "teacher"  # in evaluation.json, in an evaluation
 BEST = "best"  # an evaluation in fresh episodes of the policy that did best during training
@@ -180,17 +180,21 @@ class RunDir:
         return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
 
     def note_hooks(self, names: Sequence[str]) -> None:
-        """Adds hooks that act on training from now on to those that config.toml tells.
+        """Adds hooks that act on training from now on to those that config.toml tells; raises as `note` does."""
+        known = hooks_in(self.read_provenance())
+        if added := [name for name in names if name not in known]:
+            self.note(HOOKS, ", ".join([*known, *added]))
+
+    def note(self, name: str, fact: str) -> None:
+        """Writes a fact of the run's provenance into config.toml.
 
         Raises:
           ConfigError: the file cannot be read.
           OSError: it cannot be written.
         """
-        known = hooks_in(self.read_provenance())
-        if added := [name for name in names if name not in known]:
-            tables = read_toml_file(self.config_file)
-            tables[PROVENANCE] = tables.get(PROVENANCE, {}) | {"hooks": ", ".join([*known, *added])}
-            replace_text(self.config_file, tomli_w.dumps(tables))
+        tables = read_toml_file(self.config_file)
+        tables[PROVENANCE] = tables.get(PROVENANCE, {}) | {name: fact}
+        replace_text(self.config_file, tomli_w.dumps(tables))
 
     def append_metrics(self, row: dict[str, Any]) -> None:
         """Adds a row to metrics.csv; the first row's keys are the columns."""

@@ -41,7 +41,7 @@ def check_same(run: RunDir, config: TrainConfig, before: Mapping[str, Any]) -> s
     Raises:
       ConfigError: a setting has changed that must not.
     """
-    changes = changed_settings(config, before, (*_FREE, *(name for name in TrainConfig.NEUTRAL if name != "seed")))
+    changes = changed_settings(config, before, _FREE)
     never = (*_FIXED, *_FIXED_OF_ALGORITHMS, *(_FIXED_IN_CURRICULUM if config.curriculum.is_on else ()))
     if fixed := [changes[name] for name in never if name in changes]:
         raise ConfigError(

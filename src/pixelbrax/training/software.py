@@ -34,9 +34,16 @@ def provenance(command: str = "", agents: int = 1) -> dict[str, str]:
     return {name: fact for name, fact in facts.items() if fact}
 
 
+HOOKS = "hooks"
+CHANGED = "changed"
+BUFFER = "replay_buffer"
+"""Facts that a run's provenance may have since it began: hooks that acted on its training, settings that were edited
+between two of its sessions, and that its replay buffer was empty after one."""
+
+
 def hooks_in(provenance: Mapping[str, str]) -> list[str]:
     """Names of the hooks that acted on a run's training, by its provenance."""
-    return [name for name in provenance.get("hooks", "").split(", ") if name]
+    return [name for name in provenance.get(HOOKS, "").split(", ") if name]
 
 
 def versions() -> dict[str, str]:

@@ -30,7 +30,7 @@ from pixelbrax.training.hooks import Hook, make_hook
 from pixelbrax.training.lock import locked
 from pixelbrax.training.programs import Programs, learned, mapped, one_of
 from pixelbrax.training.progress import Progress, progress_line
-from pixelbrax.training.run_dir import RunDir
+from pixelbrax.training.run_dir import HELD_OUT, RunDir
 from pixelbrax.training.signals import stop_requests
 from pixelbrax.training.training_run import TrainingRun
 
@@ -167,7 +167,7 @@ class Trainer:
         steps = int(state.num_updates) * self.config.agent.steps_per_update
         state = replace(state, opt_state=(), envs=(), buffer=())  # pyright: ignore[reportArgumentType]
         for index, (training_run, run) in enumerate(zip(self.training_runs, runs, strict=True)):
-            if not run.failure and not _is_written(run, name, steps):
+            if not run.failure and not _is_written(run, training_run.config, name, steps):
                 with self.progress.stopwatch.of(EVALUATION):
                     result = training_run.evaluate(run, name, self.one(state, index), len(runs) == 1)
                 self._tell(lambda hook, run=run, result=result: hook.on_evaluation(run, name, steps, result))
@@ -374,10 +374,14 @@ def _problem(state: AgentState, finite: Bool[np.ndarray, " leaf"], run: RunDir, 
     )
 
 
-def _is_written(run: RunDir, name: str, steps: int) -> bool:
-    """Whether a resumed run has that evaluation."""
-    # Of several processes only the first can know, but all must do the same.
-    return jax.process_count() == 1 and run.read_evaluations().get(name, {}).get("steps") == steps
+def _is_written(run: RunDir, config: TrainConfig, name: str, steps: int) -> bool:
+    """Whether a resumed run has that evaluation, as its settings now ask for it."""
+    if jax.process_count() > 1:  # only the first can know, but all must do the same
+        return False
+    result = run.read_evaluations().get(name, {})
+    has = result.get("steps"), len(result.get("returns", ())), result.get(HELD_OUT, {}).get("distractors", "")
+    asked = steps, config.eval_episodes, " + ".join(config.eval_distractors)
+    return has == asked and all(name in result for name in config.eval_metrics)
 
 
 def _common(config: TrainConfig) -> TrainConfig:

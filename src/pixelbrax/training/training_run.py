@@ -252,13 +252,18 @@ class TrainingRun:
         return (best["params"], best["statistics"]), updates
 
 
-def changed_since_trained(run: RunDir) -> str:
-    """In what a run's config.toml is not what its last checkpoint was trained with, in words; empty if in nothing.
+def changed_since_trained(run: RunDir, updates: int | None = None) -> str:
+    """In what a run's config.toml is not what a checkpoint was trained with, in words; empty if in nothing.
+
+    Args:
+      run: whose file may have been edited.
+      updates: of the checkpoint, by default the last.
 
     Raises:
       ConfigError: there is no checkpoint, or config.toml cannot be read.
     """
-    config, before = run.load_config(), _settings_at(run, last_checkpoint(run.checkpoint_dir))
+    updates = last_checkpoint(run.checkpoint_dir) if updates is None else updates
+    config, before = run.load_config(), _settings_at(run, updates)
     others = ("start_from", "start_updates", "teacher", "teacher_updates")  # runs that may have been moved
     free = (*others, *(name for name in TrainConfig.NEUTRAL if name != "seed"))
     changes = list(changed_settings(config, before, free).values())
