@@ -114,7 +114,10 @@ def _leaves(run):
         ("train --obs state --random-shift 4", "--random-shift would change nothing: obs=state has no images"),
         ("train --obs state --image-size 32", "--image-size would change nothing: obs=state has no images"),
         ("train --obs state --no-grayscale", "--no-grayscale would change nothing: obs=state has no images"),
-        ("train --distractors kage/hue --distractors=dcs/easy", "--distractors is given twice: give all its values after"),
+        (
+            "train --distractors kage/hue --distractors=dcs/easy",
+            "--distractors is given twice: give all its values after",
+        ),
         ("sweep --vary discount=0.9 --vary clip=0.1,0.2", "--vary is given twice"),
         ("train --conv-features 8 --conv_features 4", "--conv-features is given twice"),
         ("train --algorithm dcpg --target-tau 1", "--target-tau would change nothing: critic=shared has no slow copy"),

@@ -10,6 +10,7 @@ import pytest
 import pixelbrax
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments.stages import CurriculumDir
+from pixelbrax.experiments.stages.api import default_name
 from pixelbrax.experiments.stages.check import check_stages
 from pixelbrax.experiments.stages.gate import Gate, opened_at
 from pixelbrax.experiments.stages.plan import Curriculum, curriculum_names, load_curriculum, seed_of
@@ -160,6 +161,14 @@ def test_files_without_stages_and_unknown_names(tmp_path):
         pixelbrax.train_curriculum(write_file(tmp_path), name="taken", runs=tmp_path / "runs")
     with pytest.raises(ConfigError, match="is neither a file nor a curriculum of the package"):
         load_curriculum("no-such-file.toml")
+
+
+def test_a_folder_of_its_name_does_not_hide_a_curriculum_of_the_package(tmp_path, monkeypatch):
+    """As `--runs .` leaves one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "grazer-state-cpu").mkdir()
+    assert load_curriculum("grazer-state-cpu").stages
+    assert default_name("grazer-state-cpu") == "grazer-state-cpu"
 
 
 def test_a_gate_counts_in_a_row():

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import pytest
 
+from pixelbrax.cli import eval as eval_command
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
 from pixelbrax.generalization import (
@@ -23,7 +24,7 @@ from pixelbrax.generalization import (
 )
 from pixelbrax.generalization.entry import privileged
 from pixelbrax.learning import CurriculumConfig
-from pixelbrax.training import Progress, RunDir, TrainConfig, TrainingRun, changed_since_trained, load_preset
+from pixelbrax.training import CHANGED, Progress, RunDir, TrainConfig, TrainingRun, changed_since_trained, load_preset
 from tests.generalization.tiny import TINY
 from tests.images import read_image
 
@@ -227,6 +228,29 @@ def test_a_run_on_which_hooks_acted_is_refused(runs, tmp_path):
     run.config_file.write_text(text.replace("[provenance]", '[provenance]\nhooks = "gate, Fading"'))
     with pytest.raises(ConfigError, match=r"departs from the protocol of tiny: hooks acted on its training \(Fading\)"):
         list(evaluate_runs(TINY, [run], progress=QUIET))
+
+
+def test_a_run_whose_settings_were_edited_on_the_way_is_refused(runs, tmp_path):
+    run = RunDir.open(shutil.copytree(runs[0].path, tmp_path / "copy"))
+    run.note(CHANGED, "after 2 updates clip is 0.2 instead of 0.3")
+    with pytest.raises(ConfigError, match=r"tiny: its settings were edited on the way \(after 2 updates clip is 0\.2"):
+        list(evaluate_runs(TINY, [run], progress=QUIET))
+
+
+def test_of_a_folder_only_runs_of_the_protocol_are_evaluated(runs, tmp_path, monkeypatch, capsys):
+    """Others are named; all alone they are an error, and so is one that was asked for."""
+    monkeypatch.setitem(SUITES, TINY.name, TINY)
+    for k, run in enumerate(runs):
+        shutil.copytree(run.path, tmp_path / "all" / f"{k}")
+    begun = RunDir.create(tmp_path / "all" / "begun", runs[0].load_config())
+    asked = []
+    monkeypatch.setattr(eval_command, "evaluate_runs", lambda benchmark, runs, *_: asked.extend(runs) or [])
+    assert main(["eval", str(tmp_path / "all"), "--suite", TINY.name]) == 0
+    assert len(asked) == len(runs)
+    assert (
+        "begun has not been trained to its end: it was stopped before its first checkpoint" in capsys.readouterr().out
+    )
+    assert main(["eval", str(begun.path), "--suite", TINY.name]) == 2
 
 
 def test_a_run_is_checked_before_anything_is_compiled(runs, tmp_path):

@@ -66,7 +66,7 @@ def main(argv: list[str]) -> int:
         check_only(argv, beside, "--resume goes on with the folder's own settings")
         path, finished = resume_curriculum(last_folder(args.file, args.runs), launch)
     else:
-        if Path(args.file, CURRICULUM).is_file():
+        if Path(args.file, CURRICULUM).is_file() and str(args.file) not in curriculum_names():
             raise ConfigError(f"{args.file} is a curriculum's folder: add --resume to go on with it")
         begin = None if args.start_from is None else str(args.start_from)
         plan = chosen(load_curriculum(args.file), args.seed, args.stage, begin)

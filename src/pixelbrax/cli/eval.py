@@ -20,6 +20,7 @@ from pixelbrax.generalization import (
     Benchmark,
     MethodResult,
     PairSuite,
+    check_run,
     departures,
     evaluate_pairs,
     evaluate_runs,
@@ -148,8 +149,19 @@ def _evaluate_benchmark(args: Args, runs: Sequence[RunDir], benchmark: Benchmark
         raise ConfigError(
             f"{benchmark.name} sets the episodes and takes the last policy: leave out --episodes, --seed and --best"
         )
-    progress = Progress()
-    for run, entry in evaluate_runs(benchmark, runs, args.method, progress):
+    progress, fit = Progress(), []
+    for run in runs:
+        try:
+            check_run(benchmark, run)
+        except ConfigError as e:  # such as the teacher of a student beside it
+            if is_named(run, args.runs):
+                raise
+            progress.say(f"left out: {e}", always=True)
+        else:
+            fit.append(run)
+    if not fit:
+        raise ConfigError(f"none of these runs could be evaluated by {benchmark.name}")
+    for run, entry in evaluate_runs(benchmark, fit, args.method, progress):
         result = MethodResult(benchmark, (entry,))
         kept = result.kept()
         share = "has not learned" if kept is None else f"kept {kept.value:.0%} of {result.plain().value:.2f}"

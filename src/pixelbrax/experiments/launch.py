@@ -319,7 +319,7 @@ def _resume(path: Path, several: list[RunDir], runs: list[RunDir], launch: Launc
         left, needed = trainer.config.num_updates - updates, trainer.training_runs[0].agent.updates_to_refill
         if told := _unlearned(left, needed):
             trainer.progress.say(told, always=True)
-        for run, mine in zip(runs, here, strict=True):
+        for run, mine in zip(runs, here, strict=True) if left > 0 else ():
             _note_changes(run, mine, updates, exact)
         for run in here:
             run.forget_failure()

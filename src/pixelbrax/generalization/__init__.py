@@ -6,7 +6,7 @@ evaluation runs its tests, entry keeps their results, scores and leaderboard com
 
 from pixelbrax.generalization.benchmark import Benchmark, TaskRules
 from pixelbrax.generalization.entry import PLAIN, Entry
-from pixelbrax.generalization.evaluation import evaluate_runs, fingerprints, result_file
+from pixelbrax.generalization.evaluation import check_run, evaluate_runs, fingerprints, result_file
 from pixelbrax.generalization.gaps import PairResult, departures, evaluate_pairs, pairs_for
 from pixelbrax.generalization.gen_v1 import GEN_V1
 from pixelbrax.generalization.gen_v2 import GEN_V2, GEN_V2_LITE
@@ -30,6 +30,7 @@ __all__ = [
     "PairResult",
     "PairSuite",
     "TaskRules",
+    "check_run",
     "departures",
     "evaluate_pairs",
     "evaluate_runs",

@@ -22,6 +22,7 @@ from pixelbrax.training import (
     RunDir,
     TrainConfig,
     TrainingRun,
+    all_checkpoints,
     changed_since_trained,
     hooks_in,
     kind_of,
@@ -78,7 +79,7 @@ def evaluate_runs(
     """
     progress = progress or Progress()
     configs = [run.load_config() for run in runs]
-    tracks = [_checked(benchmark, run, config) for run, config in zip(runs, configs, strict=True)]
+    tracks = [check_run(benchmark, run) for run in runs]
     with progress.busy("fingerprints of models, clips and code"):
         found = {task: fingerprints(benchmark, task) for task in {config.environment.task for config in configs}}
     groups: dict[Any, list[int]] = {}
@@ -104,10 +105,14 @@ def evaluate_runs(
         yield from ((runs[k], todo[k].entry if k in todo else entries[k]) for k in group)
 
 
-def _checked(benchmark: Benchmark, run: RunDir, config: TrainConfig) -> str:
-    """The track of a run that may be evaluated."""
+def check_run(benchmark: Benchmark, run: RunDir) -> str:
+    """The track of a run that may be evaluated.
+
+    Raises:
+      ConfigError: the run departs from the protocol, or has not been trained to its end.
+    """
     try:
-        track = benchmark.check(config)
+        track = benchmark.check(run.load_config())
     except ConfigError as e:
         raise ConfigError(f"{run.path}: {e}") from None
     if hooks := [name for name in hooks_in(run.read_provenance()) if name != GATE]:  # a gate only ends a stage
@@ -121,7 +126,9 @@ def _checked(benchmark: Benchmark, run: RunDir, config: TrainConfig) -> str:
             f"({changed})"
         )
     if (trained := run.read_evaluations().get("trained")) is None:
-        raise ConfigError(f"{run.path} has not been trained to its end: {to_resume(run.path)}")
+        begun = all_checkpoints(run.checkpoint_dir)
+        remedy = to_resume(run.path) if begun else "it was stopped before its first checkpoint, and begins anew"
+        raise ConfigError(f"{run.path} has not been trained to its end: {remedy}")
     if trained["steps"] > benchmark.num_steps:  # whatever num_steps in config.toml was changed to since
         raise ConfigError(
             f"{run.path}: the run departs from the protocol of {benchmark.name}: it has trained for "
@@ -130,7 +137,7 @@ def _checked(benchmark: Benchmark, run: RunDir, config: TrainConfig) -> str:
     if changed := changed_since_trained(run):
         raise ConfigError(
             f"{run.config_file} is not what the run was trained with ({changed}), and its results would say so: put it "
-            "back, or resume the run with it"
+            "back"
         )
     return track
 

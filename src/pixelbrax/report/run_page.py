@@ -154,9 +154,7 @@ def _again(facts: RunFacts) -> tuple[str, str]:
     note = "The same seed on the same machine gives the same metrics, bit for bit."
     since = {"settings": facts.provenance.get(CHANGED), "replay buffer": facts.provenance.get(BUFFER)}
     if told := [f"{what} {fact}" for what, fact in since.items() if fact]:
-        note = (
-            f"It was resumed otherwise than it began ({'; '.join(told)}): made in one go, its metrics are others."
-        )
+        note = f"It was resumed otherwise than it began ({'; '.join(told)}): made in one go, its metrics are others."
     acted = hooks_in(facts.provenance)
     hooks = [name for name in acted if name != GATE]
     needed = ["its environment, which was made in Python"] if facts.config.environment.facts else []

@@ -5,9 +5,9 @@ import math
 from pixelbrax.report.facts import RunFacts
 from pixelbrax.report.markup import Markup, markup, tag
 from pixelbrax.report.page import section, table
-from pixelbrax.training import TOTAL
+from pixelbrax.training import TOTAL, WALL
 
-_COMPILING, _REST = "compiling", "starting, writing and the rest"
+_COMPILING, _REST, _KILLED = "compiling", "starting, writing and the rest", "sessions that were killed"
 
 
 def time_section(facts: RunFacts) -> Markup | None:
@@ -44,7 +44,9 @@ def spent(facts: RunFacts) -> tuple[dict[str, float], float]:
                 name = _COMPILING if what.startswith(_COMPILING) else what
                 parts[name] = parts.get(name, 0.0) + seconds
         rest = whole - sum(parts.values())
-        return parts | ({_REST: rest} if rest > 0 else {}), whole
+        parts |= {_REST: rest} if rest > 0 else {}
+        killed = facts.rows[-1].get(WALL, 0.0) - whole if facts.rows else 0.0  # they wrote no timings
+        return (parts | {_KILLED: killed}, whole + killed) if killed > 0 else (parts, whole)
     if not facts.rows or "wall_seconds" not in (row := facts.rows[-1]):
         return {}, 0.0
     rest = max(0.0, row["wall_seconds"] - row["seconds"])

@@ -3,7 +3,7 @@
 from pixelbrax.training.acting_hooks import ActingHook, Interval
 from pixelbrax.training.assembly import build, check_memory, check_teacher, resolved, with_kept_teacher
 from pixelbrax.training.checkpoint import all_checkpoints
-from pixelbrax.training.clock import process_start
+from pixelbrax.training.clock import WALL, process_start
 from pixelbrax.training.config import (
     IMPORTS,
     TrainConfig,
@@ -104,6 +104,7 @@ __all__ = [
     "TEACHER",
     "TOTAL",
     "UNTRAINED",
+    "WALL",
     "ActingHook",
     "Center",
     "EnvConfig",

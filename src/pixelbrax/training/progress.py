@@ -147,7 +147,7 @@ def progress_line(row: dict[str, float], total_steps: int, seconds_left: float) 
     """One line of steps, speed, return and time left from a row of metrics.csv."""
     done = row["steps"] / total_steps
     mean_return = row["return"]
-    shown = "  (no whole episode yet)" if mean_return != mean_return else f"{mean_return:9,.1f}"
+    shown = "  (no whole episode ended)" if mean_return != mean_return else f"{mean_return:9,.1f}"
     diverged = f"  {episodes_of(int(row['diverged']))} diverged" if row.get("diverged") else ""
     minutes, seconds = divmod(int(seconds_left), 60)
     return (

@@ -163,7 +163,10 @@ def chosen(plan: Curriculum, seed: int | None, stage: int | str | None, start_fr
 
 def default_name(source: str | Path | Mapping[str, Any]) -> str:
     """The name of a new curriculum's folder: that of its file."""
-    return _UNNAMED if isinstance(source, Mapping) else name_of(Path(source))
+    if isinstance(source, Mapping):
+        return _UNNAMED
+    shipped = str(source) in curriculum_names() and not Path(source).is_file()
+    return str(source) if shipped else name_of(Path(source))
 
 
 def last_folder(source: str | Path, runs: Path) -> Path:
@@ -174,7 +177,7 @@ def last_folder(source: str | Path, runs: Path) -> Path:
     """
     if (Path(source) / CURRICULUM).is_file():
         return Path(source)
-    if Path(source).is_dir():
+    if Path(source).is_dir() and str(source) not in curriculum_names():
         CurriculumDir.open(Path(source))  # raises, and says why
     name = default_name(source)
     folders = [file.parent for file in runs.glob(f"*/{CURRICULUM}")]

@@ -154,7 +154,7 @@ def load_curriculum(source: str | Path | Mapping[str, Any]) -> Curriculum:
     if isinstance(source, Mapping):
         return read_curriculum(source, "the curriculum")
     path = check_path("the curriculum", source)
-    if str(source) in curriculum_names() and not path.exists():
+    if str(source) in curriculum_names() and not path.is_file():  # a folder of that name is its run
         return read_curriculum(
             read_toml((_SHIPPED / f"{source}.toml").read_text(), str(source)), f"curriculum {source}"
         )
