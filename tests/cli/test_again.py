@@ -109,9 +109,8 @@ def test_edited_settings_are_told_noted_and_applied(first, capsys):
     page = edited.report_file.read_text()
     assert "resumed otherwise than it began (settings after 6 updates num_steps is 160" in page
     assert "bit for bit" not in page
-    assert (
-        main(["train", "--config", str(edited.path), "--runs", str(runs), "--name", "fresh", "--quiet", *_BRIEF]) == 0
-    )
+    again = ["train", "--config", str(edited.path), "--runs", str(runs), "--name", "fresh", "--quiet"]
+    assert main([*again, *_BRIEF]) == 0
     assert main(["compare", str(edited.path), str(runs / "fresh")]) == 0, "which have one seed"
 
     episodes = edited.config_file.read_text().replace("eval_episodes = 3", "eval_episodes = 4")

@@ -116,7 +116,7 @@ def _leaves(run):
         ("train --obs state --no-grayscale", "--no-grayscale would change nothing: obs=state has no images"),
         (
             "train --distractors kage/hue --distractors=dcs/easy",
-            "--distractors is given twice: give all its values after",
+            "--distractors is given twice: give all its values",
         ),
         ("sweep --vary discount=0.9 --vary clip=0.1,0.2", "--vary is given twice"),
         ("train --conv-features 8 --conv_features 4", "--conv-features is given twice"),
