@@ -184,3 +184,21 @@ def test_truncation_bootstraps_and_termination_does_not():
     left, running = state.envs.obs["state"][:, 0] < 0, ~state.envs.done
     assert abs(value[left & running].mean() - 1.0) < 0.4
     assert abs(value[~left].mean() - 1 / (1 - 0.8)) < 0.8
+
+
+@pytest.mark.parametrize("settings", [{"episode_length": 3}, {"terminates_at": 3}])
+def test_the_actors_return_is_that_of_its_definition(settings):
+    """Each episode's discounted rewards in the horizon, and the target critic's value where it is cut off."""
+    agent: Any = make_agent("apg", _pushed(**settings), num_envs=4, unroll_length=7, discount=0.9)
+    state = agent.init(jax.random.key(0))
+    found, _, seen = jax.jit(agent._unroll)(state, actor_params(state.params["network"]), jax.random.key(1))
+    states = jnp.concatenate([seen.state, seen.envs.obs["state"][None]])
+    value, total = agent._value(state, state.params["target"], states), 0.0
+    for env in range(4):
+        factor = 1.0
+        for t in range(7):
+            total += factor * seen.reward[t, env]
+            factor = 0.9 * factor if seen.valid[t, env] else 1.0
+            is_cut = seen.truncated[t, env] or (t == 6 and not seen.terminated[t, env])
+            total += factor * value[t + 1, env] if is_cut else 0.0
+    np.testing.assert_allclose(found, total / 4 / 7, rtol=1e-4)

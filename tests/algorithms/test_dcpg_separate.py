@@ -1,6 +1,7 @@
 """DCPG with a critic of its own: what is held, what follows, and what is kept."""
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -8,8 +9,10 @@ import numpy as np
 import pytest
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.learning import collect, scaled_rewards
+from pixelbrax.learning import AuxiliaryMinibatch, collect, scaled_rewards
+from pixelbrax.networks import TanhNormal
 from tests.algorithms.agents import make_agent
+from tests.learning.samples import some_samples
 from tests.probe import probe_env
 
 _ENV = probe_env(pays_side=True, frame_stack=1, episode_length=5, outputs=())
@@ -82,3 +85,20 @@ def test_a_phase_keeps_its_last_rollouts():
 def test_more_rollouts_than_a_phase_has_cannot_be_kept():
     with pytest.raises(ConfigError, match="auxiliary_rollouts"):
         make_agent("dcpg", _ENV, auxiliary_rollouts=5)
+
+
+def test_the_head_learns_its_own_target():
+    """Here the critic's is the samples' target, and the head's their advantage."""
+    agent: Any = make_agent("dcpg-separate", probe_env(outputs=()))
+    params, statistics = agent.init_learner(jax.random.key(0), jax.random.key(1))[0], agent.init_statistics()
+    seen, samples = some_samples().observation, some_samples()
+    own = samples.raw_action, samples.target, samples.valid, samples.advantage
+    before = TanhNormal(samples.raw_action, jnp.zeros_like(samples.raw_action))
+    batch = AuxiliaryMinibatch(seen, seen, *own)
+    _, told = agent.auxiliary_loss(params, statistics, batch, before, jax.random.key(1))
+    for name, head, target in (
+        ("distillation_loss", "policy", samples.advantage),
+        ("value_loss", "value", samples.target),
+    ):
+        error = agent.apply(head, params, statistics, seen).value - target
+        np.testing.assert_allclose(told[name], 0.5 * np.mean(error[samples.valid] ** 2), rtol=1e-5)

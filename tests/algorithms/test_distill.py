@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 
 from pixelbrax.algorithms import DistillConfig
+from pixelbrax.algorithms.distill import Distill, _Minibatch
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import load_policy
 from pixelbrax.learning import Pace
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig, Trainer, TrainingRun, resolved
 from tests.algorithms.agents import CONFIGS
+from tests.learning.samples import some_samples
+from tests.probe import probe_env
 
 pytestmark = pytest.mark.usefixtures("probe_tasks")
 
@@ -223,3 +226,17 @@ def test_a_teacher_reads_states(teacher, tmp_path):
     other = RunDir.create(tmp_path / "pixels", replace(config, environment=_PIXELS))
     with pytest.raises(ConfigError, match="observes 16x16 RGB: a teacher is trained with obs=state"):
         Trainer([replace(config, agent=replace(config.agent, teacher=str(other.path), teacher_updates=0))])
+
+
+def test_the_loss_is_the_divergence_from_the_teacher():
+    """KL(teacher, student) between normal distributions, not the reverse."""
+    config = DistillConfig(teacher="any", num_envs=4, unroll_length=4, replay_size=64)
+    unused: Any = None
+    agent = Distill(probe_env(outputs=()), NetworkConfig(features=8, state_layers=()), config, 4, unused)
+    params, statistics = agent.init_learner(jax.random.key(0))[0], agent.init_statistics()
+    samples = some_samples()
+    mean, log_std = samples.raw_action, jnp.full_like(samples.raw_action, -1.0)
+    loss, _ = agent._loss(params, statistics, _Minibatch(samples.observation, mean, log_std, samples.valid))
+    student: Any = agent.policy(params, statistics, samples.observation)
+    kl = student.log_std + 1 + (np.exp(-2.0) + (mean - student.mean) ** 2) / (2 * jnp.exp(2 * student.log_std)) - 0.5
+    np.testing.assert_allclose(loss, kl.sum(-1)[samples.valid].mean(), rtol=1e-5)

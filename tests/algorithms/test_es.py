@@ -1,5 +1,7 @@
 """Evolution strategies where the answer is known."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from pixelbrax.algorithms.es import _centered_ranks
 from pixelbrax.errors import ConfigError
+from pixelbrax.learning import EpisodeTotals
 from tests.algorithms.agents import make_agent, train
 from tests.probe import probe_env
 
@@ -84,3 +87,28 @@ def test_mistakes_are_told():
         make_agent("es", probe_env(outputs=()), num_envs=3)
     with pytest.raises(ConfigError, match="unroll_length is 20, but an episode has only 10 steps"):
         make_agent("es", probe_env(outputs=()), unroll_length=20)
+
+
+def test_fitness_ends_with_the_episode():
+    """Frames pay 1, 2, 3; what the next episode pays is another's."""
+    agent = make_agent("es", probe_env(terminates_at=3, outputs=()), 2, num_envs=4, unroll_length=8)
+    _, metrics, _ = jax.jit(agent.update)(jax.jit(agent.init)(jax.random.key(0)))
+    assert metrics["fitness"] == metrics["fitness_best"] == 6
+
+
+def test_members_come_in_pairs_of_opposite_noise_from_one_state(monkeypatch):
+    agent: Any = make_agent("es", probe_env(pushed=True, outputs=()), 2, num_envs=6, unroll_length=2)
+    state, caught = agent.init(jax.random.key(0)), {}
+
+    def evaluate(state, members, keys):
+        caught.update(members=members, keys=jax.random.key_data(keys))
+        seen = {"state": state.envs.obs["state"][None]}, jnp.ones((1, 6), bool)
+        return state.envs, jnp.arange(6.0), seen, EpisodeTotals(*[jnp.zeros(())] * 5)
+
+    monkeypatch.setattr(agent, "_evaluate", evaluate)
+    agent.update(state)
+    for name, member in caught["members"].items():
+        for x, own in zip(jax.tree.leaves(member), jax.tree.leaves(state.params[name]), strict=True):
+            np.testing.assert_allclose((x[0::2] + x[1::2]) / 2, jnp.broadcast_to(own, x[0::2].shape), atol=1e-5)
+    np.testing.assert_array_equal(caught["keys"][0::2], caught["keys"][1::2])
+    assert len(np.unique(caught["keys"], axis=0)) == 3

@@ -1,6 +1,9 @@
 """SAC where the answer is known, and its replay buffer in the compiled program."""
 
 import re
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pixelbrax.algorithms.sac import _Minibatch
+from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import atoms, project
 from tests.algorithms.agents import CONFIGS, make_agent, train
 from tests.algorithms.test_probes import _Delayed, _env, _Fate
-from tests.probe import probe_env
+from tests.probe import CAMERA, WideProbePhysics, probe_env
 
 full = pytest.mark.full
 
@@ -215,3 +219,51 @@ def test_learning_rates_decay_over_the_steps_that_are_taken():
     agent = make_agent("sac", probe_env(outputs=()), num_envs=8, unroll_length=2, random_steps=48, gradient_steps=2)
     rate = agent._optimizers["critic"].init({})[-1]
     assert rate.num_steps == 2 * (60 - 6 + 1)
+
+
+def test_every_gradient_step_has_samples_of_its_own(monkeypatch):
+    agent: Any = make_agent("sac", probe_env(outputs=()), gradient_steps=6, policy_delay=2)
+
+    def critic_step(learner, statistics, replay, unit, key):
+        del statistics, replay, unit
+        count, keys = learner
+        told = dict.fromkeys(("critic_loss", "value", "gradient_norm"), jnp.zeros(()))
+        return (count + 1, keys.at[count].set(jax.random.key_data(key))), told, None
+
+    def actor_step(learner, *_):
+        return learner, dict.fromkeys(("actor_loss", "entropy", "temperature"), jnp.zeros(()))
+
+    monkeypatch.setattr(agent, "_critic_step", critic_step)
+    monkeypatch.setattr(agent, "_actor_step", actor_step)
+    start, replay = (jnp.int32(0), jnp.zeros((6, 2), jnp.uint32)), SimpleNamespace(filled=jnp.int32(100))
+    (count, keys), _ = agent._learn(start, agent.init_statistics(), replay, jax.random.key(0))
+    assert count == len(np.unique(keys, axis=0)) == 6
+
+
+def test_the_target_critics_take_a_step_of_tau():
+    agent: Any = make_agent("sac", probe_env(outputs=()), tau=0.25, minibatch_size=4, hidden_layers=(4,))
+    params, opt_state = agent.init_learner(jax.random.key(0))
+    replay = agent.empty_buffer()["replay"]
+    replay = replace(replay, filled=jnp.int32(replay.num_rows))
+    before = params | {"target": jax.tree.map(jnp.ones_like, params["target"])}
+    step = jax.jit(agent._critic_step)
+    (after, _), *_ = step((before, opt_state), agent.init_statistics(), replay, jnp.float32(1), jax.random.key(1))
+    for slow, critic in zip(*map(jax.tree.leaves, (after["target"], after["network"]["critics"])), strict=True):
+        np.testing.assert_allclose(slow, 0.75 + 0.25 * critic, rtol=1e-5)
+
+
+@pytest.mark.parametrize("more", [True, False])
+def test_the_temperature_follows_the_entropy_of_all_actions(more):
+    """It falls where two actions together have more than twice the target of one, and rises where they have less."""
+    agent: Any = make_agent("sac", PixelEnv(WideProbePhysics(), CAMERA, outputs=()), hidden_layers=(4,))
+    params, opt_state = agent.init_learner(jax.random.key(0))
+    statistics, key = agent.init_statistics(), jax.random.key(1)
+    batch = SimpleNamespace(observation={"state": jnp.zeros((8, 2))}, valid=jnp.ones(8, bool))
+    inputs = agent.network.inputs(params["network"], statistics["inputs"], batch.observation)
+    policy = agent.network.policy(params["network"], inputs)
+    entropy = -float(policy.log_prob(policy.sample(key)).mean())
+    of_one = entropy / 2 + (-0.2 if more else 0.2)
+    target_std = float(np.exp(of_one - 0.5 * np.log(2 * np.pi * np.e)))  # of a normal distribution
+    agent.config = replace(agent.config, target_std=target_std)
+    (after, _), _ = jax.jit(lambda *x: agent._actor_step(*x, batch, key))((params, opt_state), statistics)
+    assert (after["log_temperature"] < params["log_temperature"]) == more

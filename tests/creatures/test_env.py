@@ -13,6 +13,7 @@ import pytest
 import pixelbrax
 from pixelbrax.creatures import CREATURES, SENSORS, STAGES, CreatureEnv
 from pixelbrax.errors import ConfigError
+from pixelbrax.rewards import Readings
 from pixelbrax.tasks import get_task
 
 NAMES = sorted(CREATURES)
@@ -218,3 +219,29 @@ def test_weights_are_parameters_of_the_environment():
     one, other = step(state), step(env.with_params(state, heads))
     assert one.metrics["alive"] == other.metrics["alive"] == 1
     np.testing.assert_allclose(other.reward - one.reward, 2.0 - 3.0 * one.metrics["forward"], atol=1e-5)
+
+
+def test_the_target_is_seen_in_the_bodys_heading():
+    """Ahead and to the left, at most a few meters away, and its height."""
+    env, zero = CreatureEnv("eel", sensors=("target",)), jnp.zeros(3)
+    given = dict.fromkeys(Readings._fields, zero) | {"forward": jnp.array([0.0, 1.0, 0.0])}
+    for target, seen in (((0, 2, 0.5), (2, 0, 0.5)), ((-1, 0, 0), (0, 1, 0)), ((0, 9, 0), (4, 0, 0))):
+        points = {"head": zero, "target": jnp.array(target, jnp.float32)}
+        np.testing.assert_allclose(env._observe(Readings(**given | {"points": points})), seen, atol=1e-5)
+
+
+def test_a_step_remembers_its_action_and_a_tilt_ends_the_episode():
+    env = CreatureEnv("eel", min_upright=1.0)
+    actions = jax.random.uniform(jax.random.key(1), (2, env.action_size), minval=-1)
+
+    @jax.jit
+    def play(key):
+        def step(state, action):
+            state = env.step(state, action)
+            return state, (state.metrics["action_rate"], state.done)
+
+        return jax.lax.scan(step, env.reset(key), actions)[1]
+
+    rate, done = play(jax.random.key(0))
+    np.testing.assert_allclose(rate, [np.mean(actions[0] ** 2), np.mean((actions[1] - actions[0]) ** 2)], rtol=1e-5)
+    assert done.all()

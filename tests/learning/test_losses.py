@@ -20,9 +20,10 @@ from pixelbrax.learning import (
     scaled_rewards,
     shift_error,
 )
-from pixelbrax.learning.losses import normalized
-from pixelbrax.networks import TanhNormal, random_shift
+from pixelbrax.learning.losses import normalized, value_error
+from pixelbrax.networks import PolicyValue, TanhNormal, random_shift
 from tests.algorithms.agents import make_agent, train
+from tests.learning.samples import some_samples
 from tests.probe import probe_env
 
 
@@ -145,7 +146,8 @@ def test_rewards_in_units_of_the_spread_of_returns():
         reward[2, 1] = 900.0
         ends = rng.random((6, 3)) < 0.2
         valid = ~np.concatenate([np.zeros((1, 3), bool), ends[:-1]])
-        given = {"reward": reward, "terminated": ends, "truncated": np.zeros_like(ends), "valid": valid}
+        terminated = rng.random((6, 3)) < 0.5
+        given = {"reward": reward, "terminated": ends & terminated, "truncated": ends & ~terminated, "valid": valid}
         rollout: Any = SimpleNamespace(**{name: jnp.asarray(x) for name, x in given.items()})
         scaled, entry = scaled_rewards(config, statistics, rollout)
         for t in range(6):
@@ -171,3 +173,45 @@ def test_learns_in_units_of_its_own_whatever_the_scale(name):
     state, history = train((jax.jit(agent.init), jax.jit(agent.update)), 30)
     assert history[-1][1].episode_return / history[-1][1].count > 0.9 * 20
     assert state.statistics["reward"]["returns"].shape == (16,)
+
+
+def test_errors_of_values_are_in_units_of_their_scale():
+    output: Any = SimpleNamespace(value=jnp.array([3.0, 9.0]), value_scale=jnp.float32(4.0))
+    assert value_error(output, jnp.array([1.0, 0.0]), jnp.array([True, False])) == 0.5 * (2 / 4) ** 2
+
+
+def test_the_shifts_term_pulls_on_the_shifted_images_alone(monkeypatch):
+    """Not on those as they are: DrAC's targets stand still."""
+    twice = lambda observation, key, amount: {"pixels": 2 * observation["pixels"]}  # noqa: E731
+    monkeypatch.setattr("pixelbrax.learning.losses.shifted", twice)
+    config, valid, seen = PPOConfig(random_shift=1, shift_coef=1.0), jnp.ones(4, bool), {"pixels": jnp.ones((4, 1))}
+
+    def output(x, observation):
+        mean = x * observation["pixels"]
+        return PolicyValue(TanhNormal(mean, jnp.zeros_like(mean)), mean[:, 0], mean)
+
+    def term(x):
+        return shift_error(partial(output, x), output(x, seen), seen, valid, jax.random.key(0), config)[0]
+
+    # (2x - still)^2 / 2, of policy and of value: 2 (2x - still) each.
+    np.testing.assert_allclose(jax.grad(term)(3.0), 2 * 2 * 3.0, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["ppo", "ppg", "dcpg", "dcpg-separate"])
+def test_losses_are_sums_of_their_weighted_terms(name):
+    weights: dict[str, Any] = {"entropy_coef": 0.3} | ({} if name == "ppg" else {"value_coef": 0.7})
+    agent: Any = make_agent(name, probe_env(outputs=()), **weights)
+    key = jax.random.key(1)
+    if name == "ppo":
+        params, statistics = agent.network.init(jax.random.key(0)), agent.network.init_statistics()
+        loss, told = agent._loss(params, statistics, some_samples(), key)
+    else:
+        params, statistics = agent.init_learner(jax.random.key(0), key)[0], agent.init_statistics()
+        state = SimpleNamespace(params=params, statistics=statistics)
+        if name == "dcpg":
+            loss, told = agent._policy_loss(params, statistics, some_samples(), key)
+        else:
+            loss, told = agent.policy_loss(params["policy"], state, some_samples(), key)
+    value = told["value_loss"] if name == "ppo" else told.get("value_shift", 0.0)
+    expected = told["policy_loss"] - 0.3 * told["entropy"] + weights.get("value_coef", 0.0) * value
+    np.testing.assert_allclose(loss, expected, rtol=1e-5)

@@ -1,5 +1,6 @@
 """Passes over samples: their metrics, and a limit to how far they move a policy."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -9,17 +10,18 @@ import pytest
 
 from pixelbrax.algorithms import PPOConfig
 from pixelbrax.errors import ConfigError
-from pixelbrax.learning import means, run_epochs
+from pixelbrax.learning import learn_from_rollout, means, run_epochs
 from pixelbrax.learning.optimizer import make_optimizer
 from pixelbrax.learning.passes import descend, stop_when_far
 from tests.algorithms.agents import make_agent
+from tests.learning.samples import some_rollout
 from tests.probe import probe_env
 
 _CONFIG = PPOConfig(learning_rate=1e-3, final_learning_rate=0.0)
 
 
 def test_metrics_are_told_pass_by_pass():
-    """So the rate follows the divergence of the last one: before the first step there is none."""
+    """Before the first step there is no divergence."""
 
     def step(count, indices, key):
         return count + 1, {"kl": count}
@@ -94,3 +96,52 @@ def test_a_limit_cuts_updates_short_and_changes_no_others():
 def test_limits_that_cannot_be_are_refused(change, message):
     with pytest.raises(ConfigError, match=message):
         make_agent("ppo", probe_env(), **change)
+
+
+def test_each_pass_takes_every_sample_once_in_another_order():
+    def step(learner, indices, key):
+        del key
+        place, order = learner
+        return (place + 3, jax.lax.dynamic_update_slice(order, indices, (place,))), {"kl": jnp.float32(0)}
+
+    (_, order), _ = run_epochs(step, (jnp.int32(0), jnp.zeros(24, jnp.int32)), jax.random.key(0), 2, 4, 12)
+    first, second = np.asarray(order).reshape(2, 12)
+    np.testing.assert_array_equal(np.sort([first, second]), [np.arange(12)] * 2)
+    for a, b in ((first, second), (first, np.arange(12)), (second, np.arange(12))):
+        assert (a != b).any()
+
+
+_SIZES: dict[str, Any] = {"num_envs": 4, "unroll_length": 6, "num_minibatches": 2}
+
+
+@pytest.mark.parametrize("over", ["minibatch", "rollout"])
+def test_advantages_are_normalized_before_they_are_learned_from(over):
+    config = PPOConfig(**_SIZES, num_epochs=1, normalize_advantage=over)
+    rollout = replace(some_rollout(time=6, env=4), valid=jnp.ones((6, 4), bool))
+
+    def loss(x, batch, key):
+        del key
+        mean = batch.advantage.mean()
+        return 0 * x, {"square": (batch.advantage**2).mean(), "mean": mean, "off": jnp.abs(mean)}
+
+    optimizer = make_optimizer(config, 2)
+    start = jnp.float32(0), optimizer.init(jnp.float32(0))
+    _, told = learn_from_rollout(loss, optimizer, start, rollout, 5 + 3 * rollout.value, jax.random.key(0), config, 1)
+    np.testing.assert_allclose([told["square"], told["mean"]], [1, 0], atol=1e-5)
+    assert (told["off"] < 1e-5) == (over == "minibatch")
+
+
+def test_the_rate_follows_the_divergence_of_the_last_pass():
+    """Here the first is far too great, and the last as wanted."""
+    config = PPOConfig(**_SIZES, learning_rate=1e-3, final_learning_rate=1e-3, target_kl=0.01)
+    optimizer, rollout = make_optimizer(config, 4, config.target_kl), some_rollout(time=6, env=4)
+
+    def loss(x, batch, key):
+        del batch, key
+        return -x, {"kl": jnp.where(x < 1.5e-3, 1.0, config.target_kl)}
+
+    start = jnp.float32(0), optimizer.init(jnp.float32(0))
+    key = jax.random.key(0)
+    trained, _ = learn_from_rollout(loss, optimizer, start, rollout, rollout.value, key, config, 2)
+    state: Any = trained[1]
+    assert float(state[-1].learning_rate) == pytest.approx(1e-3)

@@ -1,5 +1,7 @@
 """The phases of PPG and DCPG: what each part learns, and from what."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,21 +9,13 @@ import pytest
 
 from pixelbrax.algorithms import PPGConfig
 from pixelbrax.errors import ConfigError
-from pixelbrax.learning import AuxiliaryMinibatch, Frames, Minibatch, ObservationStore, PhaseBuffer, Rollout
+from pixelbrax.learning import AuxiliaryMinibatch, Minibatch, PhaseBuffer
+from pixelbrax.learning.optimizer import make_optimizer
+from pixelbrax.learning.phases import auxiliary_phase
 from pixelbrax.networks import TanhNormal
 from tests.algorithms.agents import CONFIGS, make_agent
+from tests.learning.samples import some_rollout
 from tests.probe import probe_env
-
-
-def _rollout(seed, time=3, env=2, stack=2):
-    """Noise in the form of a rollout."""
-    rng = np.random.default_rng(seed)
-    images = rng.integers(0, 256, (time + stack, env, 8, 9, 1), dtype=np.uint8)
-    frames = Frames(jnp.asarray(images), jnp.asarray(rng.integers(0, stack, (time + 1, env)), jnp.int32))
-    numbers = [jnp.asarray(rng.normal(size=(time, env)), jnp.float32) for _ in range(4)]
-    action = jnp.asarray(rng.normal(size=(time, env, 1)), jnp.float32)
-    flags = [jnp.asarray(rng.integers(0, 2, (time, env)), bool) for _ in range(3)]
-    return Rollout(ObservationStore(frames, None), jnp.tanh(action), action, *numbers, *flags)
 
 
 def test_the_buffer_holds_the_rollouts_of_a_phase():
@@ -29,7 +23,7 @@ def test_the_buffer_holds_the_rollouts_of_a_phase():
     config = PPGConfig(num_envs=2, unroll_length=3, policy_iterations=2, num_minibatches=1, auxiliary_minibatches=1)
     buffer = PhaseBuffer.empty(probe_env(image_size=(8, 9), grayscale=True, frame_stack=2), ("pixels",), config)
     assert buffer.num_samples == 12
-    rollouts = [_rollout(seed) for seed in range(3)]
+    rollouts = [some_rollout(seed) for seed in range(3)]
     for i, rollout in enumerate(rollouts):
         buffer = jax.jit(PhaseBuffer.with_rollout)(buffer, jnp.int32(i % 2), rollout, rollout.value)
     # Samples are of every time, the third rollout's two environments, then the second's.
@@ -148,3 +142,27 @@ def test_bad_settings_are_told(name, change, message):
     assert CONFIGS[name].policy_iterations == 4
     with pytest.raises(ConfigError, match=message):
         make_agent(name, probe_env(), **change)
+
+
+def test_the_policy_is_held_to_what_it_was_before_the_phase():
+    sizes: dict[str, Any] = {"num_envs": 2, "unroll_length": 3, "policy_iterations": 2, "num_minibatches": 1}
+    config = PPGConfig(**sizes, auxiliary_minibatches=2, auxiliary_epochs=2, learning_rate=0.1)
+    buffer = PhaseBuffer.empty(probe_env(image_size=(8, 9), grayscale=True, frame_stack=2), ("pixels",), config)
+    for i in range(2):
+        rollout = some_rollout(i)
+        buffer = buffer.with_rollout(jnp.int32(i), rollout, rollout.value)
+
+    def policy(x, observation):
+        mean = x + observation["pixels"].mean((1, 2, 3))[:, None] / 255
+        return TanhNormal(mean, jnp.zeros_like(mean))
+
+    def loss(x, batch, before, key):
+        del key
+        return -x, {"away": jnp.abs(before.mean - policy(0.0, batch.observation).mean).max()}
+
+    optimizer, key = make_optimizer(config, 4), jax.random.key(0)
+    start = jnp.float32(0), optimizer.init(jnp.float32(0))
+    given = (loss, policy, lambda before, after: after, optimizer, start, buffer, key, config, jnp.int32(1))
+    (x, _), told = auxiliary_phase(*given)
+    assert x > 0.1, "it has moved on"
+    np.testing.assert_allclose(told["auxiliary_away"], 0, atol=1e-6)

@@ -51,6 +51,7 @@ def test_known_answers():
     assert rewards.forward_velocity(3 * X, X, 2.0) == 2
     assert rewards.forward_velocity(-3 * X, X, 2.0) == -3
     assert rewards.energy(np.array([1.0, -1.0]), np.array([2.0, 4.0])) == 3
+    assert rewards.effort(np.array([0.5, -1.0])) == 0.625
     assert rewards.action_rate(np.array([1.0, -1.0]), np.array([-1.0, 1.0])) == 4
     assert rewards.alternation(np.array([1.0, 0.0, 0.0, 1.0]), (0, 3), (1, 2)) == 1
     assert rewards.alternation(np.ones(4), (0, 3), (1, 2)) == 0
@@ -62,6 +63,8 @@ def test_known_answers():
     np.testing.assert_allclose(rewards.approach(ZERO, 2 * X, 5 * X), 2, rtol=1e-5)
     np.testing.assert_allclose(rewards.approach(ZERO, 2 * X, 5 * X, 1.0), 1, rtol=1e-5)
     np.testing.assert_allclose(rewards.facing(X, ZERO, -4 * X), -1, rtol=1e-5)
+    above = np.array([1.0, 1.0, 9.0])  # heights do not matter
+    np.testing.assert_allclose(rewards.facing(np.array([1.0, 0, 1.0]), ZERO, above), np.sqrt(0.5), rtol=1e-5)
     assert rewards.touch(ZERO, X, 0.9) == 0
     assert rewards.touch(ZERO, X, 1.1) == 1
     np.testing.assert_allclose(rewards.strike(ZERO, X, 0.5 * X, 1.0, 2.0), 0.5, rtol=1e-5)
