@@ -224,7 +224,7 @@ def test_weights_are_parameters_of_the_environment():
 def test_the_target_is_seen_in_the_bodys_heading():
     """Ahead and to the left, at most a few meters away, and its height."""
     env, zero = CreatureEnv("eel", sensors=("target",)), jnp.zeros(3)
-    given = dict.fromkeys(Readings._fields, zero) | {"forward": jnp.array([0.0, 1.0, 0.0])}
+    given: dict[str, Any] = dict.fromkeys(Readings._fields, zero) | {"forward": jnp.array([0.0, 1.0, 0.0])}
     for target, seen in (((0, 2, 0.5), (2, 0, 0.5)), ((-1, 0, 0), (0, 1, 0)), ((0, 9, 0), (4, 0, 0))):
         points = {"head": zero, "target": jnp.array(target, jnp.float32)}
         np.testing.assert_allclose(env._observe(Readings(**given | {"points": points})), seen, atol=1e-5)

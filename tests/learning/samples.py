@@ -21,6 +21,7 @@ def some_samples() -> Minibatch:
     """Six samples of states, one of which does not count."""
     rng = np.random.default_rng(0)
     state, (log_prob, value, advantage) = rng.normal(size=(6, 2)), rng.normal(size=(3, 6))
-    given = (rng.normal(size=(6, 1)), log_prob, value, advantage, value + advantage)
+    given = (state, rng.normal(size=(6, 1)), log_prob, value, advantage, value + advantage)
+    state, raw, log_prob, value, advantage, target = (jnp.asarray(x, jnp.float32) for x in given)
     valid = jnp.array([1, 1, 0, 1, 1, 1], bool)
-    return Minibatch({"state": jnp.asarray(state, jnp.float32)}, *(jnp.asarray(x, jnp.float32) for x in given), valid)
+    return Minibatch({"state": state}, raw, log_prob, value, advantage, target, valid)
