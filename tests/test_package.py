@@ -1,5 +1,6 @@
 """What a user gets from `pip install`: the wheel, outside the source tree."""
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -24,7 +25,8 @@ print(pixelbrax.__version__, *pixelbrax.list_tasks())
 
 
 def _run(*command: str, cwd: Path) -> str:
-    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # which may name this tree
+    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=own)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
