@@ -96,6 +96,29 @@ def test_fitness_ends_with_the_episode():
     assert metrics["fitness"] == metrics["fitness_best"] == 6
 
 
+def test_weight_decay_is_that_of_the_authors_code(monkeypatch):
+    """Adam's of -g + l2coeff theta, where g is the mean of ranks times noise; the first step has its signs."""
+    decay, std = 0.2, 0.1
+    settings: dict[str, Any] = {"num_envs": 6, "unroll_length": 2, "weight_decay": decay, "perturbation_std": std}
+    agent: Any = make_agent("es", probe_env(outputs=()), 2, **settings)
+    state, caught = agent.init(jax.random.key(0)), {}
+
+    def evaluate(state, members, keys):
+        caught.update(members)
+        seen = {"state": state.envs.obs["state"][None]}, jnp.ones((1, 6), bool)
+        return state.envs, jnp.arange(6.0), seen, EpisodeTotals(*[jnp.zeros(())] * 5)
+
+    monkeypatch.setattr(agent, "_evaluate", evaluate)
+    after, _, _ = agent.update(state)
+    ranks, agree = np.arange(6) / 5 - 0.5, []
+    for name, members in caught.items():
+        leaves = (jax.tree.leaves(tree) for tree in (members, state.params[name], after.params[name]))
+        for member, old, new in zip(*leaves, strict=True):
+            g = np.tensordot(ranks, (member - old) / std, axes=1) / 6
+            agree.append((np.sign(new - old) == np.sign(g - decay * old)).ravel())
+    assert np.mean(np.concatenate(agree)) > 0.99
+
+
 def test_members_come_in_pairs_of_opposite_noise_from_one_state(monkeypatch):
     agent: Any = make_agent("es", probe_env(pushed=True, outputs=()), 2, num_envs=6, unroll_length=2)
     state, caught = agent.init(jax.random.key(0)), {}

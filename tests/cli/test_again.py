@@ -120,6 +120,14 @@ def test_edited_settings_are_told_noted_and_applied(first, capsys):
     assert edited.read_provenance()["changed"] == "after 6 updates num_steps is 160 instead of 96"
 
 
+def test_an_edit_that_a_checkpoint_does_not_fit_is_told_as_such(first, capsys):
+    run = RunDir.open(shutil.copytree(first.path, first.path.parent / "wider"))
+    run.config_file.write_text(run.config_file.read_text().replace("features = 8", "features = 9"))
+    assert main(["train", "--resume", str(run.path), *_BRIEF]) == 2
+    told = capsys.readouterr().err
+    assert "features is 9 instead of 8, which its checkpoint does not fit: put it back (" in told
+
+
 def test_another_run_to_learn_from_counts_from_its_own_last_checkpoint(first):
     """Not from that of the run that a file named."""
     runs = first.path.parent

@@ -17,7 +17,7 @@ import pytest
 import pixelbrax
 from pixelbrax.algorithms import PPOConfig
 from pixelbrax.cli.main import main
-from pixelbrax.envs import with_default_params
+from pixelbrax.envs import EnvParams, with_default_params
 from pixelbrax.errors import ConfigError
 from pixelbrax.experiments import RunGroup, api, config_of, launch
 from pixelbrax.experiments.environments import differences
@@ -106,7 +106,8 @@ def test_an_environment_of_make_is_the_task_it_was_made_of(probe_tasks):
         task="probe/sides", image_size=16, episode_length=10, distractors=("kage/hue",), backend="probe"
     )
     plain = env.with_distractors(())
-    assert config_of(plain).facts, "what was changed since is told by facts"
+    assert config_of(plain) == dataclasses.replace(config_of(env), distractors=())
+    assert config_of(with_default_params(plain, EnvParams(episode_length=5))).facts, "parameters are told by facts"
     assert config_of(pixelbrax.make("probe/sides", sky=((0, 0, 0), (0, 0, 1)))).facts, "so is what is no setting"
 
 

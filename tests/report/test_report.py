@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from pixelbrax.errors import ConfigError
 from pixelbrax.report import (
     enlarged,
     record_episode,
@@ -66,6 +67,14 @@ def test_grids_keep_their_order(tmp_path):
     assert sheet.shape == (9, 17, 3)
     assert (sheet[5:, 12:] == 200).all()
     assert (sheet[4] == 255).all()
+
+
+@pytest.mark.parametrize(("name", "most"), [("a.webp", 16_383), ("a.JPG", 65_500)])
+def test_a_grid_that_a_format_cannot_hold_is_refused(tmp_path, name, most):
+    images = np.zeros((1, most, 1, 1, 3), np.uint8)
+    with pytest.raises(ConfigError, match=rf"1 x {2 * most - 1:,} pixels, and .* at most {most:,} a side: .* a \.png"):
+        write_grid(tmp_path / name, images, gap=1)
+    write_grid(tmp_path / name, images, gap=0)
 
 
 def test_a_grid_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):

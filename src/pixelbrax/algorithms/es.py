@@ -51,7 +51,8 @@ class ESConfig(AgentConfig):
     perturbation_std: float = 0.05
     """Standard deviation of the noise on each parameter (sigma)."""
     weight_decay: float = 0.0
-    """Multiple of the parameters that is taken from the gradient (paper: 0.005)."""
+    """Multiple of the parameters that is taken from the gradient, which is that of the authors' code: weights are
+    fitnesses' centered ranks over the size of the population (0.005 there)."""
 
     SWEEPABLE: ClassVar[tuple[str, ...]] = (*AgentConfig.SWEEPABLE, "perturbation_std", "weight_decay")
 
@@ -98,7 +99,9 @@ class ES(Agent):
             )
         self.env, self.config = env, config
         rate = scale_by_decaying_rate(config.learning_rate, config.final_learning_rate, total_updates)
-        self._optimizer = optax.chain(optax.add_decayed_weights(config.weight_decay), optax.scale_by_adam(), rate)
+        # The original's gradient is not divided by sigma; ours is, and so must be what is added to it.
+        decay = optax.add_decayed_weights(config.weight_decay / config.perturbation_std)
+        self._optimizer = optax.chain(decay, optax.scale_by_adam(), rate)
 
     @property
     def learner_bytes(self) -> int:

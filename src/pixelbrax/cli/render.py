@@ -72,8 +72,8 @@ class Args:
     samples: int | None = None
     """Rays per pixel: 1, 4, 9 or 16; by default as in the run, or 1."""
     size: int | None = None
-    """Height and width of each image of a picture or video, pixels; by default 128. What a run's policy observes is
-    enlarged to it, by default by a whole factor."""
+    """Height and width of each image of a picture or video, pixels; by default 128. What a run's policy observes, or a
+    task's under distractors, is enlarged to it, by default by a whole factor: to at most 128, in videos 256."""
     seeds: int | None = None
     """Rows of a picture, each one episode; by default 2. What follows its end is pale, and the same image."""
     steps: int | None = None

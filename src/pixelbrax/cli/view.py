@@ -100,7 +100,8 @@ def _config(args: Args) -> tuple[ViewConfig, float]:
         "image_size": args.resolution,
     }
     changes = {name: value for name, value in given.items() if value is not None}
-    strength = check_number("distractor_strength", environment.distractor_strength, least=0)
+    own = environment.distractor_strength if args.distractors is None else 1.0  # it is that of the run's distractors
+    strength = check_number("distractor_strength", own, least=0)
     config = ViewConfig(replace(environment, **changes), args.height, args.width)
     config.check()
     if args.camera is not None:

@@ -138,7 +138,7 @@ class PixelEnv(CompilesOnce):
         self.physics, self.randomization_fn = physics, randomization_fn
         self.scene = read_scene(physics.mj_model, infinite_planes, skip_unsupported, self.images.tendons, sky)
         self._randomizer = read_randomizer(physics, randomization_fn, self.images)
-        self._own_params = EnvParams()
+        self._own_params, self.recipe = EnvParams(), None  # the arguments of `pixelbrax.make`, if it made this
         self._set_distractors(distractors)
 
     @in_float32
@@ -162,7 +162,7 @@ class PixelEnv(CompilesOnce):
         if distractors and not self.images.outputs:
             raise ConfigError("distractors change images, but outputs is empty: leave them out, or name an output")
         model = self.physics.mj_model
-        self.recipe: Mapping[str, Any] | None = None  # the arguments of `pixelbrax.make`, if it made this environment
+        self.recipe: Mapping[str, Any] | None = self.recipe and {**self.recipe, "distractors": distractors}
         context = SceneContext.of(model, self.scene, *self.images.shape, self.action_repeat)
         distraction = Distraction(resolve(distractors, self._task), context)
         self.distractors, self.distractor_names = distraction.composed, names_of(distractors)

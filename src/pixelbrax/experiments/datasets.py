@@ -349,14 +349,14 @@ def _readme(facts: Mapping[str, Any], shard: Trajectories) -> str:
     rows += [(name, getattr(shard, name), text) for name, text in meanings.items()]
     table = [f"| `{n}` | {x.dtype} | {_shape(n, x)} | {text} |" for n, x, text in rows]
     env = facts["environment"]
+    observed = f" The policy observed {facts['frame_stack']} frames." if env["obs"] == "pixels" else ""
     return "\n".join(
         [
             f"# {env['task']}: {episodes_of(facts['episodes'])}",
             "",
             f"Policy: {facts['policy']}, {'deterministic' if facts['deterministic'] else 'sampled'} actions. "
             f"Distractors: {facts['distractors']}. Seed {facts['seed']}. An action lasts "
-            f"{facts['seconds_per_action']:g} s. The policy observed {facts['frame_stack']} frames. All settings: "
-            f"`{_FACTS}`.",
+            f"{facts['seconds_per_action']:g} s.{observed} All settings: `{_FACTS}`.",
             "",
             f"Each `{_SHARDS}` holds up to {facts['episodes_per_shard']} whole episodes, side by side along the first "
             "axis:",

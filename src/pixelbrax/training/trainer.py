@@ -136,14 +136,21 @@ class Trainer:
             where = ", ".join(f"{name} at {updates}" for name, updates in last.items())
             raise ConfigError(f"the runs are at different updates, {where}: resume each by itself")
 
-        self._check_settings(runs, max(common))
+        told = self._changes(runs, max(common))
 
         def load(updates: int) -> list[AgentState]:
             return [t.restore(run, updates) for t, run in zip(self.training_runs, runs, strict=True)]
 
-        states = load_newest(common, load, lambda text: self.progress.say(text, always=True))
+        try:
+            states = load_newest(common, load, lambda text: self.progress.say(text, always=True))
+        except ConfigError as e:
+            if not told:
+                raise
+            raise ConfigError(f"{'; '.join(told)}, which its checkpoint does not fit: put it back ({e})") from e
         if (updates := int(states[0].num_updates)) != max(common):  # that was damaged, and did not tell its settings
-            self._check_settings(runs, updates)
+            told = self._changes(runs, updates)
+        for changed in told:
+            self.progress.say(changed, always=True)
         for training_run, run, mine in zip(self.training_runs, runs, own or runs, strict=True):
             self._acting.restore(mine, training_run.hook_states(run, updates))
             if reason := training_run.reason_stopped(run, updates):
@@ -151,15 +158,14 @@ class Trainer:
         edited = zip(self.training_runs, runs, states, strict=True)
         return self.all([training_run.with_edited_settings(run, state) for training_run, run, state in edited])
 
-    def _check_settings(self, runs: Sequence[RunDir], updates: int) -> None:
-        """Tells in which settings the runs differ from their checkpoints.
+    def _changes(self, runs: Sequence[RunDir], updates: int) -> list[str]:
+        """In which settings the runs differ from their checkpoints, a sentence each.
 
         Raises:
           ConfigError: a setting has changed that must not.
         """
-        for training_run, run in zip(self.training_runs, runs, strict=True):
-            if changed := training_run.check_settings(run, updates):
-                self.progress.say(changed, always=True)
+        pairs = zip(self.training_runs, runs, strict=True)
+        return [changed for training_run, run in pairs if (changed := training_run.check_settings(run, updates))]
 
     def evaluate(self, runs: Sequence[RunDir], name: str, state: AgentState) -> None:
         """Evaluates each agent's deterministic policy and writes the result in its run, unless it is there already."""

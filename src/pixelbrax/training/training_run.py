@@ -171,10 +171,12 @@ class TrainingRun:
         """The environment with these distractors instead of its own; None keeps those.
 
         Raises:
-          ConfigError: a name is unknown, or the environment renders no images.
+          ConfigError: a name is unknown, or the policy sees no images.
         """
         if distractors is None:
             return self.env
+        if distractors and not self.env.images.outputs:
+            raise ConfigError("distractors change images, but the policy was trained with obs=state: leave them out")
         return self.env.with_distractors(distractors)
 
     def compile_ahead(self, variables: tuple[PyTree, PyTree], pool: Executor) -> list[Future[Any]]:
