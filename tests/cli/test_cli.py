@@ -268,7 +268,7 @@ def test_damaged_runs_are_told_in_one_line(finished, tmp_path, capsys):
 def test_a_run_that_exists_is_refused(finished, capsys):
     before = finished.config_file.read_text()
     assert main([*TINY, "--runs", str(finished.path.parent), "--name", finished.path.name, "--seed", "9"]) == 2
-    assert "exists: choose another --name" in capsys.readouterr().err
+    assert "exists: choose another name" in capsys.readouterr().err
     assert finished.config_file.read_text() == before
 
 

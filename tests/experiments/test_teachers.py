@@ -123,7 +123,7 @@ def test_students_that_devices_cannot_share_are_refused_first():
 
 def test_a_taken_name_is_refused_first(tmp_path):
     (tmp_path / "x" / "notes").mkdir(parents=True)
-    with pytest.raises(ConfigError, match="x exists: choose another --name"):
+    with pytest.raises(ConfigError, match="x exists: choose another name"):
         start({"x": _STUDENT}, tmp_path, "x", Launch(), numbered=False)
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
 

@@ -120,19 +120,20 @@ def test_another_view_or_parameter_is_another_environment():
     assert config_of(plain) not in [config_of(env) for env in (farther, weaker)]
 
 
+_XML = """
+<mujoco><worldbody>
+  <geom type="plane" size="5 4 1"/>
+  <camera name="front" pos="0 -3 .5" xyaxes="1 0 0 0 0 1"/>
+  <camera name="side" pos="3 0 .5" xyaxes="0 1 0 0 0 1"/>
+  <body name="ball" pos="0 0 .5"><freejoint/><geom size=".3"/></body>
+</worldbody></mujoco>
+"""
+
+
 class _Seen(ProbePhysics):
     """The probe with two cameras and a floor that ends."""
 
-    mj_model = mujoco.MjModel.from_xml_string(
-        """
-        <mujoco><worldbody>
-          <geom type="plane" size="5 4 1"/>
-          <camera name="front" pos="0 -3 .5" xyaxes="1 0 0 0 0 1"/>
-          <camera name="side" pos="3 0 .5" xyaxes="0 1 0 0 0 1"/>
-          <body name="ball" pos="0 0 .5"><freejoint/><geom size=".3"/></body>
-        </worldbody></mujoco>
-        """
-    )
+    mj_model = mujoco.MjModel.from_xml_string(_XML)
 
 
 def _seen(**settings):
@@ -156,6 +157,29 @@ def test_another_look_is_another_environment(settings, difference):
     assert differences(other, older) == [], "older runs did not tell"
 
 
+_EDITS = {
+    "a start": ("</mujoco>", '<keyframe><key qpos="0 0 2 1 0 0 0"/></keyframe></mujoco>'),
+    "a medium": ("<mujoco>", '<mujoco><option density="1000"/>'),
+    "an integrator": ("<mujoco>", '<mujoco><option integrator="implicitfast"/>'),
+    "no contact": ("<mujoco>", '<mujoco><option><flag contact="disable"/></option>'),
+    "soft contacts": ('size=".3"', 'size=".3" solref=".1 1"'),
+    "an exclusion": ("</mujoco>", '<contact><exclude body1="world" body2="ball"/></contact></mujoco>'),
+    "weightlessness": ('name="ball"', 'name="ball" gravcomp="1"'),
+}
+
+
+@pytest.mark.parametrize("edit", _EDITS.values(), ids=_EDITS)
+def test_another_model_is_another_environment(edit, monkeypatch):
+    kept = config_of(_seen())
+    changed = mujoco.MjModel.from_xml_string(_XML.replace(*edit))
+    assert changed.nq == 7
+    monkeypatch.setattr(_Seen, "mj_model", changed)
+    (difference,) = differences(config_of(_seen()), kept)
+    assert difference.startswith("rest of the model is sha256 ")
+    older = dataclasses.replace(kept, facts=tuple(x for x in kept.facts if not x.startswith("rest of the model")))
+    assert differences(config_of(_seen()), older) == [], "older runs did not tell"
+
+
 def test_other_settings_of_the_engine_are_another_environment():
     kept, other, unknown = _seen(), _seen(), _seen()
     kept.recipe = {"source": "seen", "physics": {"healthy_z_range": (0.2, 1.0), "control_dt": 0.1}}
@@ -163,6 +187,12 @@ def test_other_settings_of_the_engine_are_another_environment():
     found = differences(config_of(other), config_of(kept))
     assert "settings of the engine is none instead of healthy_z_range=(0.2, 1.0)" in found
     assert not any("settings of the engine" in x for x in differences(config_of(unknown), config_of(kept)))
+
+
+def test_a_name_that_is_taken_is_told_what_resumes_it_from_python(finished, env, tmp_path):
+    shutil.copytree(finished.path, tmp_path / "taken")
+    with pytest.raises(ConfigError, match=r"choose another name, or resume it with `pixelbrax.train\(env, resume="):
+        pixelbrax.train(env, runs=tmp_path, name="taken", **SETTINGS)
 
 
 def test_resume_continues_to_the_bit(finished, env, tmp_path):

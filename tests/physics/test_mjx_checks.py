@@ -37,6 +37,14 @@ def _model(world="", actuator="", after=""):
             },
             r"not implemented \(geom 'hills' and geom 'egg' of body 1\): make one of them a capsule",
         ),
+        (
+            {
+                "world": '<body><joint name="swing"/><geom name="hull" type="ellipsoid" size=".3 .1 .1" pos="0 3 0"/>'
+                '<body><joint/><geom name="tail" type="box" size=".1 .1 .1" pos="0 3 0"/>'
+                '<body><joint/><geom name="fin" type="box" size=".1 .1 .1" pos="0 3 0"/></body></body></body>'
+            },
+            r"not implemented \(geom 'hull' of body 1 and geom 'fin'",  # the tail does not touch its parent
+        ),
     ],
 )
 def test_what_mjx_refuses_is_named(part, reason):

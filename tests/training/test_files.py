@@ -127,7 +127,7 @@ def test_of_several_that_begin_at_once_each_gets_a_folder_of_its_own(tmp_path):
     assert {path.name for path in made} == set(os.listdir(tmp_path / "runs")) == names
     assert RunDir.open(made[0]).config_file.is_file()
 
-    with pytest.raises(ConfigError, match=r"run-2 exists: choose another --name"):
+    with pytest.raises(ConfigError, match=r"run-2 exists: choose another name"):
         _make(tmp_path / "runs", "run-2", False)
     assert _make(tmp_path / "runs", "other", False).is_dir()
     (tmp_path / "lost").symlink_to(tmp_path / "nowhere")
@@ -160,11 +160,11 @@ def test_a_run_is_never_overwritten(tmp_path):
     assert run.load_config().seed == 3
     assert "[provenance]" in run.config_file.read_text()
     with pytest.raises(
-        ConfigError, match=r"run exists: choose another --name, or, unless it is just beginning, remove it"
+        ConfigError, match=r"run exists: choose another name, or, unless it is just beginning, remove it"
     ):
         RunDir.create(tmp_path / "run", TrainConfig())
     run.checkpoint_dir.mkdir()
-    with pytest.raises(ConfigError, match=r"run exists: choose another --name, or .*--resume"):
+    with pytest.raises(ConfigError, match=r"run exists: choose another name, or .*--resume"):
         RunDir.create(tmp_path / "run", TrainConfig())
     assert run.load_config().seed == 3
     with pytest.raises(ConfigError, match="is not a run"):

@@ -433,9 +433,9 @@ def test_an_error_in_one_process_ends_the_other(tmp_path):
     with _running(*[["--runs", str(tmp_path / name), "--name", "run"] for name in (".", "elsewhere")]) as both:
         first, second = [_ends(process) for process in both]
     assert (first[0], second[0]) == (2, 2)
-    assert "run exists: choose another --name" in first[1]
+    assert "run exists: choose another name" in first[1]
     assert "process 0 stopped:" in second[1]
-    assert "run exists: choose another --name" in second[1]
+    assert "run exists: choose another name" in second[1]
 
 
 @pytest.mark.full

@@ -210,7 +210,7 @@ def _taught(
     if config is None:
         return configs, None, True
     if not numbered:
-        check_unused(runs / name)
+        check_unused(runs / name, launch.remedy)
     say = partial(own_progress(launch.quiet).say, always=True)
     path, finished = start({name: config}, runs, f"{name}-teacher", replace(launch, hooks=(), tuned=True))
     if finished:
@@ -273,7 +273,9 @@ def _new_runs(
         for each, config in configs.items():
             create(folder / each if len(configs) > 1 else folder, config)
 
-    own = made = new_folder(runs, name, fill, numbered=numbered) if jax.process_index() == 0 else None
+    own = made = None
+    if jax.process_index() == 0:
+        own = made = new_folder(runs, name, fill, numbered=numbered, remedy=launch.remedy)
     try:
         path = runs / of_the_first("" if made is None else made.name)
         own = until_the_end.enter_context(own_folder(path))

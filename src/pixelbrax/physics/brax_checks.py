@@ -7,7 +7,7 @@ import numpy as np
 
 from pixelbrax.errors import ConfigError, listed
 from pixelbrax.physics.mjx_checks import ignored_by_mjx, left_out
-from pixelbrax.physics.model_checks import check_model, name_of, thing
+from pixelbrax.physics.model_checks import check_model, meeting, name_of, paired, thing
 from pixelbrax.physics.scales import OF_VECTORS
 
 ENGINES = (*OF_VECTORS, "generalized")
@@ -88,24 +88,12 @@ def _ignored_of_joints(model: mujoco.MjModel, engine: str) -> list[str]:
 
 def _ignored_of_contacts(model: mujoco.MjModel) -> list[str]:
     """The first contact of another `condim` than 3, by which all are simulated: that of a pair is its geoms' larger."""
-    flags = model.opt.disableflags
-    if flags & mujoco.mjtDisableBit.mjDSBL_CONTACT:
+    if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT:
         return []
     for pair in np.flatnonzero(model.pair_dim != _CONDIM)[:1]:
         return [_condim(model, *(int(g[pair]) for g in (model.pair_geom1, model.pair_geom2, model.pair_dim)))]
-    kind, affinity, condim = model.geom_contype, model.geom_conaffinity, model.geom_condim
-    meets = (kind[:, None] & affinity).astype(bool)
-    body = model.body_weldid[model.geom_bodyid]
-    parent = model.body_weldid[model.body_parentid[body]]
-    apart = (parent[:, None] == body) & (body != 0)  # a body does not touch its parent, except the world
-    if flags & mujoco.mjtDisableBit.mjDSBL_FILTERPARENT:
-        apart[:] = False
-    own = model.geom_bodyid
-    excluded = (np.minimum(own[:, None], own) << 16) + np.maximum(own[:, None], own)
-    apart |= np.isin(excluded, model.exclude_signature)
-    apart[model.pair_geom1, model.pair_geom2] = True  # what a <pair> says of them stands instead
-    dims = np.maximum(condim[:, None], condim)
-    others = (meets | meets.T) & ~(apart | apart.T) & (body[:, None] != body) & (dims != _CONDIM)
+    dims = np.maximum(model.geom_condim[:, None], model.geom_condim)
+    others = meeting(model) & ~paired(model) & (dims != _CONDIM)
     return [_condim(model, int(a), int(b), int(dims[a, b])) for a, b in np.argwhere(np.triu(others))[:1]]
 
 

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics.model_checks import name_of, thing, touches
+from pixelbrax.physics.model_checks import meeting, name_of, paired, thing
 
 _TYPES = {
     "mjtBias": ("actuator", "actuator_biastype"),
@@ -93,10 +93,9 @@ def _of_types(model: mujoco.MjModel, named: list[tuple[str, int]]) -> Iterator[t
 
 def _colliding(model: mujoco.MjModel, types: list[int]) -> list[tuple[str, int]]:
     """The first two geoms of two types, `mujoco.mjtGeom`, that can be in contact."""
-    for pair in itertools.product(*(np.flatnonzero(model.geom_type == one) for one in types)):
-        if len({*model.body_weldid[model.geom_bodyid[[*pair]]]}) > 1 and touches(model, *(np.array([i]) for i in pair)):
-            return [("geom", int(i)) for i in pair]
-    return []
+    one, other = (model.geom_type == kind for kind in types)
+    pairs = np.argwhere((meeting(model) | paired(model)) & one[:, None] & other)
+    return [("geom", int(number)) for number in pairs[0]] if len(pairs) else []
 
 
 def ignored_by_mjx(model: mujoco.MjModel) -> list[str]:

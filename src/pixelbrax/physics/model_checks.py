@@ -306,18 +306,30 @@ def bodies_of_equality(model: mujoco.MjModel, number: int) -> list[int]:
 
 
 def touches(model: mujoco.MjModel, moving: np.ndarray, static: np.ndarray) -> bool:
-    """Whether some of these geoms, by their ids, can be in contact with some of the others.
+    """Whether some of these geoms, by their ids, can be in contact with some of the others."""
+    return bool((meeting(model) | paired(model))[np.ix_(moving, static)].any())
 
-    An `<exclude>` of two bodies holds for all their geoms, but not for a `<pair>`.
+
+def meeting(model: mujoco.MjModel) -> np.ndarray:
+    """(ngeom, ngeom) bool, symmetric: which geoms can be in contact without a `<pair>`.
+
+    Not those of one body, nor of a body and its parent, except the world, nor of bodies in an `<exclude>`.
     """
-    types, affinities = model.geom_contype, model.geom_conaffinity
-    one = types[moving][:, None] & affinities[static][None]
-    other = affinities[moving][:, None] & types[static][None]
-    pairs = zip(model.pair_geom1, model.pair_geom2, strict=True)
-    named = any({int(a), int(b)} & {*static.tolist()} and {int(a), int(b)} & {*moving.tolist()} for a, b in pairs)
-    bodies = model.geom_bodyid[moving][:, None], model.geom_bodyid[static][None]
-    excluded = np.isin((np.minimum(*bodies) << 16) + np.maximum(*bodies), model.exclude_signature)
-    return bool(np.any(((one | other) != 0) & ~excluded)) or named
+    own, meets = model.geom_bodyid, (model.geom_contype[:, None] & model.geom_conaffinity) != 0
+    body = model.body_weldid[own]
+    parent = model.body_weldid[model.body_parentid[body]]
+    apart = (parent[:, None] == body) & (body != 0)
+    if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_FILTERPARENT:
+        apart[:] = False
+    apart |= np.isin((np.minimum(own[:, None], own) << 16) + np.maximum(own[:, None], own), model.exclude_signature)
+    return (meets | meets.T) & ~(apart | apart.T) & (body[:, None] != body)
+
+
+def paired(model: mujoco.MjModel) -> np.ndarray:
+    """(ngeom, ngeom) bool, symmetric: which geoms are in a `<pair>`, whose settings then hold whatever else does."""
+    named = np.zeros((model.ngeom, model.ngeom), bool)
+    named[model.pair_geom1, model.pair_geom2] = True
+    return named | named.T
 
 
 def _lights(model: mujoco.MjModel) -> Iterator[str]:

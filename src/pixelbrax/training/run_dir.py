@@ -323,7 +323,14 @@ def natural(name: str) -> list[tuple[int, float, str]]:
     return [(0, float(part), "") if k % 2 else (1, 0.0, part) for k, part in enumerate(parts)]
 
 
-def new_folder(root: Path, name: str, fill: Callable[[Path], object], *, numbered: bool) -> Path:
+def new_folder(
+    root: Path,
+    name: str,
+    fill: Callable[[Path], object],
+    *,
+    numbered: bool,
+    remedy: Callable[[Path], str] | None = None,
+) -> Path:
     """Makes `root / name` with its files; of several processes that ask at once each gets a folder of its own.
 
     It is filled under a hidden name and then renamed, so that a process that is killed meanwhile leaves no folder
@@ -334,6 +341,7 @@ def new_folder(root: Path, name: str, fill: Callable[[Path], object], *, numbere
       name: of the new one.
       fill: writes at least one file into the folder that it is given.
       numbered: if there is one, make the first of `root / name-2`, `name-3`, ... that does not exist.
+      remedy: see `check_unused`.
 
     Raises:
       ConfigError: it exists and is not to be numbered, or cannot be made.
@@ -356,7 +364,7 @@ def new_folder(root: Path, name: str, fill: Callable[[Path], object], *, numbere
                 return path
             except OSError as e:
                 if not (numbered and os.path.lexists(path)):
-                    check_unused(path)
+                    check_unused(path, remedy)
                     raise ConfigError(f"cannot make {path}: {e.strerror}") from e
         raise AssertionError("there is always another number")
     finally:
@@ -383,8 +391,12 @@ def make_folder(path: Path) -> None:
         raise ConfigError(f"cannot make {path}: {e.strerror}") from e
 
 
-def check_unused(path: Path) -> None:
+def check_unused(path: Path, remedy: Callable[[Path], str] | None = None) -> None:
     """Refuses a folder that exists, unless it is empty, as a process leaves it that is killed when it begins.
+
+    Args:
+      path: the folder.
+      remedy: what resumes the run there; by default a command for a shell.
 
     Raises:
       ConfigError: it does.
@@ -393,11 +405,11 @@ def check_unused(path: Path) -> None:
         return
     if (path / "config.toml").exists() and not (path / "checkpoint").exists():  # it cannot be resumed
         raise ConfigError(
-            f"{path} exists: choose another --name, or, unless it is just beginning, remove it: it was stopped before "
+            f"{path} exists: choose another name, or, unless it is just beginning, remove it: it was stopped before "
             "its first checkpoint"
         )
     if path.exists():
-        raise ConfigError(f"{path} exists: choose another --name, or resume it with `{to_resume(path)}`")
+        raise ConfigError(f"{path} exists: choose another name, or resume it with `{(remedy or to_resume)(path)}`")
 
 
 def to_resume(path: Path) -> str:
