@@ -257,10 +257,11 @@ def _floors(model: mujoco.MjModel) -> Iterator[str]:
             )
         elif not touches(model, moving, static):
             floor = next((g for g in static if model.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE), static[0])
+            also, out = (" an <exclude>,", ", and leave the <exclude> out") if model.nexclude else ("", "")
             yield (
                 f"{thing(model, 'body', root)} falls through {thing(model, 'geom', int(floor))}: contype and "
-                'conaffinity, an <exclude>, or a lack of geoms keep them apart. Give both contype="1" conaffinity="1", '
-                "the default, and leave the <exclude> out"
+                f'conaffinity,{also} or a lack of geoms, exclude contact. Give both contype="1" conaffinity="1", the '
+                f"default{out}"
             )
         else:
             continue
