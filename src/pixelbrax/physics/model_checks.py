@@ -260,8 +260,8 @@ def _floors(model: mujoco.MjModel) -> Iterator[str]:
             also, out = (" an <exclude>,", ", and leave the <exclude> out") if model.nexclude else ("", "")
             yield (
                 f"{thing(model, 'body', root)} falls through {thing(model, 'geom', int(floor))}: contype and "
-                f'conaffinity,{also} or a lack of geoms, exclude contact. Give both contype="1" conaffinity="1", the '
-                f"default{out}"
+                f"conaffinity,{also} or a lack of geoms, exclude contact. Give both "
+                f'contype="1" conaffinity="1", the default{out}'
             )
         else:
             continue
