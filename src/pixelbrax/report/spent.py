@@ -7,7 +7,7 @@ from pixelbrax.report.markup import Markup, markup, tag
 from pixelbrax.report.page import section, table
 from pixelbrax.training import TOTAL, WALL
 
-_COMPILING, _REST, _KILLED = "compiling", "starting, writing and the rest", "sessions that were killed"
+_COMPILING, _REST, _KILLED = "compiling", "starting, writing and the rest", "sessions that were killed, or go on"
 
 
 def time_section(facts: RunFacts) -> Markup | None:
@@ -46,7 +46,7 @@ def spent(facts: RunFacts) -> tuple[dict[str, float], float]:
         rest = whole - sum(parts.values())
         parts |= {_REST: rest} if rest > 0 else {}
         killed = facts.rows[-1].get(WALL, 0.0) - whole if facts.rows else 0.0  # they wrote no timings
-        return (parts | {_KILLED: killed}, whole + killed) if killed > 0 else (parts, whole)
+        return (parts | {_KILLED: killed}, whole + killed) if killed > 1 else (parts, whole)
     if not facts.rows or "wall_seconds" not in (row := facts.rows[-1]):
         return {}, 0.0
     rest = max(0.0, row["wall_seconds"] - row["seconds"])
