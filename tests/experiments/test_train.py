@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import re
 import shutil
 import signal
@@ -23,6 +24,7 @@ from pixelbrax.experiments import RunGroup, api, config_of, launch
 from pixelbrax.experiments.environments import differences
 from pixelbrax.learning import CurriculumConfig
 from pixelbrax.networks import NetworkConfig
+from pixelbrax.physics import qualified_name
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig, TrainingRun, load_preset
 from tests.experiments.small import SETTINGS
 from tests.probe import CAMERA, ProbePhysics, probe_env
@@ -178,6 +180,17 @@ def test_another_model_is_another_environment(edit, monkeypatch):
     assert difference.startswith("rest of the model is sha256 ")
     older = dataclasses.replace(kept, facts=tuple(x for x in kept.facts if not x.startswith("rest of the model")))
     assert differences(config_of(_seen()), older) == [], "older runs did not tell"
+
+
+def test_what_partial_functions_are_given_tells_environments_apart():
+    def kept(b):
+        return EnvConfig(facts=(f"reward_fn: {qualified_name(functools.partial(_seen, b=b))}",))
+
+    assert differences(kept(0.5), kept(0.5)) == []
+    (difference,) = differences(kept(1.5), kept(0.5))
+    assert difference.endswith("_seen(b=1.5) instead of tests.experiments.test_train._seen(b=0.5)")
+    older = EnvConfig(facts=("reward_fn: __main__._seen",))
+    assert differences(kept(1.5), older) == [], "older runs did not tell, and a script has another module"
 
 
 def test_other_settings_of_the_engine_are_another_environment():

@@ -260,10 +260,16 @@ def _plain(config: EnvConfig) -> dict[str, Any]:
 def _equal(a: Any, b: Any) -> bool:
     """Whether two facts are equal; a script's function has another module name when the script is imported.
 
-    Older versions kept no ranges of random factors, but the name of what scaled them.
+    Older versions kept no ranges of random factors, but the name of what scaled them, and not what a partial function
+    is given.
     """
     if {a, b} & _OLD_FACTORS:
         return all(isinstance(x, str) and (x in _OLD_FACTORS or x.startswith(_FACTORS)) for x in (a, b))
-    if isinstance(a, str) and isinstance(b, str) and "__main__" in (a.split(".")[0], b.split(".")[0]):
+    if not (isinstance(a, str) and isinstance(b, str)):
+        return a == b
+    (a, given), (b, other) = (each.partition("(")[::2] for each in (a, b))
+    if given and other and given != other:
+        return False
+    if "__main__" in (a.split(".")[0], b.split(".")[0]):
         return a.rpartition(".")[2] == b.rpartition(".")[2]
     return a == b

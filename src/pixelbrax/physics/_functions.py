@@ -21,11 +21,18 @@ _REMEDIES = {
 
 
 def qualified_name(thing: Any) -> str:
-    """The module and name of a function or class, or of the class of another object."""
+    """The module and name of a function or class, or of the class of another object.
+
+    Of a `functools.partial` also what it gives that is text or a number.
+    """
+    given: list[str] = []
     while isinstance(thing, functools.partial):
+        named = {f"{name}=": value for name, value in sorted(thing.keywords.items())}
+        each = [("", value) for value in thing.args] + list(named.items())
+        given += [f"{name}{value!r}" for name, value in each if isinstance(value, str | int | float)]
         thing = thing.func
     named = thing if hasattr(thing, "__qualname__") else type(thing)
-    return f"{named.__module__}.{named.__qualname__}"
+    return f"{named.__module__}.{named.__qualname__}" + (f"({', '.join(given)})" if given else "")
 
 
 def called(form: str, function: Callable[..., Any], *args: Any) -> Any:
