@@ -96,20 +96,26 @@ def test_fitness_ends_with_the_episode():
     assert metrics["fitness"] == metrics["fitness_best"] == 6
 
 
-def test_weight_decay_is_that_of_the_authors_code(monkeypatch):
-    """Adam's of -g + l2coeff theta, where g is the mean of ranks times noise; the first step has its signs."""
-    decay, std = 0.2, 0.1
-    settings: dict[str, Any] = {"num_envs": 6, "unroll_length": 2, "weight_decay": decay, "perturbation_std": std}
-    agent: Any = make_agent("es", probe_env(outputs=()), 2, **settings)
-    state, caught = agent.init(jax.random.key(0)), {}
+def _generation(agent, monkeypatch):
+    """The states before and after an update whose six members' fitness is their number, the members, and their keys."""
+    state, caught = agent.init(jax.random.key(0)), []
 
     def evaluate(state, members, keys):
-        caught.update(members)
+        caught.extend([members, jax.random.key_data(keys)])
         seen = {"state": state.envs.obs["state"][None]}, jnp.ones((1, 6), bool)
         return state.envs, jnp.arange(6.0), seen, EpisodeTotals(*[jnp.zeros(())] * 5)
 
     monkeypatch.setattr(agent, "_evaluate", evaluate)
     after, _, _ = agent.update(state)
+    return state, after, *caught
+
+
+def test_weight_decay_is_that_of_the_authors_code(monkeypatch):
+    """Adam's of -g + l2coeff theta, where g is the mean of ranks times noise; the first step has its signs."""
+    decay, std = 0.2, 0.1
+    settings: dict[str, Any] = {"num_envs": 6, "unroll_length": 2, "weight_decay": decay, "perturbation_std": std}
+    agent: Any = make_agent("es", probe_env(outputs=()), 2, **settings)
+    state, after, caught, _ = _generation(agent, monkeypatch)
     ranks, agree = np.arange(6) / 5 - 0.5, []
     for name, members in caught.items():
         leaves = (jax.tree.leaves(tree) for tree in (members, state.params[name], after.params[name]))
@@ -121,17 +127,9 @@ def test_weight_decay_is_that_of_the_authors_code(monkeypatch):
 
 def test_members_come_in_pairs_of_opposite_noise_from_one_state(monkeypatch):
     agent: Any = make_agent("es", probe_env(pushed=True, outputs=()), 2, num_envs=6, unroll_length=2)
-    state, caught = agent.init(jax.random.key(0)), {}
-
-    def evaluate(state, members, keys):
-        caught.update(members=members, keys=jax.random.key_data(keys))
-        seen = {"state": state.envs.obs["state"][None]}, jnp.ones((1, 6), bool)
-        return state.envs, jnp.arange(6.0), seen, EpisodeTotals(*[jnp.zeros(())] * 5)
-
-    monkeypatch.setattr(agent, "_evaluate", evaluate)
-    agent.update(state)
-    for name, member in caught["members"].items():
+    state, _, caught, keys = _generation(agent, monkeypatch)
+    for name, member in caught.items():
         for x, own in zip(jax.tree.leaves(member), jax.tree.leaves(state.params[name]), strict=True):
             np.testing.assert_allclose((x[0::2] + x[1::2]) / 2, jnp.broadcast_to(own, x[0::2].shape), atol=1e-5)
-    np.testing.assert_array_equal(caught["keys"][0::2], caught["keys"][1::2])
-    assert len(np.unique(caught["keys"], axis=0)) == 3
+    np.testing.assert_array_equal(keys[0::2], keys[1::2])
+    assert len(np.unique(keys, axis=0)) == 3

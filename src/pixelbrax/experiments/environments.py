@@ -33,7 +33,7 @@ site_bodyid site_quat site_size actuator_trntype actuator_dyntype actuator_gaint
 actuator_ctrllimited actuator_forcelimited actuator_forcerange actuator_actlimited actuator_actrange eq_type eq_obj1id
 eq_obj2id eq_active0 eq_solref eq_solimp tendon_stiffness tendon_damping tendon_frictionloss tendon_lengthspring
 tendon_limited tendon_range wrap_type wrap_objid wrap_prm pair_geom1 pair_geom2 pair_friction exclude_signature
-sensor_type sensor_objid sensor_cutoff cam_mode cam_bodyid light_type light_pos mat_texid mat_texrepeat
+sensor_type sensor_objid sensor_cutoff cam_mode cam_bodyid light_type mat_texid mat_texrepeat
 mat_reflectance
 """.split()
 _OPTIONS = """

@@ -7,7 +7,7 @@ import numpy as np
 
 from pixelbrax.errors import ConfigError, listed
 from pixelbrax.physics.mjx_checks import ignored_by_mjx, left_out
-from pixelbrax.physics.model_checks import check_model, meeting, name_of, paired, thing
+from pixelbrax.physics.model_checks import check_model, collidable, name_of, paired, thing
 from pixelbrax.physics.scales import OF_VECTORS
 
 ENGINES = (*OF_VECTORS, "generalized")
@@ -93,7 +93,7 @@ def _ignored_of_contacts(model: mujoco.MjModel) -> list[str]:
     for pair in np.flatnonzero(model.pair_dim != _CONDIM)[:1]:
         return [_condim(model, *(int(g[pair]) for g in (model.pair_geom1, model.pair_geom2, model.pair_dim)))]
     dims = np.maximum(model.geom_condim[:, None], model.geom_condim)
-    others = meeting(model) & ~paired(model) & (dims != _CONDIM)
+    others = collidable(model) & ~paired(model) & (dims != _CONDIM)
     return [_condim(model, int(a), int(b), int(dims[a, b])) for a, b in np.argwhere(np.triu(others))[:1]]
 
 

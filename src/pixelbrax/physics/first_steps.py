@@ -12,7 +12,7 @@ import numpy as np
 
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics._mjx import quiet_mujoco
-from pixelbrax.physics.model_checks import name_of, thing, touches
+from pixelbrax.physics.model_checks import collidable, name_of, thing
 
 _SECONDS, _STEPS = 1.0, 500  # simulated, whichever is less
 _BAD = tuple(int(getattr(mujoco.mjtWarning, f"mjWARN_BAD{what}")) for what in ("QPOS", "QVEL", "QACC"))
@@ -151,13 +151,13 @@ def _penetrations(model: mujoco.MjModel, start: np.ndarray) -> list[str]:
 def _fallen(model: mujoco.MjModel, data: mujoco.MjData) -> list[str]:
     """A body that is below the floor after the first second, although it can touch it."""
     still = model.body_weldid[model.geom_bodyid] == 0
-    planes = np.flatnonzero(still & (model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE))
+    planes, contacts = np.flatnonzero(still & (model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)), collidable(model)
     for plane in planes:
         normal = data.geom_xmat[plane].reshape(3, 3)[:, 2]
         for root in np.unique(model.body_rootid[model.body_weldid.astype(bool)]):
             own = np.flatnonzero(model.body_rootid[model.geom_bodyid] == root)
             below = (data.geom_xpos[own] - data.geom_xpos[plane]) @ normal
-            if own.size and touches(model, own, np.array([plane])) and np.all(below < -model.geom_rbound[own]):
+            if own.size and contacts[own, plane].any() and np.all(below < -model.geom_rbound[own]):
                 return [
                     f"{thing(model, 'body', int(root))} is below {thing(model, 'geom', int(plane))} after the first "
                     "second: it starts there, or is too fast or too thin for the timestep. Raise it (pos, or the first "

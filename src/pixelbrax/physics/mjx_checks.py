@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics.model_checks import meeting, name_of, paired, thing
+from pixelbrax.physics.model_checks import collidable, name_of, thing
 
 _TYPES = {
     "mjtBias": ("actuator", "actuator_biastype"),
@@ -94,7 +94,7 @@ def _of_types(model: mujoco.MjModel, named: list[tuple[str, int]]) -> Iterator[t
 def _colliding(model: mujoco.MjModel, types: list[int]) -> list[tuple[str, int]]:
     """The first two geoms of two types, `mujoco.mjtGeom`, that can be in contact."""
     one, other = (model.geom_type == kind for kind in types)
-    pairs = np.argwhere((meeting(model) | paired(model)) & one[:, None] & other)
+    pairs = np.argwhere(collidable(model) & one[:, None] & other)
     return [("geom", int(number)) for number in pairs[0]] if len(pairs) else []
 
 

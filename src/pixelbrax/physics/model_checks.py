@@ -247,7 +247,7 @@ def _floors(model: mujoco.MjModel) -> Iterator[str]:
     floats = model.opt.density or model.opt.viscosity
     if not gravity.any() or model.opt.disableflags & (_NO_GRAVITY | _NO_CONTACT) or floats or model.nflex:
         return
-    static = np.flatnonzero(model.body_weldid[model.geom_bodyid] == 0)
+    static, contacts = np.flatnonzero(model.body_weldid[model.geom_bodyid] == 0), collidable(model)
     for root in _falling(model):
         moving = np.flatnonzero(model.body_rootid[model.geom_bodyid] == root)
         if not static.size:
@@ -255,7 +255,7 @@ def _floors(model: mujoco.MjModel) -> Iterator[str]:
                 f"{thing(model, 'body', root)} falls forever: there is no floor. Put "
                 '<geom name="floor" type="plane" size="0 0 .1"/> into <worldbody>'
             )
-        elif not touches(model, moving, static):
+        elif not contacts[np.ix_(moving, static)].any():
             floor = next((g for g in static if model.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE), static[0])
             also, out = (" an <exclude>,", ", and leave the <exclude> out") if model.nexclude else ("", "")
             yield (
@@ -306,15 +306,11 @@ def bodies_of_equality(model: mujoco.MjModel, number: int) -> list[int]:
     return [int(body) for body in pair]
 
 
-def touches(model: mujoco.MjModel, moving: np.ndarray, static: np.ndarray) -> bool:
-    """Whether some of these geoms, by their ids, can be in contact with some of the others."""
-    return bool((meeting(model) | paired(model))[np.ix_(moving, static)].any())
+def collidable(model: mujoco.MjModel) -> np.ndarray:
+    """(ngeom, ngeom) bool, symmetric: which geoms can be in contact.
 
-
-def meeting(model: mujoco.MjModel) -> np.ndarray:
-    """(ngeom, ngeom) bool, symmetric: which geoms can be in contact without a `<pair>`.
-
-    Not those of one body, nor of a body and its parent, except the world, nor of bodies in an `<exclude>`.
+    Those of a `<pair>`, and those whose contype and conaffinity meet, unless they are of one body, of a body and its
+    parent other than the world, or of bodies in an `<exclude>`.
     """
     own, meets = model.geom_bodyid, (model.geom_contype[:, None] & model.geom_conaffinity) != 0
     body = model.body_weldid[own]
@@ -323,7 +319,7 @@ def meeting(model: mujoco.MjModel) -> np.ndarray:
     if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_FILTERPARENT:
         apart[:] = False
     apart |= np.isin((np.minimum(own[:, None], own) << 16) + np.maximum(own[:, None], own), model.exclude_signature)
-    return (meets | meets.T) & ~(apart | apart.T) & (body[:, None] != body)
+    return paired(model) | (meets | meets.T) & ~(apart | apart.T) & (body[:, None] != body)
 
 
 def paired(model: mujoco.MjModel) -> np.ndarray:

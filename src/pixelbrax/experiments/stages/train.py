@@ -25,8 +25,8 @@ from pixelbrax.training import (
     TrainingRun,
     all_checkpoints,
     changed_settings,
+    check_unused,
     interruptible,
-    is_empty,
     locked,
     new_folder,
     noted,
@@ -56,10 +56,8 @@ def start_curriculum(
       ConfigError: a setting of any stage cannot be used, or the folder exists; nothing was compiled yet.
       TrainingError: training broke down.
     """
-    if not numbered and (runs / name).exists() and not is_empty(runs / name):
-        raise ConfigError(
-            f"{runs / name} exists: choose another name, or resume it with `{launch.remedy(runs / name)}`"
-        )
+    if not numbered:
+        check_unused(runs / name, launch.remedy)
     # The checks take their time: whether its folder can be made is known before.
     check_can_make(next(folder for folder in (runs.absolute(), *runs.absolute().parents) if folder.exists()) / name)
     with interruptible():
