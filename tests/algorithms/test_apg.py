@@ -60,6 +60,14 @@ def test_the_gradient_is_that_of_the_return():
     np.testing.assert_allclose(jax.jit(jax.grad(objective))(bias).sum(), wanted, rtol=2e-2)
 
 
+def test_the_bonus_is_for_entropy():
+    last = []
+    for weight in (0.0, 1.0):
+        _, history = train(_program(make_agent("apg", _pushed(), 10, entropy_coef=weight)), 10)
+        last.append(history[-1][0]["entropy"])
+    assert last[1] > last[0] + 0.02
+
+
 def _value_and_gradient(agent, state):
     part = actor_params(state.params["network"])
     return jax.jit(jax.value_and_grad(lambda part: agent._unroll(state, part, jax.random.key(1))[0]))(part)

@@ -54,11 +54,26 @@ def test_the_head_is_held_to_the_slow_copy():
     assert moved[1] < 0.2 * moved[0]
 
 
+def _rollout(agent, state):
+    act = functools.partial(agent.outputs, *state.variables)
+    keys, length = agent.network.obs_keys, agent.config.unroll_length
+    return collect(_ENV, act, keys, state.envs, jax.random.key(1), length)[1]
+
+
+def test_the_slow_copy_takes_the_new_units_of_values_too():
+    """It is the policy network at the beginning, and stays so when returns of another size have been seen (PopArt)."""
+    agent: Any = make_agent("dcpg", _ENV, critic="separate", normalize=True)
+    state = _after(agent, 0)[0]
+    rollout = _rollout(agent, state)
+    params, _ = agent.update_statistics(*state.variables, rollout, 7.0 + 3.0 * rollout.reward)
+    assert _equal(params["target"], params["policy"])
+    assert not _equal(params["policy"], state.params["policy"])
+
+
 def test_the_head_learns_returns_by_its_own_values():
     agent = make_agent("dcpg", _ENV, critic="separate", discount=0.9)
     config, state = agent.config, _after(agent, 0)[0]
-    act = functools.partial(agent.outputs, *state.variables)
-    _, rollout, _ = collect(_ENV, act, agent.network.obs_keys, state.envs, jax.random.key(1), config.unroll_length)
+    rollout = _rollout(agent, state)
     reward, _ = scaled_rewards(config, state.statistics, rollout)
     seen, times = rollout.observations.state, range(config.unroll_length + 1)
     assert seen is not None

@@ -67,6 +67,21 @@ def test_updates_before_a_lost_buffer_has_enough_to_learn_from():
     assert updates(2 * per_update + 1, keep_buffer=True) == 0
 
 
+def test_a_return_ends_with_a_termination_and_goes_on_over_a_truncation():
+    """Of which rewards take their unit. A step that follows an end is the reset, and pays nothing."""
+    env = _env(_Fate(), episode_length=2, outputs=(), image_size=16, frame_stack=1)
+    agent = make_agent("sac", env, 100, unroll_length=1, random_steps=1024, discount=0.5)
+    init, update = _program(agent)
+    state, wanted, ends = init(jax.random.key(0)), np.zeros(16), set()
+    for _ in range(12):
+        before, (state, *_) = state.envs, update(state)
+        kept = np.where(before.terminated, 0.0, wanted)
+        wanted = np.where(before.done, kept, 0.5 * kept + state.envs.reward)
+        ends |= {(bool(a), bool(b)) for a, b in zip(before.terminated, before.truncated, strict=True)}
+        np.testing.assert_allclose(state.buffer["returns"], wanted, rtol=1e-6)
+    assert {(True, False), (False, True)} <= ends
+
+
 @pytest.mark.parametrize(
     "settings",
     [
