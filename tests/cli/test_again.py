@@ -1,5 +1,6 @@
 """A run done again by its own settings, gone on with, and told briefly; all from states of the probe."""
 
+import copy
 import csv
 import shutil
 import signal
@@ -14,6 +15,7 @@ import pytest
 
 from pixelbrax.cli.main import main
 from pixelbrax.training import RunDir, Trainer, TrainingRun
+from tests.probe import ProbePhysics
 
 TINY = """
 train --task probe/sides --episode-length 10 --obs state --critic state --num-envs 4 --unroll-length 4
@@ -118,6 +120,26 @@ def test_edited_settings_are_told_noted_and_applied(first, capsys):
     assert main(["train", "--resume", str(edited.path), *_BRIEF]) == 0
     assert len(edited.read_evaluations()["trained"]["returns"]) == 4
     assert edited.read_provenance()["changed"] == "after 6 updates num_steps is 160 instead of 96"
+
+
+def test_an_edited_model_of_a_task_is_told_and_noted(first, capsys, monkeypatch):
+    """Settings know a task by its name; its file may have been edited since."""
+    run = RunDir.open(shutil.copytree(first.path, first.path.parent / "heavier"))
+    assert main(["eval", str(run.path), "--episodes", "2"]) == 0
+    assert "another model" not in capsys.readouterr().out
+    model = copy.copy(ProbePhysics.mj_model)
+    model.body_mass[1] *= 2
+    monkeypatch.setattr(ProbePhysics, "mj_model", model)
+    for best in ([], ["--best"]):
+        assert main(["eval", str(run.path), "--episodes", "2", *best]) == 0
+        assert f"{run.path} was trained with another model of probe/sides (its file" in capsys.readouterr().out
+    run.config_file.write_text(run.config_file.read_text().replace("num_steps = 96", "num_steps = 160"))
+    assert main(["train", "--resume", str(run.path), *_BRIEF]) == 0
+    assert "goes on with another model of probe/sides" in capsys.readouterr().out
+    noted = "after 6 updates num_steps is 160 instead of 96, another model of probe/sides"
+    assert run.read_provenance()["changed"].startswith(noted)
+    assert main(["eval", str(run.path), "--episodes", "2"]) == 0
+    assert "another model" not in capsys.readouterr().out, "which its last checkpoint was trained with"
 
 
 def test_an_edit_that_a_checkpoint_does_not_fit_is_told_as_such(first, capsys):

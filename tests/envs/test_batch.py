@@ -68,5 +68,8 @@ def test_substeps_are_the_frames_of_an_action_up_to_the_episodes_end():
         np.testing.assert_array_equal(physics.engine_state[1], frames)
         np.testing.assert_array_equal(physics.obs[-1], state.obs["state"])
         assert int(state.metrics["episode_length"]) == done
+    ended = ENV.step(ENV.reset(KEYS[0]), jnp.full(1, jnp.nan))  # ends by divergence
+    assert ended.done
+    np.testing.assert_array_equal(jax.jit(ENV.substeps)(ended, jnp.zeros(1)).engine_state[1], [0, 0, 0])
     with pytest.raises(ConfigError, match=r"use jax.vmap\(env.substeps\)"):
         ENV.substeps(STATES, jnp.zeros(1))

@@ -367,8 +367,7 @@ class PixelEnv(CompilesOnce):
         if self.physics.cheap_reset:
             return self._start(key, params)
         relevant = replace(params, episode_length=None, distractors=None)
-        start = call_where(lambda x: self._start(*x), needed, (key, relevant), shares_arrays)
-        return replace(start, params=params)
+        return replace(call_where(lambda x: self._start(*x), needed, (key, relevant), shares_arrays), params=params)
 
     def _start(self, key: Array, params: EnvParams) -> State:
         """The first state of an episode, without its observation."""
@@ -414,7 +413,8 @@ class PixelEnv(CompilesOnce):
             carry = (physics, reward, frames + (~stays).astype(jnp.int32), diverged | (~over & ~sound))
             return carry, physics if keep_frames else None
 
-        initial = (state.physics, jnp.zeros(()), jnp.zeros((), jnp.int32), ~acts)
+        over = ~acts | (state.metrics["diverged"] & (self.autoreset != "same_step"))  # there, a new episode has begun
+        initial = (state.physics, jnp.zeros(()), jnp.zeros((), jnp.int32), over)
         return jax.lax.scan(frame, initial, None, length=self.action_repeat)
 
     def _advance(self, state: State, action: Float[Array, " action_size"]) -> State:

@@ -12,34 +12,9 @@ import numpy as np
 
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics import RandomFactors, RandomizationFn, qualified_name
+from pixelbrax.physics import RandomFactors, RandomizationFn, model_checksums, qualified_name
 from pixelbrax.tasks import CameraSpec
 from pixelbrax.training import EnvConfig, clips_of, words_of
-
-# Arrays that determine a model's motion and appearance; arrays that a newer MuJoCo adds do not change the checksum.
-_MODEL = """
-body_parentid body_pos body_quat body_mass body_inertia body_ipos body_iquat jnt_type jnt_bodyid jnt_pos jnt_axis
-jnt_range jnt_stiffness dof_damping dof_armature dof_frictionloss geom_type geom_bodyid geom_size geom_pos geom_quat
-geom_rgba geom_friction geom_contype geom_conaffinity site_pos actuator_trnid actuator_gear actuator_gainprm
-actuator_biasprm actuator_ctrlrange cam_pos cam_quat cam_fovy light_pos light_dir light_diffuse mat_rgba eq_data
-""".split()
-
-# The rest of what does, told since later; meshes are in inertias and sizes, and their vertices differ among compilers.
-_REST = """
-qpos0 qpos_spring key_qpos key_qvel key_act key_ctrl body_gravcomp body_mocapid jnt_limited jnt_margin jnt_solref
-jnt_solimp jnt_actfrclimited jnt_actfrcrange dof_solref dof_solimp geom_condim geom_priority geom_solmix geom_solref
-geom_solimp geom_margin geom_gap geom_fluid geom_group geom_matid geom_dataid hfield_data hfield_size tex_data
-site_bodyid site_quat site_size actuator_trntype actuator_dyntype actuator_gaintype actuator_biastype actuator_dynprm
-actuator_ctrllimited actuator_forcelimited actuator_forcerange actuator_actlimited actuator_actrange eq_type eq_obj1id
-eq_obj2id eq_active0 eq_solref eq_solimp tendon_stiffness tendon_damping tendon_frictionloss tendon_lengthspring
-tendon_limited tendon_range wrap_type wrap_objid wrap_prm pair_geom1 pair_geom2 pair_friction exclude_signature
-sensor_type sensor_objid sensor_cutoff cam_mode cam_bodyid light_type mat_texid mat_texrepeat
-mat_reflectance
-""".split()
-_OPTIONS = """
-density viscosity wind magnetic integrator cone impratio disableflags enableflags disableactuator iterations
-ls_iterations noslip_iterations tolerance
-""".split()
 
 _NEWER = ("cameras of the model", "sky", "planes", "settings of the engine", "rest of the model")
 """Facts that older runs and datasets lack, and some environments: compared where both have them."""
@@ -150,9 +125,9 @@ def _facts(env: PixelEnv) -> dict[str, str]:
     own: dict[str, str] = getattr(physics, "facts", {})
     channels = "gray" if images.grayscale else "RGB"
     facts = {"physics": qualified_name(physics), **own}
-    known = _checksum_of_model(model, ("timestep", "gravity"), _MODEL)
+    known, rest = model_checksums(model)
     facts["model"] = f"{model.nbody} bodies, {model.ngeom} geoms, {model.nu} actuators, sha256 {known}"
-    facts["rest of the model"] = f"sha256 {_checksum_of_model(model, _OPTIONS, _REST)}"
+    facts["rest of the model"] = f"sha256 {rest}"
     facts["observation"] = f"{' and '.join(sizes)} {channels}" if images.outputs else "states"
     facts["outputs"] = ", ".join(images.outputs) or "none"
     facts["cameras"] = ", ".join(env.cameras)
@@ -237,16 +212,6 @@ def _distractor_checksum(distractors: Sequence[Any]) -> str:
 
     clips = [clips_of(each) for each in distractors]
     return hashlib.sha256(repr([plain(tuple(distractors)), clips]).encode()).hexdigest()[:12]
-
-
-def _checksum_of_model(model: mujoco.MjModel, options: Sequence[str], arrays: Sequence[str]) -> str:
-    """Checksum of some of a model's options and arrays."""
-    total = hashlib.sha256(repr(tuple(np.asarray(getattr(model.opt, name)).tolist() for name in options)).encode())
-    for name in arrays:
-        values = np.asarray(getattr(model, name))
-        # Rounded: compilers of MuJoCo differ in the last bits.
-        total.update(f"{name}{values.shape}".encode() + np.round(values.astype(np.float32), 5).tobytes())
-    return total.hexdigest()[:12]
 
 
 def _plain(config: EnvConfig) -> dict[str, Any]:

@@ -322,14 +322,15 @@ def _resume(path: Path, several: list[RunDir], runs: list[RunDir], launch: Launc
         if told := _unlearned(left, needed):
             trainer.progress.say(told, always=True)
         for run, mine in zip(runs, here, strict=True) if left > 0 else ():
-            _note_changes(run, mine, updates, exact)
+            other = trainer.training_runs[0].other_model(run, updates)
+            _note_changes(run, mine, updates, exact, other)
         for run in here:
             run.forget_failure()
             run.roll_back(updates)
         return _train(trainer, own, here, state, launch)
 
 
-def _note_changes(run: RunDir, mine: RunDir, updates: int, exact: bool) -> None:
+def _note_changes(run: RunDir, mine: RunDir, updates: int, exact: bool, other_model: str) -> None:
     """Writes down why a run that goes on after some updates will not be what its settings make in one go.
 
     Args:
@@ -337,9 +338,10 @@ def _note_changes(run: RunDir, mine: RunDir, updates: int, exact: bool) -> None:
       mine: the one in which this process writes.
       updates: of the checkpoint.
       exact: whether checkpoints hold all that the algorithm learns from.
+      other_model: what the task's model is, if it is another.
     """
     told = run.read_provenance()
-    changed = changed_since_trained(run, updates)
+    changed = ", ".join(filter(None, [changed_since_trained(run, updates), other_model]))
     facts = {CHANGED: f"after {updates:,} updates {changed}" if changed else ""}
     facts |= {BUFFER: f"empty after {updates:,} updates" if updates and not exact else ""}
     for name, fact in facts.items():

@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from pixelbrax.physics._functions import called, qualified_name
+from pixelbrax.physics._model_checksums import model_checksums
 from pixelbrax.physics.base import (
     THREEFRY,
     Physics,
@@ -117,6 +118,7 @@ __all__ = [
     "make_brax_physics",
     "make_brax_v1_physics",
     "make_playground_physics",
+    "model_checksums",
     "next_state",
     "qualified_name",
     "quiet_brax",

@@ -13,6 +13,7 @@ from pixelbrax.envs import PixelEnv, without_images
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import AgentState
 from pixelbrax.networks import ActionDistribution, Observation
+from pixelbrax.physics import model_checksums
 from pixelbrax.training.assembly import RunTeacher, build, check_memory, kept_state, make_agent
 from pixelbrax.training.checkpoint import (
     DamagedCheckpointError,
@@ -34,7 +35,7 @@ from pixelbrax.xla import check_single
 # Streams of random numbers of a run, all from its seed.
 TRAINING_STREAM, EVALUATION_STREAM, BEST_STREAM = 0, 1, 3  # 2 is that of hooks
 _SIDE_BY_SIDE = 32  # minimum batch size of an evaluation with so many episodes
-_HOOKS, _STOPPED, _SETTINGS = "hooks", "stopped", "settings"  # in the notes of a checkpoint
+_HOOKS, _STOPPED, _SETTINGS, _MODEL = "hooks", "stopped", "settings", "model"  # in the notes of a checkpoint
 
 
 class TrainingRun:
@@ -113,11 +114,13 @@ class TrainingRun:
           ConfigError: there is none that can be read.
         """
         state = kept_state(self.agent, run)
-        return state.variables, int(state.num_updates)
+        updates = int(state.num_updates)
+        self._tell_other_model(run, updates)
+        return state.variables, updates
 
     def save(self, run: RunDir, state: AgentState, hooks: Mapping[str, Any] | None = None, stopped: str = "") -> None:
         """Writes a checkpoint of the state, of the hooks' states by name, and of why a hook has stopped training."""
-        notes = {_HOOKS: dict(hooks or {}), _STOPPED: stopped, _SETTINGS: noted(self.config)}
+        notes = {_HOOKS: dict(hooks or {}), _STOPPED: stopped, _SETTINGS: noted(self.config), _MODEL: self._model}
         save_checkpoint(run.checkpoint_dir, int(state.num_updates), self.agent.to_checkpoint(state), notes)
 
     def check_settings(self, run: RunDir, updates: int) -> str:
@@ -126,7 +129,24 @@ class TrainingRun:
         Raises:
           ConfigError: a setting has changed that must not.
         """
-        return check_same(run, self.config, _settings_at(run, updates))
+        changed = check_same(run, self.config, _note_at(run, updates, _SETTINGS))
+        other = self.other_model(run, updates)
+        return "; ".join(filter(None, [changed, f"{run.path} goes on with {other}" if other else ""]))
+
+    def other_model(self, run: RunDir, updates: int) -> str:
+        """What the model is if it is not that of a checkpoint, whose settings know a task by its name; else empty."""
+        if _note_at(run, updates, _MODEL) in ({}, self._model):  # earlier versions do not tell
+            return ""
+        task = self.config.environment.task
+        return f"another model of {task} (its file was edited, or the package that has it is of another version)"
+
+    def _tell_other_model(self, run: RunDir, updates: int) -> None:
+        if other := self.other_model(run, updates):
+            self.progress.say(f"{run.path} was trained with {other}", always=True)
+
+    @property
+    def _model(self) -> str:
+        return " ".join(model_checksums(self.env.physics.mj_model))
 
     def with_edited_settings(self, run: RunDir, state: AgentState) -> AgentState:
         """The state of a run's checkpoint with the settings that it holds as data, where they were edited since."""
@@ -251,6 +271,8 @@ class TrainingRun:
             raise ConfigError(f"{run.path} has no best policy yet: none has been evaluated; take the last one")
         like, folder = _best_of(jax.eval_shape(self.agent.init, jax.random.key(0))), run.best_dir
         best, updates = load_last(folder, lambda updates: (load_checkpoint(folder, like, updates), updates))
+        for last in sorted(all_checkpoints(run.checkpoint_dir))[-1:]:  # the best has no notes
+            self._tell_other_model(run, last)
         return (best["params"], best["statistics"]), updates
 
 
@@ -265,7 +287,7 @@ def changed_since_trained(run: RunDir, updates: int | None = None) -> str:
       ConfigError: there is no checkpoint, or config.toml cannot be read.
     """
     updates = last_checkpoint(run.checkpoint_dir) if updates is None else updates
-    config, before = run.load_config(), _settings_at(run, updates)
+    config, before = run.load_config(), _note_at(run, updates, _SETTINGS)
     others = ("start_from", "start_updates", "teacher", "teacher_updates")  # runs that may have been moved
     free = (*others, *(name for name in TrainConfig.NEUTRAL if name != "seed"))
     changes = list(changed_settings(config, before, free).values())
@@ -274,10 +296,10 @@ def changed_since_trained(run: RunDir, updates: int | None = None) -> str:
     return ", ".join(changes)
 
 
-def _settings_at(run: RunDir, updates: int) -> dict[str, Any]:
-    """Settings with which a checkpoint was written; none if it is damaged, which whoever loads it says."""
+def _note_at(run: RunDir, updates: int, name: str) -> Any:
+    """A note of a checkpoint, {} if it has none; or if it is damaged, which whoever loads it says."""
     try:
-        return load_notes(run.checkpoint_dir, updates).get(_SETTINGS, {})
+        return load_notes(run.checkpoint_dir, updates).get(name, {})
     except DamagedCheckpointError:
         return {}
 
