@@ -113,7 +113,8 @@ def test_edited_settings_are_told_noted_and_applied(first, capsys):
     assert "bit for bit" not in page
     again = ["train", "--config", str(edited.path), "--runs", str(runs), "--name", "fresh", "--quiet"]
     assert main([*again, *_BRIEF]) == 0
-    assert main(["compare", str(edited.path), str(runs / "fresh")]) == 0, "which have one seed"
+    out = str(runs / "compare.png")
+    assert main(["compare", str(edited.path), str(runs / "fresh"), "--out", out]) == 0, "which have one seed"
 
     episodes = edited.config_file.read_text().replace("eval_episodes = 3", "eval_episodes = 4")
     edited.config_file.write_text(episodes)

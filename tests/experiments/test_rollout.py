@@ -178,6 +178,10 @@ def test_a_dataset_is_the_trajectories(pixels, trajectories, tmp_path):
     text = (tmp_path / "data" / "README.md").read_text()
     assert "| `observations/pixels` | uint8 | episode, time + 1, 8, 8, 3 |" in text
     assert all(f"| `{name}` |" in text for name in np.load(dataset.shards[0]).files)
+    assert "holds up to 2 whole episodes, side by side" in text
+    pixelbrax.rollout("random", pixels, 2, steps=3, **where | {"path": tmp_path / "short"})
+    text = (tmp_path / "short" / "README.md").read_text()
+    assert "holds up to 2 beginnings of episodes, of at most 3 actions" in text
     with pytest.raises(ConfigError, match="holds another dataset, whose seed is 3 instead of 4"):
         pixelbrax.rollout("random", pixels, 5, **{**where, "seed": 4})
 

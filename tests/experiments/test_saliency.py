@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter
 
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
@@ -53,6 +54,18 @@ def test_a_policy_that_reads_one_pixel_depends_on_it_alone(row, column, obs):
     distance = np.hypot(*np.meshgrid(np.arange(SIZE) - row, np.arange(SIZE) - column, indexing="ij"))
     bell = np.exp(-0.5 * (distance / (SIZE / 16)) ** 2)
     np.testing.assert_allclose(found, found.max((1, 2), keepdims=True) * bell, rtol=1e-3, atol=1e-3)
+
+
+def test_blur_and_place_are_those_of_the_original():
+    """Greydanus et al. 2018: of images of 80 pixels a side, with standard deviations of 3 and 5 (their code, `r=5`)."""
+    pixels = np.zeros((1, 80, 80, 1), np.uint8)
+    pixels[0, 30:50, 40:, 0] = 200
+    policy = lambda obs: _Fixed(obs["pixels"][:, 45, 38, 0, None])  # noqa: E731
+    found = np.asarray(occlusion_map(policy, {"pixels": jnp.asarray(pixels)}, grid=80))
+    blurred = gaussian_filter(pixels[0, ..., 0].astype(float), 3.0, truncate=8.0)
+    rows, columns = np.meshgrid(np.arange(80) - 45, np.arange(80) - 38, indexing="ij")
+    bell = np.exp(-(rows**2 + columns**2) / (2 * 5.0**2))
+    np.testing.assert_allclose(found[0], bell * blurred[45, 38], rtol=1e-3, atol=1e-3)
 
 
 def test_a_constant_policy_looks_at_nothing(obs):

@@ -142,6 +142,16 @@ def test_a_profile_names_the_seeds_of_all_tasks(drawn, tmp_path):
     assert named == ["a (2 to 4 seeds)", "b (1 seed)"]
 
 
+@pytest.mark.parametrize("value", [0.0, -3.0, 7.0])
+def test_a_profile_of_one_and_the_same_return_is_a_step(value, drawn, tmp_path):
+    """As before anything is learned where rewards are sparse."""
+    write_profiles(tmp_path / "profiles.png", {"task": {"a": [np.full(4, value)] * 2}})
+    levels, shares = drawn[0].axes[0].lines[0].get_data()
+    assert levels[0] < value <= levels[-1]
+    np.testing.assert_array_equal(shares, levels < value)
+    assert 0 < shares.mean() < 1
+
+
 def test_methods_of_one_color_have_different_markers(drawn, tmp_path):
     rows = [{"method": f"m{k}", "track": "plain", "curves": {"hue": [(0.5, 0.4, 0.6)] * 2}} for k in range(23)]
     write_severity(tmp_path / "severity.png", rows, ("hue",), (0, 1))

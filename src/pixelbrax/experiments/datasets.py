@@ -350,6 +350,9 @@ def _readme(facts: Mapping[str, Any], shard: Trajectories) -> str:
     table = [f"| `{n}` | {x.dtype} | {_shape(n, x)} | {text} |" for n, x, text in rows]
     env = facts["environment"]
     observed = f" The policy observed {facts['frame_stack']} frames." if env["obs"] == "pixels" else ""
+    is_whole = facts["steps"] * env["action_repeat"] >= env["episode_length"]
+    cut = f"beginnings of episodes, of at most {facts['steps']:,} actions: most end with neither flag"
+    kind = "whole episodes" if is_whole else cut
     return "\n".join(
         [
             f"# {env['task']}: {episodes_of(facts['episodes'])}",
@@ -358,8 +361,7 @@ def _readme(facts: Mapping[str, Any], shard: Trajectories) -> str:
             f"Distractors: {facts['distractors']}. Seed {facts['seed']}. An action lasts "
             f"{facts['seconds_per_action']:g} s.{observed} All settings: `{_FACTS}`.",
             "",
-            f"Each `{_SHARDS}` holds up to {facts['episodes_per_shard']} whole episodes, side by side along the first "
-            "axis:",
+            f"Each `{_SHARDS}` holds up to {facts['episodes_per_shard']} {kind}, side by side along the first axis:",
             "",
             "| array | dtype | shape | meaning |",
             "|---|---|---|---|",

@@ -30,7 +30,9 @@ def write_profiles(path: Path, tasks: Mapping[str, Mapping[str, Sequence[np.ndar
     labels = {name: f"{name} ({_num_seeds(name, tasks)})" for name in names}
     for axes, (task, settings) in zip(panels, tasks.items(), strict=False):
         everything = np.concatenate([returns for runs in settings.values() for returns in runs])
-        levels = np.linspace(min(everything.min(), 0.0), everything.max(), _LEVELS)
+        low, high = min(everything.min(), 0.0), everything.max()
+        room = 0.0 if high > low else 0.05 * max(abs(high), 1.0)  # of one and the same return: a step
+        levels = np.linspace(low - room, high + room, _LEVELS)
         for name, runs in settings.items():
             style = line_style(names.index(name))
             label = labels.pop(name, None)  # once in the legend
