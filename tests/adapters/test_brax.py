@@ -68,6 +68,12 @@ def test_its_own_time_limit_is_told_on_request():
     assert [(s.done[0].item(), s.info["time_out"][0].item()) for s in states] == [(0, 0), (0, 0), (0, 0), (1, 1)]
 
 
+def test_termination_is_no_time_out_either():
+    """On which `bootstrap_on_timeout` would count on rewards after it."""
+    states = _rollout(training.VmapWrapper(as_brax(short_env(terminates_at=2), time_limit=True)), 2)
+    assert [(s.done[0].item(), s.info["time_out"][0].item()) for s in states] == [(0, 0), (0, 0), (1, 0)]
+
+
 @pytest.mark.parametrize("full_reset", [False, True])
 def test_playgrounds_wrapper_times_and_resets_it(full_reset):
     env = wrapper.wrap_for_brax_training(as_playground(short_env()), episode_length=3, full_reset=full_reset)

@@ -127,6 +127,28 @@ def test_every_mode_shows_every_image_of_the_same_episodes():
         np.testing.assert_array_equal(shown, expected)
 
 
+def test_metrics_where_an_episode_ended_are_the_last_ones():
+    """As in Gymnasium's own, whose info is then that of the reset, beside the final one."""
+    envs = _envs("same_step", 2)
+    envs.reset(seed=0)
+    envs.step(np.zeros((2, 1)))
+    envs.reset(options={"reset_mask": np.array([False, True])})  # the second ends a step later
+    envs.step(np.zeros((2, 1)))
+    *_, truncated, info = envs.step(np.zeros((2, 1)))
+    assert truncated.tolist() == [True, False]
+    assert info["_episode_return"].tolist() == [False, True]
+    assert info["episode_return"][1] == 1 + 2
+    assert info["final_info"]["_episode_return"].tolist() == info["_final_info"].tolist() == [True, False]
+    assert info["final_info"]["episode_return"][0] == 1 + 2 + 3
+
+
+def test_a_limit_in_steps_is_one_of_as_many_frames_as_they_have():
+    assert PixelBraxVectorEnv("probe/sides", outputs=(), max_episode_steps=4).pixel_env.episode_length == 4
+    env = PixelBraxEnv("probe/sides", outputs=(), max_episode_steps=4, action_repeat=3)
+    env.reset(seed=0)
+    assert [env.step(np.zeros(1))[3] for _ in range(4)] == [False, False, False, True]
+
+
 def test_an_environments_stream_does_not_depend_on_its_batch():
     one, three = _envs(num_envs=1), _envs(num_envs=3)
     np.testing.assert_array_equal(one.reset(seed=2)[0][0], three.reset(seed=0)[0][2])

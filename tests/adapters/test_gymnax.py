@@ -67,6 +67,17 @@ def test_the_time_limit_need_not_be_a_multiple_of_the_action_repeat():
     assert info["episode_length"] == 5
 
 
+def test_time_and_its_limit_are_in_steps_of_several_frames():
+    env = PixelBraxGymnax(short_env(outputs=(), episode_length=5, action_repeat=2))
+    params = env.default_params.replace(max_steps_in_episode=2)
+    _, state = env.reset(jax.random.key(0), params)
+    seen = []
+    for _ in range(4):
+        _, state, _, _, truncated, info = env.step(jax.random.key(0), state, NO_ACTION, params)
+        seen.append((int(state.time), bool(truncated), int(info["episode_length"]), float(info["episode_return"])))
+    assert seen == [(1, False, 2, 3.0), (0, True, 4, 10.0)] * 2
+
+
 def test_the_environments_own_limit_is_one_of_its_parameters():
     env = PixelBraxGymnax(short_env(outputs=()))
     params = env.default_params.replace(env=EnvParams(episode_length=2))

@@ -64,6 +64,16 @@ def test_the_terminal_observation_is_the_last_image(envs):
     np.testing.assert_array_equal([info["terminal_observation"] for info in infos], expected)
 
 
+def test_steps_before_a_reset_are_of_no_episode(envs):
+    envs.reset()
+    for steps in (2, 3):
+        for _ in range(steps):
+            *_, infos = envs.step(np.zeros((3, 1)))
+        if steps == 2:
+            envs.reset()
+    assert [(info["episode"]["l"], info["episode"]["r"]) for info in infos] == [(3, 6.0)] * 3
+
+
 def test_it_answers_as_a_vec_env(envs):
     envs.seed(7)
     first = envs.reset()

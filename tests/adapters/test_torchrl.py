@@ -120,6 +120,9 @@ def test_environments_left_out_of_a_step_stay():
     stepped = env.step(start.clone())["next"]
     assert stepped["reward"].flatten().tolist() == [1, 0, 1, 0, 0]
     assert torch.equal(stepped["observation"][1], start["observation"][1])
+    following = stepped.exclude("reward").set("action", torch.zeros(5, 1))
+    following.set("_step", torch.tensor([True, True, False, False, False]))
+    assert env.step(following)["next", "reward"].flatten().tolist() == [2, 1, 0, 0, 0], "not that of the step before"
 
 
 def test_seeds_give_rollouts():
@@ -132,6 +135,7 @@ def test_seeds_give_rollouts():
     one, other = rollout(env, 3)["observation"], rollout(env, 4)["observation"]
     assert torch.equal(one[1:], other[:-1])  # environment i of seed s has the seed s + i
     assert env.set_seed(2**32 - 1) is not None  # TorchRL's own seeds of workers are that large
+    env.reset()
     with pytest.raises(ConfigError, match="set_seed needs a whole number"):
         env.set_seed(None)
     functional = rollout(_made((5,), functional=True), 3)

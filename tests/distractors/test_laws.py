@@ -205,6 +205,14 @@ def test_each_episode_looks_anew_and_environments_differ():
     assert len(np.unique(states.obs["pixels"][:, -1, 0], axis=0)) > 4
 
 
+def test_episodes_look_the_same_under_every_autoreset():
+    """A step that also resets draws a new look as the step after it would."""
+    settings = {"distractors": "dmcgb/color_hard", "episode_length": 2, "frame_stack": 1}
+    later = _frames(probe_env(**settings), jax.random.key(0), 7)["pixels"]
+    same = _frames(probe_env(autoreset="same_step", **settings), jax.random.key(0), 5)["pixels"]
+    np.testing.assert_array_equal(same, later[[0, 1, 3, 4, 6]])
+
+
 @pytest.mark.parametrize(
     "name",
     ["dmcgb/video_hard"]

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pixelbrax.envs import PixelEnv, observe
+from pixelbrax.envs import PixelEnv, observe, pixel_env
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import is_sound
 from pixelbrax.render import look_at
@@ -67,6 +67,18 @@ def test_termination_is_apart_from_truncation(strict):
     states = _episode(probe_env(terminates_at=3, episode_length=3, outputs=()), jax.random.key(0), 3)
     assert bool(states.terminated[-1])
     assert not bool(states.truncated[-1])
+
+
+def test_every_key_is_used_once(monkeypatch):
+    """One to draw an episode's start, one for its model, and one for the next episode, which draws of that likewise."""
+    env, key, drawn = probe_env(outputs=()), jax.random.key(0), []
+    first = pixel_env.first_state
+    monkeypatch.setattr(pixel_env, "first_state", lambda engine, key: drawn.append(key) or first(engine, key))
+    monkeypatch.setattr(env._randomizer, "sample", lambda key: drawn.append(key) or {})
+    for _ in range(3):
+        drawn.append(key)
+        key = env._start(key, env.default_params).info["key"]
+    assert len({tuple(jax.random.key_data(each).tolist()) for each in drawn}) == 9
 
 
 def test_frame_stacks_never_mix_episodes(strict):
@@ -161,6 +173,15 @@ def test_diverged_physics_ends_the_episode_and_poisons_nothing(strict, autoreset
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((states.obs, states.metrics, states.reward)))
     later = {"next_step": [0, 3], "same_step": [3, 0], "disabled": [0, 0]}[autoreset]
     np.testing.assert_array_equal(states.reward[3:], later)
+
+
+@pytest.mark.parametrize(("ends", "terminated"), [({"terminates_at": 4}, True), ({"episode_length": 4}, False)])
+def test_what_an_episode_would_become_after_its_end_does_not_count(strict, ends, terminated):
+    """The last action would have lasted for two frames more, in the first of which the simulation diverges."""
+    states = _episode(probe_env(diverges_at=5, action_repeat=3, outputs=(), **ends), jax.random.key(0), 2)
+    np.testing.assert_array_equal(states.reward, [0, 1 + 2 + 3, 4])
+    assert not states.metrics["diverged"].any()
+    assert (bool(states.terminated[2]), bool(states.truncated[2])) == (terminated, not terminated)
 
 
 @pytest.mark.parametrize(("size", "sound"), [(1e9, True), (2e10, False), (np.inf, False), (np.nan, False)])

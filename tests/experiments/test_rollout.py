@@ -113,6 +113,20 @@ def test_what_follows_an_episode_is_zero():
     assert not (short.terminated | short.truncated).any()
 
 
+def test_the_time_limit_is_told_from_an_end():
+    found = pixelbrax.rollout("random", probe_env(outputs=(), episode_length=3), 2)
+    assert found.truncated.tolist() == [[False, False, True]] * 2
+    assert not found.terminated.any()
+    assert found.lengths.tolist() == [3, 3]
+
+
+def test_episodes_do_not_depend_on_the_segments_in_which_they_run(trajectories, monkeypatch):
+    """Nor do actions that are sampled begin anew with each."""
+    monkeypatch.setattr(trajectories_room, "_MAX_SEGMENT", 2)
+    env = probe_env(terminates_at=6, image_size=8)  # what is compiled for another has longer ones
+    _assert_equal(pixelbrax.rollout("random", env, 5, num_envs=2, seed=3), trajectories)
+
+
 def test_actions_that_are_none_are_told(tmp_path, capsys):
     env = probe_env(outputs=(), episode_length=3)
     nothing = lambda obs: jnp.nan * obs["state"][:1]  # noqa: E731

@@ -16,7 +16,7 @@ import pixelbrax
 from pixelbrax.algorithms import PPOConfig
 from pixelbrax.cli.main import main
 from pixelbrax.errors import ConfigError
-from pixelbrax.experiments.stages import CurriculumDir, Ended, across, train, write_curriculum_report
+from pixelbrax.experiments.stages import CurriculumDir, Ended, across, story, train, write_curriculum_report
 from pixelbrax.experiments.stages.plan import load_curriculum
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.training import (
@@ -58,6 +58,24 @@ def test_the_folder_tells_the_story(whole):
     assert "<img" in whole._repr_html_()
     made = tomllib.loads((whole.runs[0].path / "config.toml").read_text())["provenance"]
     assert made["hooks"] == "gate"
+
+
+def test_the_ledger_tells_each_runs_last_evaluation(whole):
+    assert [each.steps for each in whole.ended] == [128, 192, 128, 128]
+    for each, run in zip(whole.ended, whole.runs, strict=True):
+        last = run.evaluations["trained"]
+        assert each.values
+        assert each.values == {name: last[name] for name in each.values}
+
+
+def test_the_curve_of_all_stages_has_gates_where_they_opened(whole, tmp_path, monkeypatch):
+    """In steps of all runs, as its rows."""
+    segments = []
+    monkeypatch.setattr(story, "write_stages", lambda file, shown, title: segments.extend(shown))
+    folder = CurriculumDir(Path(shutil.copytree(whole.path, tmp_path / "copy")))
+    story.write_story(folder, folder.curriculum())
+    found = [(each.before, each.opened_at) for each in segments]
+    assert found == [(0, 128), (128, 128 + 192), (320, None), (448, None)]
 
 
 @pytest.mark.parametrize("at_budget", ["stop", "continue"])
@@ -109,7 +127,7 @@ def test_a_policy_is_evaluated_in_as_many_environments_as_its_stage_can_hold(who
     folder = CurriculumDir(tmp_path / "copy")
     shutil.copytree(whole.path, folder.path)
     folder.across_file.unlink()
-    plan, batches = folder.curriculum(), []
+    plan, batches, keys = folder.curriculum(), [], []
     checked = [TrainingRun(stage.config, Progress(quiet=True)) for stage in plan.stages]
     monkeypatch.setattr(TrainingRun, "side_by_side", 3)
 
@@ -119,11 +137,14 @@ def test_a_policy_is_evaluated_in_as_many_environments_as_its_stage_can_hold(who
             batches.append(self._batch_size)
 
         def __call__(self, variables, key):
+            keys.append(tuple(jax.random.key_data(key).tolist()))
             return Evaluation(np.zeros(4), np.zeros(4), metrics={"x": np.zeros(4)})
 
     monkeypatch.setattr(across, "Evaluator", Counted)
     across.evaluate_across(folder, plan, checked, Progress(quiet=True))
     assert batches == [3, 3, 3]
+    assert [len(set(keys[k : k + 3])) for k in (0, 3, 6)] == [1, 1, 1], "in a stage all have the same episodes"
+    assert len(set(keys)) == 3
     shutil.rmtree(folder.path / "1-look")  # nothing needs it any more
     folder.across_file.unlink()
     across.evaluate_across(folder, plan, checked, Progress(quiet=True))

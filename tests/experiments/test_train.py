@@ -149,6 +149,14 @@ def test_hooks_know_the_runs_in_which_their_process_trains(finished, env, tmp_pa
     assert restored == [(own, 3), (own, own.path)]
 
 
+def test_a_run_that_broke_down_is_tried_again(finished, env, tmp_path, monkeypatch):
+    """From its last good checkpoint: of the failure that it recorded nothing is left."""
+    run = RunDir(shutil.copytree(finished.path, tmp_path / "broken"))
+    run.fail("training broke down by update 4")
+    monkeypatch.setattr(launch, "_train", lambda trainer, path, runs, *_: [each.failure for each in runs] == [""])
+    assert launch.resume(run.path, launch.Launch(quiet=True, env=env)) == (run.path, True)
+
+
 def test_another_environment_is_refused_by_what_differs(finished):
     for env, what in (
         (probe_env(pays_side=True, outputs=(), episode_length=11), "episode_length is 11 instead of 10"),

@@ -72,6 +72,8 @@ def test_scores_on_paper():
     nothing = MethodResult(PAPER, (_entry(plain=11.0, noise=(11.0, 11.0), light=(11.0, 11.0)),))
     assert nothing.kept() is None  # what has learned nothing keeps nothing
     assert nothing.overall().value == pytest.approx(0.01)
+    little = MethodResult(PAPER, tuple(_entry(seed=k, plain=x, noise=(x, x)) for k, x in enumerate((14.9, 15.1))))
+    assert _value(little.kept()) == pytest.approx((0.051 + 1.0) / 2 / 0.051), "of the one with more than 0.05"
 
 
 @pytest.mark.usefixtures("on_paper")

@@ -1,5 +1,6 @@
 """Suites are locked: neither a number nor a pixel of one changes unnoticed."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import mujoco
@@ -130,6 +131,9 @@ def test_a_run_gets_the_pairs_of_its_task_and_train_setting():
     assert {pair.train for pair in pairs_for(V1, EnvConfig())} == {()}
     trained = EnvConfig(task="ant", distractors=("gen-v1/dcs-medium",))
     assert [pair.test for pair in pairs_for(V1, trained)] == [("gen-v1/dcs-medium@test",), ("gen-v1/dcs-hard@test",)]
+    assert pairs_for(V1, replace(trained, distractors=("gen-v1/dcs-medium@train",))) == pairs_for(V1, trained)
+    with pytest.raises(ConfigError, match=r"no pair of ant trained with gen-v1/dcs-medium@test"):
+        pairs_for(V1, replace(trained, distractors=("gen-v1/dcs-medium@test",)))
     with pytest.raises(ConfigError, match=r"no pair of reacher: its tasks are halfcheetah, ant"):
         pairs_for(V1, EnvConfig(task="reacher"))
     with pytest.raises(ConfigError, match=r"trained with kage/hue: its train settings are nothing, pixelbrax/color"):

@@ -1,5 +1,6 @@
 """Creatures of one's own, against MuJoCo, and what is said of those that cannot be used."""
 
+import warnings
 from pathlib import Path
 
 import jax
@@ -59,6 +60,33 @@ def test_initial_states_differ_by_a_little():
     np.testing.assert_allclose(physics._start.xpos, data.xpos, atol=1e-6)
     np.testing.assert_allclose(physics._start.geom_xpos, data.geom_xpos, atol=1e-6)
     assert not physics._start.qacc_warmstart.any()
+
+
+_CHAIN = """
+<mujoco>
+  <option><flag gravity="disable"/></option>
+  <worldbody>
+    <body><freejoint/><geom size=".1" mass="1"/>
+      <body pos=".5 0 0"><joint type="ball" damping="1"/><geom size=".1" mass="1"/>
+        <body pos=".5 0 0"><joint name="j" damping="1"/><geom size=".1" mass="1"/></body>
+      </body>
+    </body>
+  </worldbody>
+  <actuator><motor joint="j" ctrlrange="-1 1"/></actuator>
+  <keyframe><key qpos="1 2 3 0 1 0 0 0 0 1 0 0.5"/></keyframe>
+</mujoco>
+"""
+
+
+def test_episodes_begin_near_the_first_keyframe_and_orientations_in_it():
+    """A quaternion with noise would be none."""
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        physics = MjcfPhysics(mujoco.MjModel.from_xml_string(_CHAIN), _still)
+    key = np.array([1, 2, 3, 0, 1, 0, 0, 0, 0, 1, 0, 0.5])
+    moved = np.asarray(physics._add_noise(jax.random.key(0), physics._start).qpos) - key
+    assert (moved != 0).tolist() == [True] * 3 + [False] * 8 + [True]
+    assert np.abs(moved).max() < 0.03
+    np.testing.assert_allclose(physics._start.xpos[2], [1.5, 2, 3], atol=1e-6)
 
 
 def test_what_cannot_be_used_is_told(tmp_path):

@@ -85,6 +85,7 @@ def test_strength_is_force_and_pairs_have_their_own_friction():
         np.testing.assert_allclose(muscle, np.where(forces, factor * own, own))
     rubbing = changed.geom_friction[0, 0, 0] / model.geom_friction[0, 0]
     np.testing.assert_allclose(changed.pair_friction[0, 0, 0], 0.7 * rubbing, rtol=1e-6)
+    assert abs(rubbing - factor) > 0.01, "each name has a factor of its own"
 
 
 @pytest.mark.parametrize(

@@ -228,6 +228,44 @@ def test_a_hook_stops_after_an_evaluation_and_at_once_when_resumed(tmp_path):
     assert (int(state.num_updates), complete) == (2, True)
 
 
+def test_agents_side_by_side_stop_once_there_is_a_reason_for_each(tmp_path):
+    """Those that broke down aside: one whose gate is open waits for the others."""
+
+    class Some(ActingHook):
+        stopped = ""
+
+        def act(self, interval):
+            pass
+
+        def reason_to_stop(self, run):
+            return "enough" * (run.path.name in self.stopped)
+
+    hook, configs = Some(), [_config(4, seed=seed) for seed in (0, 1)]
+    trainer = _trainer(configs, [hook])
+    runs = [RunDir.create(tmp_path / name, config) for name, config in zip("ab", configs, strict=True)]
+    for hook.stopped in ("", "a", "b", "ab"):
+        trainer._stopped = {run: "enough" for run in runs if run.path.name in hook.stopped}
+        assert trainer._enough(runs) == trainer._were_stopped(runs) == (hook.stopped == "ab")
+    runs[0].fail("NaN")
+    for hook.stopped in ("a", "b"):
+        trainer._stopped = {run: "enough" for run in runs if run.path.name in hook.stopped}
+        assert trainer._enough(runs) == trainer._were_stopped(runs) == (hook.stopped == "b")
+
+
+def test_every_interval_of_every_seed_has_a_key_of_its_own(tmp_path):
+    keys = []
+
+    class Keys(ActingHook):
+        def act(self, interval):
+            keys.append(tuple(jax.random.key_data(interval.key).tolist()))
+
+    hooks, run, env = ActingHooks([Keys()]), RunDir(tmp_path), probe_env(outputs=())
+    for seed, updates in ((0, 1), (0, 2), (1, 1), (1, 2), (0, 1)):
+        hooks.act(run, env, seed, {"updates": updates}, _state)
+    assert keys[4] == keys[0], "a resumed run has it again"
+    assert len(set(keys)) == 4
+
+
 def test_hooks_of_one_name_are_refused():
     with pytest.raises(ConfigError, match="two hooks are named _Curriculum: give each its own name"):
         _trainer([_config(1)], [_Curriculum(), _Curriculum()])

@@ -22,6 +22,14 @@ def test_wall_seconds_count_what_training_seconds_leave_out(tmp_path):
     assert 150 <= resumed.wall_seconds < 151
 
 
+def test_time_left_is_that_of_updates_at_the_speed_since_it_was_resumed(tmp_path, monkeypatch):
+    now = [5.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    clock = Clock(RunDir.create(tmp_path / "run", TrainConfig()), 900)
+    now[0] += 10.0
+    assert clock.seconds_left(910, 1_000) == 90
+
+
 def test_a_process_knows_when_it_began():
     code = "import time; time.sleep(0.3); from pixelbrax.training import process_start as p; "
     started = time.perf_counter()

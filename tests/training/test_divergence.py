@@ -70,7 +70,7 @@ def test_totals_count_short_first_episodes_too(diverges_at):
 
 def test_a_run_is_warned_of_once_and_only_above_one_percent(tmp_path):
     def totals(ended, diverged):
-        return EpisodeTotals(*map(np.asarray, (ended, 0.0, 0, ended, diverged)))
+        return EpisodeTotals(*map(np.asarray, (0, 0.0, 0, ended, diverged)))  # none of them was whole
 
     watch, one, other = Divergence(), RunDir(tmp_path / "one"), RunDir(tmp_path / "other")
     assert watch.warning(one, totals(200, 2)) == ""

@@ -99,6 +99,33 @@ def test_a_metric_is_averaged_over_the_steps_of_each_episode_and_not_beyond(term
             Evaluator(env, _policy, 5, metrics=(name,))
 
 
+@pytest.mark.parametrize(("terminates_at", "length", "ends"), [(None, 10, (3, 6, 9, 10)), (7, 7, (3, 6, 7))])
+def test_an_action_may_last_several_frames_and_the_last_one_fewer(terminates_at, length, ends):
+    """Frame n pays n, whose metric is that of an action's last frame."""
+    physics = _Counts(terminates_at)
+    env = PixelEnv(physics, CAMERA, image_size=16, episode_length=10, action_repeat=3, outputs=())
+    evaluation = Evaluator(env, _policy, 2, metrics=("paid",))(jnp.ones(()), jax.random.key(1))
+    assert set(evaluation.lengths) == {length}
+    np.testing.assert_array_equal(evaluation.returns, sum(range(1, length + 1)))
+    np.testing.assert_allclose(evaluation.metrics["paid"], np.mean(ends))
+
+
+def test_every_step_samples_anew():
+    """Steps that add up at random: ten of the same noise would go almost three times as far."""
+
+    def policy(_, obs):
+        mean = jnp.zeros((len(obs["state"]), 1))
+        return TanhNormal(mean, mean)
+
+    key, env = jax.random.key(1), probe_env(pushed=True, outputs=())  # an action moves the ball by a tenth of it
+    start = jax.vmap(env.reset)(jax.random.split(jax.random.split(key)[0], 256)).obs["state"][:, 0]
+    found = Evaluator(env, policy, 256, False, metrics=("x",))((), key)
+    weights = np.arange(10, 0, -1) / 10  # of each action in the mean over ten steps
+    noise = np.tanh(np.random.default_rng(0).normal(size=100_000)).std()
+    spread = np.std(found.metrics["x"] - start)
+    np.testing.assert_allclose(spread, 0.1 * noise * np.sqrt((weights**2).sum()), rtol=0.15)
+
+
 def test_small_returns_are_told_to_three_digits_and_large_ones_whole():
     small = str(Evaluation(np.array([-5.25, -4.75, -5.125], np.float32), np.full(3, 1000.0)))
     assert small.startswith("-5.04 ± 0.15 (")

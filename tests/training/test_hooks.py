@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -142,6 +143,17 @@ def test_only_hooks_that_began_are_told_of_the_end(tmp_path):
         trainer.end(runs[:1])
     trainer.end(runs[:1])
     assert (first.events, fails.events, last.events) == (["start", "end"], [], [])
+
+
+def test_points_that_a_resumed_run_writes_again_are_there_once(tmp_path):
+    """TensorBoard discards those of `purge_step` and later."""
+    run, logger, made = RunDir.create(tmp_path / "run", TrainConfig()), hooks.make_hook("tensorboard"), []
+    logger._library = SimpleNamespace(SummaryWriter=lambda folder, **settings: made.append(settings["purge_step"]))
+    logger.on_start(run)
+    for updates in (1, 2):
+        run.append_metrics({"updates": updates, "steps": 64 * updates, "return": 0.0, "seconds": 1.0})
+    logger.on_start(run)
+    assert made == [0, 2 * 64 + 1], "what follows the last row that was kept"
 
 
 def test_a_logger_that_is_not_installed_is_told(monkeypatch):

@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -158,6 +159,42 @@ def test_evaluations_go_on_where_no_log_interval_ends_at_them(tmp_path, monkeypa
     evaluated.clear()
     trainer.train([RunDir.create(tmp_path / "other", config)], replace(state, num_updates=jax.numpy.int32(0)))
     assert evaluated == ["update 8", "update 16", "update 24"]
+
+
+def test_seconds_and_speeds_are_of_training_alone(tmp_path, monkeypatch):
+    """Evaluations and checkpoints are in the wall's seconds only."""
+    config = replace(_config("ppo", 8), eval_interval=4, checkpoint_interval=0.0)
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    trainer, run = _trainer([config]), RunDir.create(tmp_path / "run", config)
+
+    def lasts(seconds):
+        now[0] += seconds
+
+    def update(state):
+        lasts(2.0)
+        totals = EpisodeTotals(*map(jax.numpy.asarray, (0, 0.0, 0, 0, 0)))
+        return replace(state, num_updates=state.num_updates + 4), {}, totals, np.ones(1, bool)
+
+    monkeypatch.setattr(trainer.programs, "interval", lambda state: None)
+    monkeypatch.setattr(trainer.programs, "update", update)
+    monkeypatch.setattr(trainer, "save", lambda runs, state: lasts(10.0))
+    monkeypatch.setattr(trainer, "evaluate", lambda runs, name, state: lasts(100.0))
+    nothing: Any = ()
+    state = AgentState({"w": np.zeros(1)}, nothing, nothing, nothing, jax.random.key(0), jax.numpy.int32(0))
+    trainer.train([run], state)
+    rows = run.read_metrics()
+    assert [row["steps_per_second"] for row in rows] == [4 * 128 / 2.0] * 2
+    assert [row["seconds"] for row in rows] == [2.0, 4.0]
+    assert [row["wall_seconds"] for row in rows] == [2.0, 4.0 + 100.0 + 10.0]
+
+
+def test_a_row_counts_actions_and_their_frames_and_averages_whole_episodes():
+    trainer = Trainer([_config("ppo", 4)], env=probe_env(pays_side=True, outputs=(), action_repeat=2))
+    totals = EpisodeTotals(*map(np.asarray, (4, 10.0, 18, 5, 1)))  # of five that ended, four were whole
+    row = trainer._row(3, {"loss": np.float32(0.5)}, totals)
+    counted = {"updates": 3, "steps": 3 * 128, "frames": 2 * 3 * 128, "episodes": 4, "diverged": 1, "loss": 0.5}
+    assert row == counted | {"return": 2.5, "episode_length": 4.5}
 
 
 def test_one_that_breaks_down_does_not_stop_the_others(tmp_path):

@@ -7,14 +7,18 @@ import jax
 import numpy as np
 import pytest
 
+from pixelbrax.envs import with_default_params
 from pixelbrax.errors import ConfigError, TrainingError
-from pixelbrax.learning import CurriculumConfig
+from pixelbrax.experiments.stages import across
+from pixelbrax.learning import AgentState, CurriculumConfig
 from pixelbrax.networks import NetworkConfig
 from pixelbrax.report import write_curve
 from pixelbrax.training import EnvConfig, RunDir, TrainConfig, Trainer, TrainingRun, noted
+from pixelbrax.training.acting_hooks import HOOK_STREAM
+from pixelbrax.training.edited_state import with_edited_params
 from pixelbrax.training.evaluation import _TAKEN, Evaluation
 from pixelbrax.training.same_settings import check_same
-from pixelbrax.training.training_run import EVALUATION_STREAM
+from pixelbrax.training.training_run import BEST_STREAM, EVALUATION_STREAM, TRAINING_STREAM
 from tests.algorithms.agents import CONFIGS
 from tests.probe import probe_env
 
@@ -98,6 +102,21 @@ def test_what_a_checkpoint_holds_of_settings_follows_an_edited_file(tmp_path):
     np.testing.assert_array_equal(after.num_steps, rate.num_steps)
     np.testing.assert_array_equal(found.envs.params.episode_length, np.full((2, 16), 5))
     np.testing.assert_array_equal(found.envs.params.reward_weights["frame"], np.full((2, 16), 2.0))
+
+
+def test_an_edited_strength_of_distractors_holds_where_environments_go_on():
+    env = probe_env(image_size=8, distractors="dcs/camera-hard")
+    weak = with_default_params(env, env.scaled_params(0.5))
+    envs, nothing = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 2)), ()
+    state = AgentState(nothing, nothing, nothing, envs, jax.random.key(0), jax.numpy.int32(3))  # pyright: ignore
+    before, after = (
+        jax.tree.leaves(with_edited_params(state, weak, edited).envs.params.distractors)
+        for edited in ({"num_steps"}, {"distractor_strength"})
+    )
+    expected = jax.tree.leaves(weak.default_params.distractors)
+    assert any((a != b).any() for a, b in zip(before, expected, strict=True))
+    for found, each in zip(after, expected, strict=True):
+        np.testing.assert_array_equal(found, np.broadcast_to(each, found.shape))
 
 
 def test_what_turns_updates_into_frames_stays(tmp_path):
@@ -219,6 +238,30 @@ def test_the_best_policy_is_that_of_the_highest_mean(tmp_path):
     assert {name for result in run.read_evaluations().values() for name in result} <= {*_TAKEN}
     assert len(set(keys[:3])) == 1, "each time in the same episodes"
     assert keys[3] != keys[0], "the best one's last episodes are fresh"
+
+
+def test_a_policy_has_the_same_episodes_as_its_teacher_and_as_under_held_out_distractors(tmp_path):
+    """Or the episodes would be a part of what sets them apart."""
+    config = TrainConfig(agent=CONFIGS["ppo"], network=_SIZES, eval_distractors=("kage/hue@test",))
+    run, training_run = RunDir.create(tmp_path / "run", config), TrainingRun(config, env=_env())
+    keys = []
+
+    def evaluator(_, key):
+        keys.append(tuple(jax.random.key_data(key).tolist()))
+        return Evaluation(np.ones(2, np.float32), np.ones(2, np.float32))
+
+    training_run._evaluator = training_run._held_out = evaluator  # type: ignore[assignment]
+    training_run._teacher = evaluator, ()  # type: ignore[assignment]
+    training_run.evaluate(run, "untrained", jax.jit(training_run.agent.init)(jax.random.key(0)))
+    assert {"held_out", "teacher"} <= run.read_evaluations()["untrained"].keys()
+    assert len(keys) == 3
+    assert len(set(keys)) == 1
+
+
+def test_streams_of_random_numbers_are_apart():
+    """Training, evaluations, hooks and the best policy's last episodes, all from one seed."""
+    streams = (TRAINING_STREAM, EVALUATION_STREAM, HOOK_STREAM, BEST_STREAM, across._STREAM)
+    assert len(set(streams)) == len(streams)
 
 
 @pytest.mark.full
