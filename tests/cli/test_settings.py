@@ -75,8 +75,16 @@ def test_what_is_no_algorithm_is_refused_when_it_is_registered(algorithm, messag
         register(algorithm)
 
 
-def test_layers_of_the_critic_of_states_that_apg_always_has_may_be_set():
-    assert read(Args, ["--algorithm", "apg", "--state-layers", "8"], "train", "").config.network.state_layers == (8,)
+@pytest.mark.parametrize("algorithm", ["ppo", "ppg", "es", "apg"])
+def test_layers_of_networks_that_read_states_may_be_set_where_there_are_any(algorithm):
+    """APG always has a critic of states."""
+    argv = ["--algorithm", algorithm, "--state-layers", "8"]
+    sees_states = [["--obs", "state"]] + [["--critic", "state"]] * (algorithm in ("ppo", "ppg"))
+    for further in sees_states + [[]] * (algorithm == "apg"):
+        assert read(Args, [*argv, *further], "train", "").config.network.state_layers == (8,)
+    if algorithm != "apg":
+        with pytest.raises(ConfigError, match="--state-layers would change nothing: obs=pixels, and critic=shared"):
+            read(Args, argv, "train", "")
 
 
 def test_no_algorithm_of_ours_has_a_taken_name():

@@ -40,6 +40,13 @@ def test_the_principal_point_shifts_the_image():
     np.testing.assert_allclose(shown[:, 4:], np.broadcast_to(x, (64, 64))[:, :-4], atol=0.02)
 
 
+def test_the_principal_point_shifts_the_image_downwards_too():
+    y, _ = grid(64, 64)
+    rgb = np.broadcast_to(0.5 + 0.25 * y, (3, 64, 64)).astype(np.float32)
+    shown = (_through(LensDistortion(), 0.0, (0.0, 4 * 2 / 64), rgb)[0] - 0.5) / 0.25
+    np.testing.assert_allclose(shown[4:], np.broadcast_to(y, (64, 64))[:-4], atol=0.02)
+
+
 def test_lights_add_by_their_law():
     here = context(64, 64)
     lights = PointLights(intensity=0.8, radius=0.1, falloff=2.0, count=1)
@@ -72,6 +79,30 @@ def test_glare_only_adds_light_most_at_its_source():
     assert Glare(0.0).is_identity
 
 
+@pytest.mark.parametrize("streaks", [1, 2, 3, 4])
+def test_streaks_of_a_glare_divide_the_half_circle(streaks):
+    here, glare = context(65, 65), Glare(streaks=streaks, radius=1.0, width=0.0, speed=0.0)
+    amount, angle, _ = jax.vmap(lambda key: glare.init(key, here))(keys(500))
+    np.testing.assert_allclose((amount.min(), amount.max(), angle.min(), angle.max()), (0.5, 1, 0, np.pi), atol=0.02)
+    state = glare.init(jax.random.key(1), here)._replace(position=jnp.zeros(2), angle=jnp.float32(0.0))
+    added = np.asarray(glare.apply_frame(state, frame(np.zeros((3, 65, 65))), here).rgb)[0]
+    y, x = grid(65, 65)
+    on_ring = np.abs(np.hypot(x, y) - 0.9) < 1 / 65
+    turn = np.degrees(np.arctan2(y, x))[on_ring] % 180
+    lines = np.arange(streaks) * 180 / streaks
+    aside = np.abs((turn[:, None] - lines + 90) % 180 - 90).min(1)
+    bright, dark = added[on_ring][aside < 1], added[on_ring][aside > 12]
+    assert bright.min() > 1.2 * dark.max()
+
+
+def test_lights_that_wander_stay_in_the_middle():
+    here, lights = context(), PointLights(count=16, speed=0.3)
+    state = lights.init(jax.random.key(0), here)
+    for key in keys(20):
+        assert np.abs(state.position).max() <= 0.7 + 1e-6
+        state = lights.step(state, key, here)
+
+
 def test_a_shake_is_stationary_from_the_first_frame():
     here, shake = context(), CameraShake(persistence=0.6)
     state, frames = jax.vmap(lambda key: shake.init(key, here))(keys(4000)), []
@@ -95,6 +126,9 @@ def test_a_shaken_camera_is_a_camera():
     np.testing.assert_allclose(moved.mat.T @ moved.mat, np.eye(3), atol=1e-5)
     np.testing.assert_allclose(np.linalg.det(moved.mat), 1.0, atol=1e-5)
     np.testing.assert_allclose(moved.pos - CAMERA.pos, 0.3 * CAMERA.mat[:, 0], atol=1e-5)
+    back = shake.apply_scene(jnp.array([0.0, 0.0, 0.0, 0.0, 0.0, 2.0]), view(), here)
+    np.testing.assert_allclose(back.camera.pos - CAMERA.pos, 0.6 * CAMERA.mat[:, 2], atol=1e-5)
+    np.testing.assert_allclose(back.distance, 3.6, rtol=1e-5)
     yawed = shake.apply_scene(jnp.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0]), view(), here).camera
     np.testing.assert_allclose(yawed.mat[:, 1], CAMERA.mat[:, 1], atol=1e-6)
     np.testing.assert_allclose(yawed.mat[:, 2] @ CAMERA.mat[:, 2], np.cos(0.2), atol=1e-5)

@@ -54,6 +54,29 @@ def test_rain_falls_along_itself():
     np.testing.assert_allclose(later[:, 4:], first[:, :-4], atol=0.02)
 
 
+def test_slanted_rain_falls_along_itself():
+    here = context(64, 64)
+    rain = Rain(layers=1, speed=4 * 2 / 64)  # four pixels
+    state = rain.init(jax.random.key(3), here)._replace(slant=jnp.float32(1.0))
+    first, later = (
+        np.asarray(rain.apply_frame(s, frame(_BLACK), here).rgb)
+        for s in (state, rain.step(state, jax.random.key(0), here))
+    )
+    np.testing.assert_allclose(later[:, 4:, :-4], first[:, :-4, 4:], atol=0.02)
+    assert np.abs(first[0, 1:] - first[0, :-1]).mean() > 1.5 * np.abs(first[0, 1:, :-1] - first[0, :-1, 1:]).mean()
+
+
+def test_rain_that_is_farther_is_fainter():
+    here = context(64, 64)
+    near, both = Rain(layers=1), Rain(layers=2)
+    state = near.init(jax.random.key(0), here)
+    one, two = (np.asarray(rain.apply_frame(state, frame(_BLACK), here).rgb)[0] for rain in (near, both))
+    assert (two >= one - 1e-6).all()
+    added = two[two > one + 1e-6]
+    assert 0.5 * one.max() < added.max() <= 0.75 * 0.85 * 0.8 + 1e-6
+    assert added.size > 100
+
+
 def test_snow_falls_and_drifts():
     here = context(64, 64)
     snow = Snow(layers=1, speed=2 * 2 / 64, wind=3 * 2 / 64, gust=0.0)
@@ -64,6 +87,19 @@ def test_snow_falls_and_drifts():
     )
     np.testing.assert_allclose(later[:, 2:, 3:], first[:, :-2, :-3], atol=0.02)
     assert 0.005 < (first[0] > 0.5).mean() < 0.5
+
+
+def test_snow_that_is_farther_falls_slower():
+    here = context(64, 64)
+    near, both = (Snow(layers=n, speed=20 * 2 / 64, wind=0.0, gust=0.0) for n in (1, 2))
+    state = near.init(jax.random.key(0), here)
+    later = near.step(state, jax.random.key(0), here)
+    (one, two), (one_later, two_later) = (
+        [np.asarray(snow.apply_frame(s, frame(_BLACK), here).rgb)[0] for snow in (near, both)] for s in (state, later)
+    )
+    clear = (one[:-13] == 0) & (one_later[13:] == 0)  # of the near layer, which falls by 20 pixels, the far one by 13
+    assert (clear & (two[:-13] > 0.3)).sum() > 20
+    np.testing.assert_allclose(two_later[13:][clear], two[:-13][clear], atol=0.02)
 
 
 def test_fog_replaces_a_share_of_the_light():
@@ -78,3 +114,16 @@ def test_fog_replaces_a_share_of_the_light():
     assert varied.min() >= 0.5 * state.density - 1e-5
     assert varied.max() <= 1.5 * state.density + 1e-5
     assert varied.std() > 0.01
+
+
+def test_swathes_of_fog_drift_as_fast_as_it_says_however_long_they_are():
+    here, fog = context(64, 64), Fog(speed=4 * 2 / 64)  # four pixels
+    for length in (1.0, 2.5):
+        wave = jnp.array([[2 * np.pi / length, 0.0]] * 3, jnp.float32)
+        state = fog.init(jax.random.key(0), here)._replace(vector=wave)
+        first, later = (
+            np.asarray(fog.apply_frame(s, frame(_BLACK), here).rgb)
+            for s in (state, fog.step(state, jax.random.key(0), here))
+        )
+        assert first.std() > 0.01
+        np.testing.assert_allclose(later[:, :, 4:], first[:, :, :-4], atol=1e-4)

@@ -78,6 +78,28 @@ def test_the_curve_of_all_stages_has_gates_where_they_opened(whole, tmp_path, mo
     assert found == [(0, 128), (128, 128 + 192), (320, None), (448, None)]
 
 
+def test_what_ends_the_work_is_written_last(whole, tmp_path, monkeypatch):
+    """A process may be killed between two files: what is in the ledger, or in the matrix, is not made again."""
+    folder = CurriculumDir(Path(shutil.copytree(whole.path, tmp_path / "copy")))
+    ledger = json.loads(folder.ledger_file.read_text())
+    folder.ledger_file.write_text(json.dumps(ledger[:-1]))
+    for name in ("metrics.csv", "curve.png", "across.json", "across.png"):
+        (folder.path / name).unlink()
+
+    def killed(*_):
+        raise RuntimeError("killed")
+
+    for room, name in ((CurriculumDir, "add"), (across, "replace_text")):
+        with monkeypatch.context() as patch:
+            patch.setattr(room, name, killed)
+            with pytest.raises(RuntimeError, match="killed"):
+                pixelbrax.train_curriculum(resume=folder.path, quiet=True, report=False, video=False)
+        for left in ("metrics.csv", "curve.png"):
+            assert (folder.path / left).stat().st_size == (whole.path / left).stat().st_size
+    assert (folder.path / "across.png").exists()
+    assert not folder.across_file.exists()
+
+
 @pytest.mark.parametrize("at_budget", ["stop", "continue"])
 def test_a_last_gate_that_continues_stops_nothing(at_budget, tmp_path):
     text = (SHARED + STAGES).replace('at_budget = "repeat"\nrepeats = 1', f'at_budget = "{at_budget}"')

@@ -109,6 +109,24 @@ def test_every_engine_starts_with_mujocos_momentum_and_energy(tmp_path, backend)
     _same(ours, _mujoco_totals(space, qpos, qvel))
 
 
+@pytest.mark.parametrize("backend", file_engines())
+def test_energy_that_other_trees_take_up_is_not_lost(tmp_path, backend):
+    """As an equality constraint carries it there; momentum is that of the tree alone."""
+    inner = ROTORS if backend in ("generalized", "mjx") else ""
+    plate = f'<body pos="3 0 0"><joint type="slide" axis="1 0 0" {inner}/><geom size=".1" mass="2"/>'
+    plate += (
+        f'<body pos="0 .3 0"><joint axis="0 0 1" {inner}/><geom type="box" size=".1 .2 .1" mass="1"/></body></body>'
+    )
+    path = _file(tmp_path, LIMBS.format(inner=inner) + plate, ACTUATORS)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    qpos, qvel = _random_state(model)
+    space = in_space(model, qpos)
+    engine = MjxInSpace(space) if backend == "mjx" else BraxInSpace(load_system(path, backend), space, backend)
+    ours = jax.jit(lambda qd: engine.measure(engine.reset(qd)))(jnp.asarray(qvel, jnp.float32))
+    assert len(space.others) == 2
+    _same(ours, _mujoco_totals(space, qpos, qvel))
+
+
 @pytest.mark.parametrize("backend", ["spring", "positional", "generalized"])
 def test_nothing_touches_in_space_whatever_a_pair_says(tmp_path, backend):
     bodies = LIMBS.format(inner="").replace("<geom ", '<geom name="trunk" ', 1)

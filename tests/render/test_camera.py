@@ -149,6 +149,16 @@ def _of_model(cameras, which=0):
     return ModelCamera.from_mujoco(mujoco.MjModel.from_xml_string(_THINGS.format(cameras)), which)
 
 
+def test_a_camera_looks_at_a_body_without_mass():
+    model, data = _loaded(
+        '<camera name="c" mode="targetbodycom" target="goal" pos="1 -2 3"/>'
+        '<body name="goal" mocap="true" pos=".4 .3 .2"><site/></body>'
+    )
+    camera = ModelCamera.from_mujoco(model, "c").of(data)
+    np.testing.assert_allclose(camera.pos, data.cam_xpos[0], atol=1e-6)
+    np.testing.assert_allclose(camera.mat, data.cam_xmat[0].reshape(3, 3), atol=1e-6)
+
+
 def test_numbers_of_cameras_may_be_traced_and_numpys():
     @jax.jit
     def pos(x, fovy):

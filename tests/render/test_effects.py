@@ -60,6 +60,33 @@ def test_transparent_geoms_are_blended_twice_in_the_order_of_their_bounding_sphe
     np.testing.assert_allclose(_colors(_PAIR.format(a, 0)), neither + (1 - (1 - a) ** 2) * (first - neither), atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("place", "other"),
+    [
+        (-0.465, 'type="capsule" size=".1 .9" pos=".2 0 .6" euler="0 90 0"'),
+        (-0.477, 'type="ellipsoid" size=".9 .3 .4" pos=".2 0 .6"'),
+        (-0.5, 'type="plane" size="1 .6 .1" pos="0 0 .6" euler="90 0 0"'),
+    ],
+    ids=["capsule", "ellipsoid", "plane"],
+)
+def test_bounding_spheres_are_mujocos_and_planes_are_last(place, other):
+    geoms = f"""<geom type="box" size=".4 .1 .3" pos="0 {place} .6" rgba=".9 .3 .2 {{}}"/>
+        <geom {other} rgba=".2 .3 .8 {{}}"/>"""
+    model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{geoms.format(1, 1)}</worldbody></mujoco>")
+    near = np.linalg.norm(model.geom_pos - [0.2, -3.0, 1.3], axis=1) - model.geom_rbound
+    near[model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE] = np.inf
+    a, b = 0.4, 0.7
+    neither, *alone, both = (_colors(geoms.format(*alpha)) for alpha in ((0, 0), (1, 0), (0, 1), (a, b)))
+    shares = [
+        alpha * np.any(np.abs(x - neither) > 1e-3, -1, keepdims=True) for alpha, x in zip((a, b), alone, strict=True)
+    ]
+    expected, order = neither, np.argsort(near).tolist()
+    for k in (*order, *order[::-1]):
+        expected = shares[k] * alone[k] + (1 - shares[k]) * expected
+    assert ((shares[0] > 0) & (shares[1] > 0)).sum() > 20
+    np.testing.assert_allclose(both, expected, atol=2e-4)
+
+
 def test_depth_and_segmentation_are_those_of_the_nearest_geom_transparent_or_not():
     scene, pose, camera = _setup(_SOLIDS)
     frame = render(scene, pose, camera, SIZE, SIZE, ("segmentation", "depth", "rgb"))

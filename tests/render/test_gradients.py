@@ -227,3 +227,58 @@ def test_softness_is_in_pixels_however_many_rays_each_has():
     camera = look_at(jnp.array([0.0, -2.0, 0.0]), jnp.zeros(3), 45.0)
     one, four = (render(scene, pose, camera, 16, 16, ("color",), soft=3.0, samples=n).color for n in (1, 4))
     np.testing.assert_allclose(four, one, atol=0.02)
+
+
+def test_softness_blurs_the_order_in_depth_by_its_formula():
+    """Two walls, one a little behind the other, fill the image: the front hides the other by a sigmoid."""
+    scene, pose, camera = _setup(
+        mujoco.MjModel.from_xml_string(
+            """<mujoco><visual><headlight ambient="1 1 1" diffuse="0 0 0" specular="0 0 0"/></visual><worldbody>
+            <geom type="box" size="50 .01 50" rgba="1 0 0 1"/><geom type="box" size="50 .01 50" rgba="0 1 0 1"/>
+            </worldbody></mujoco>"""
+        )
+    )
+    camera = look_at(jnp.array([0.0, -4.0, 0.0]), jnp.zeros(3), 40.0)
+    pose = replace(pose, xpos=jnp.array([[0.0, 0.0, 0.0], [0.0, 0.3, 0.0]]))
+    softness, size = 2.0, 9
+    color = render(scene, pose, camera, size, size, ("color",), soft=softness).color
+    near, far = 3.99, 4.29
+    width = softness * 0.5 * (near + far) * 2 * np.tan(np.radians(20)) / size  # meters of so many pixels there
+    behind = 1 / (1 + np.exp((far - near) / width))  # how far the one behind hides the front
+    np.testing.assert_allclose(color[size // 2, size // 2, :2], [1 - behind, behind], atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    "geom",
+    ['type="box" size=".8 .8 .8"', 'type="cylinder" size=".8 .8" euler="90 0 0"', 'type="capsule" size=".8 .3"'],
+    ids=["box", "cylinder", "capsule"],
+)
+def test_a_soft_image_is_whole_far_from_silhouettes(geom):
+    """Also where rays run along an axis of what they meet: in the middle of a face."""
+    scene, pose, _ = _setup(
+        mujoco.MjModel.from_xml_string(
+            f"""<mujoco><visual><headlight ambient="1 1 1" diffuse="0 0 0" specular="0 0 0"/></visual>
+            <worldbody><geom {geom} rgba="1 1 1 1"/></worldbody></mujoco>"""
+        )
+    )
+    camera = look_at(jnp.array([0.0, -3.0, 0.0]), jnp.zeros(3), 45.0)
+    for size in (30, 31):
+        soft = render(scene, pose, camera, size, size, ("color",), soft=1.0).color
+        middle = slice(size // 2 - 3, size // 2 + 4)  # seven pixels and more from every silhouette
+        np.testing.assert_allclose(soft[middle, middle], 1.0, atol=2e-3)
+
+
+@pytest.mark.parametrize("soft", [None, 1.0])
+def test_a_derivative_at_the_middle_of_a_cylinders_end_is_a_number(soft):
+    """Where a ray meets the axis itself, which has no direction across."""
+    scene, pose, _ = _setup(
+        mujoco.MjModel.from_xml_string(
+            '<mujoco><worldbody><geom type="cylinder" size=".8 .8" euler="90 0 0"/></worldbody></mujoco>'
+        )
+    )
+    camera = look_at(jnp.array([0.0, -3.0, 0.0]), jnp.zeros(3), 45.0)
+
+    def brightness(xpos):
+        return render(scene, replace(pose, xpos=xpos), camera, 9, 9, ("color",), soft=soft).color.sum()
+
+    assert jnp.isfinite(jax.jit(jax.grad(brightness))(pose.xpos)).all()

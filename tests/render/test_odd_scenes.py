@@ -169,3 +169,29 @@ def test_the_latest_texture_is_painted_anew():
     assert (again.textures[0] != scene.textures[0]).any()
     with pytest.raises(ConfigError, match="there is no texture 1: the scene has 1"):
         repaint(scene, 1, image)
+
+
+def _flat(rgb, headlight, **texture):
+    """The color of a plane straight below the camera, under the headlight alone."""
+    kind = " ".join(f'{name}="{value}"' for name, value in texture.items())
+    model = mujoco.MjModel.from_xml_string(f"""<mujoco><visual><headlight {headlight}/></visual>
+      <asset><texture name="t" type="2d" builtin="flat" rgb1="{rgb}" width="8" height="8" {kind}/>
+      <material name="m" texture="t" specular="0"/></asset>
+      <worldbody><geom type="plane" size="5 5 1" material="m"/></worldbody></mujoco>""")
+    camera = Camera(jnp.array([0.0, 0.0, 2.0]), jnp.eye(3), jnp.float32(40))
+    pose = GeomPose(jnp.zeros((1, 3)), jnp.eye(3)[None])
+    return np.asarray(render(Scene.from_mujoco(model), pose, camera, 3, 3, ("color",)).color)[1, 1]
+
+
+def test_a_texture_in_srgb_is_decoded():
+    """By IEC 61966-2-1: what is a fifth of 255 is no fifth of the light."""
+    whole = 'ambient="1 1 1" diffuse="0 0 0"'
+    np.testing.assert_allclose(_flat("1 .6 .02", whole), [1, 153 / 255, 5 / 255], atol=1e-3)
+    linear = [1, ((0.6 + 0.055) / 1.055) ** 2.4, 5 / 255 / 12.92]
+    np.testing.assert_allclose(_flat("1 .6 .02", whole, colorspace="sRGB"), linear, atol=1e-3)
+
+
+def test_without_any_light_there_is_some():
+    """OpenGL's light model has 0.3 of it in MuJoCo where there is neither a light nor a headlight."""
+    off = 'active="0" ambient="1 1 1" diffuse="1 1 1" specular="1 1 1"'
+    np.testing.assert_allclose(_flat("1 .6 .4", off), [0.3, 0.18, 0.12], atol=1e-3)

@@ -65,6 +65,25 @@ def test_rays_shadows_silhouettes_and_textures_see_the_same_shape(shape, bounded
         assert (np.maximum(u, v) < 1 + 1e-3).all()
 
 
+@pytest.mark.parametrize(("shape", "bounded"), _CASES, ids=lambda x: x.name if isinstance(x, Shape) else None)
+def test_what_is_behind_a_light_does_not_shade(shape, bounded):
+    """Of a light a little nearer than the geom, and of one far behind it."""
+
+    @jax.jit
+    @jax.vmap
+    def see(center, mat, size):
+        geom, rays = Geom(center, mat, size, bounded), pixel_rays(SIZE, SIZE, jnp.float32(40.0))
+        depth, one = shape.depth(rays, geom), jnp.ones_like(rays.x)
+        place = (-center[0] * one, -center[1] * one, -center[2] * one)
+        toward = [tuple(share * x for x in rays.at(jnp.nan_to_num(depth, posinf=1.0))) for share in (0.95, 3.0)]
+        return depth, [shape.occludes(place, each, geom, 1.0) for each in toward]
+
+    depth, (before, behind) = see(*_geoms(shape, bounded)[:3])
+    hit = np.isfinite(depth) & (depth > 0)
+    assert not np.asarray(before)[hit].any()
+    assert np.asarray(behind)[hit].mean() > 0.99
+
+
 def test_the_table_knows_shapes_by_mujocos_names():
     for geom_type, shape in SHAPES.items():
         assert mujoco.mjtGeom(geom_type).name == f"mjGEOM_{shape.name.upper()}"

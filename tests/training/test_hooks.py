@@ -153,7 +153,7 @@ def test_points_that_a_resumed_run_writes_again_are_there_once(tmp_path):
     for updates in (1, 2):
         run.append_metrics({"updates": updates, "steps": 64 * updates, "return": 0.0, "seconds": 1.0})
     logger.on_start(run)
-    assert made == [0, 2 * 64 + 1], "what follows the last row that was kept"
+    assert made == [1, 2 * 64 + 1], "what follows the evaluation before training, or the last row that was kept"
 
 
 def test_a_logger_that_is_not_installed_is_told(monkeypatch):

@@ -86,6 +86,7 @@ class APGConfig(RewardConfig):
         "tau",
         "entropy_coef",
     )
+    READS_STATES: ClassVar[bool] = True
 
     @override
     def idle(self, network: NetworkConfig) -> dict[str, str]:

@@ -28,6 +28,8 @@ class AgentConfig:
 
     SWEEPABLE: ClassVar[tuple[str, ...]] = ("learning_rate", "final_learning_rate")
     """Numeric settings in which agents that train side by side may differ: arguments of the compiled program."""
+    READS_STATES: ClassVar[bool] = False
+    """Whether a network of its own reads states, whatever the policy observes and the critic's setting says."""
 
     @property
     def steps_per_update(self) -> int:

@@ -52,17 +52,20 @@ class NetworkConfig:
     blind: bool = False
     """Control experiment: replace all images with black ones."""
 
-    def idle(self, sees: bool) -> dict[str, str]:
+    def idle(self, sees: bool, reads_states: bool) -> dict[str, str]:
         """Settings that change nothing beside the others, and why.
 
         Args:
           sees: whether there are images.
+          reads_states: whether the algorithm has a network that reads states beside them.
         """
         patches = ("patch_size", "patch_features", "conv_features")
         if not sees:
             return dict.fromkeys(("encoder", *patches), "obs=state has no images")
         others = () if self.encoder == "patch" else patches
-        return dict.fromkeys(others, f"encoder={self.encoder} has layers of its own")
+        idle = dict.fromkeys(others, f"encoder={self.encoder} has layers of its own")
+        states = reads_states or self.critic == "state"
+        return idle | ({} if states else {"state_layers": f"obs=pixels, and critic={self.critic} reads no states"})
 
     def validate(self) -> None:
         """Checks what can be checked before anything is compiled.

@@ -11,7 +11,7 @@ from pixelbrax.render.read import VISIBLE_GROUPS, UnsupportedGeomError
 from pixelbrax.render.renderer import OUTPUTS, SAMPLES, Frame, Output, render, render_where
 from pixelbrax.render.scatter import add_geoms, add_poses, copy_geoms
 from pixelbrax.render.scene import GeomPose, LightKind, Pattern, Scene, SkyMapping
-from pixelbrax.render.shade import unpack
+from pixelbrax.render.shade import texel_colors, unpack
 from pixelbrax.render.tendon.place import PlaceTendons, spatial_tendons
 from pixelbrax.render.tendon.read_tendons import tendon_segments
 
@@ -50,6 +50,7 @@ __all__ = [
     "repaint",
     "spatial_tendons",
     "tendon_segments",
+    "texel_colors",
     "texture_of",
     "unpack",
 ]

@@ -2,7 +2,8 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, UInt8, UInt32
+import numpy as np
+from jaxtyping import Array, Float, UInt8, UInt32
 
 from pixelbrax.render.air import fog_share, haze_share
 from pixelbrax.render.light import Illumination, headlight, model_light
@@ -81,6 +82,11 @@ def pack(color: Vector) -> UInt32[Array, " pixel"]:
 def unpack(packed: UInt32[Array, "*shape"]) -> UInt8[Array, "*shape 3"]:
     """The three bytes of packed colors, by one bitcast: stacking channels would render every pixel three times."""
     return jax.lax.bitcast_convert_type(packed, jnp.uint8)[..., :3]
+
+
+def texel_colors(texels: Array) -> Float[np.ndarray, "texel 3"]:
+    """Colors of texels, 0..1, as floats or packed; see `Scene.textures`."""
+    return np.asarray(unpack(texels)) / np.float32(255) if texels.ndim == 1 else np.asarray(texels)
 
 
 def _matte(light: Illumination, k: int) -> Pixels:

@@ -18,8 +18,8 @@ Rasterizer" (arXiv 1904.01786), with distances instead of squared distances; the
 with a soft depth order.
 
 Distances to silhouettes are first order, h / |grad h| of a function h that is positive where a ray meets the geom. Each
-h (`Shape.silhouette`) is a polynomial of the ray's slopes, exact for straight outlines: boxes, planes and the sides of
-capsules.
+h (`Shape.silhouette`) is a polynomial of the ray's slopes, or a quotient of two, exact for straight outlines: boxes,
+planes and the sides of capsules.
 """
 
 from collections.abc import Callable, Sequence

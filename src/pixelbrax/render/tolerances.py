@@ -14,10 +14,10 @@ MIN_SQUARED_SINE = 1e-7
 MIN_HALF_AXIS = 1e-6
 # The slope of a surface along a ray that the Newton step divides by.
 MIN_SLOPE = 1e-6
-# Squared lengths of gradients and of positions across an axis, before normalization.
+# Squared lengths of gradients, before normalization.
 MIN_SQUARED_GRADIENT = 1e-30
 
-# Shadows: squared length, across a capsule's or cylinder's axis, of the vector to the light.
+# Squared length, across a capsule's or cylinder's axis, of a position and, for shadows, of the vector to the light.
 MIN_SQUARED_ACROSS = 1e-12
 # A triangle shades what is farther behind it than this.
 SHADOW_BIAS = 1e-3

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from pixelbrax.envs import PixelEnv, State, with_autoreset
 from pixelbrax.errors import ConfigError
 from pixelbrax.physics import PhysicsState
-from pixelbrax.render import Camera, GeomPose, Pattern, Scene, tendon_segments
+from pixelbrax.render import Camera, GeomPose, Pattern, Scene, tendon_segments, texel_colors
 from pixelbrax.report.markup import Markup, tag
 from pixelbrax.report.page import page, resource
 from pixelbrax.report.video import MAX_FPS, Actor, end_of, ending_of, num_steps_of, rollout
@@ -199,11 +199,8 @@ def _moving(*values: np.ndarray) -> tuple[np.ndarray, ...]:
 
 def _mean_color(scene: Scene, texture: int) -> list[float]:
     """The mean of a texture's finest level."""
-    texels, (faces, levels) = np.asarray(scene.textures[texture]), scene.texture_shape[texture]
-    texels = texels[: faces * levels[0][0] * levels[0][1]]
-    if texels.ndim == 1:
-        texels = np.stack([(texels >> shift) & 255 for shift in (0, 8, 16)], axis=-1) / 255
-    return _listed(texels.mean(0))
+    texels, (faces, levels) = scene.textures[texture], scene.texture_shape[texture]
+    return _listed(texel_colors(texels[: faces * levels[0][0] * levels[0][1]]).mean(0))
 
 
 def _light(replay: Replay, k: int) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def save_checkpoint(folder: Path, updates: int, state: object, notes: Mapping[st
     """
     drop_checkpoints(folder, updates)
     _drop_halves(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(exist_ok=True)  # but not the run's: one that somebody removed would be one without settings
     arrays = jax.device_get(_flat(state))
     _silence_late_callbacks()  # some come before the error does
     with writing(folder / str(updates)), _without_orbax_log(), _manager(folder) as manager:

@@ -120,7 +120,8 @@ class TrainConfig:
         """Settings that change nothing beside the others, and why."""
         sees = self.environment.obs != "state"
         blind = () if sees else (*IMAGE_SETTINGS, "random_shift", "shift_coef")
-        return self.network.idle(sees) | self.agent.idle(self.network) | dict.fromkeys(blind, "obs=state has no images")
+        networks = self.network.idle(sees, self.agent.READS_STATES)
+        return networks | self.agent.idle(self.network) | dict.fromkeys(blind, "obs=state has no images")
 
     def with_algorithm(self, name: str) -> "TrainConfig":
         """The same with another algorithm, which keeps the values of shared settings.

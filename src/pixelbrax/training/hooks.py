@@ -85,9 +85,12 @@ class TensorBoard(Hook):
         self._writers: dict[RunDir, Any] = {}
 
     def on_start(self, run: RunDir) -> None:
-        """Opens an event file; TensorBoard discards earlier points that a resumed run writes again."""
+        """Opens an event file; TensorBoard discards earlier points that a resumed run writes again.
+
+        That of the evaluation before training is not among them.
+        """
         rows = run.read_metrics()
-        again = int(rows[-1]["steps"]) + 1 if rows else 0
+        again = 1 + (int(rows[-1]["steps"]) if rows else 0)
         folder = str(run.path / "tensorboard")
         self._writers[run] = self._library.SummaryWriter(folder, purge_step=again, flush_secs=5)
 

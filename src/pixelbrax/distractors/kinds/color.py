@@ -20,7 +20,7 @@ from pixelbrax.distractors.base import (
 from pixelbrax.distractors.fields import data_field, is_off
 from pixelbrax.distractors.roles import ALL_ROLES, Role
 from pixelbrax.errors import check_flag
-from pixelbrax.render import Scene
+from pixelbrax.render import Scene, texel_colors
 
 _MOST = 100.0
 _APART = 0.1  # between the two colors of a floor
@@ -268,5 +268,5 @@ def sky_colors(scene: Scene) -> Float[np.ndarray, "2 3"]:
     if scene.sky_texture < 0:
         return np.asarray(scene.sky_rgb, np.float32)
     faces, _ = scene.texture_shape[scene.sky_texture]
-    mean = np.asarray(scene.textures[scene.sky_texture])[-faces:].mean(0)  # the last mip level is one texel a face
+    mean = texel_colors(scene.textures[scene.sky_texture][-faces:]).mean(0)  # the last mip level is one texel a face
     return np.broadcast_to(mean, (2, 3)).astype(np.float32)

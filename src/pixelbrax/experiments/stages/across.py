@@ -62,10 +62,10 @@ def evaluate_across(
             rows[row][column] = result | ({"gate_is_met": stage.gate.is_met(result)} if stage.gate else {})
             progress.say(f"policy of {names[index]} in {stage.name}: {amount(result['mean_return'])}")
     table = {"stages": names, "policies": list(policies.values()), "results": rows}
-    replace_text(folder.across_file, as_json(table))
     returns = np.array([[np.nan if x is None else x["mean_return"] for x in row] for row in rows])
     met = np.array([[x is not None and bool(x.get("gate_is_met")) for x in row] for row in rows])
     write_matrix(folder.across_file.with_suffix(".png"), returns, [names[k] for k in policies], names, met)
+    replace_text(folder.across_file, as_json(table))  # last: with it nothing is evaluated again
 
 
 def _kind(training_run: TrainingRun, variables: PyTree) -> Any:

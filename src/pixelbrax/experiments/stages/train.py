@@ -146,9 +146,7 @@ def _train(folder: CurriculumDir, curriculum: Curriculum, checked: list[Training
                     + f'; at_budget = "continue" or more repeats in {folder.file} goes on'
                 )
             while (attempt := folder.next(curriculum)) is not None:
-                finished = _train_stage(folder, curriculum, attempt, launch)
-                write_story(folder, curriculum)
-                if not finished:
+                if not _train_stage(folder, curriculum, attempt, launch):
                     return False
                 say(_outcome(folder.ended()[-1], curriculum))
             evaluate_across(folder, curriculum, checked, own_progress(launch.quiet))
@@ -182,7 +180,8 @@ def _train_stage(folder: CurriculumDir, curriculum: Curriculum, attempt: Attempt
         finished = resume(run.path, own, stage=True)[1]
     else:
         finished = start({stage.name: config}, folder.path, run.path.name, own, numbered=False)[1]
-    if finished:
+    write_story(folder, curriculum)
+    if finished:  # the ledger last: a stage that is in it is not looked at again
         folder.add(curriculum, attempt)
     return finished
 

@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from pixelbrax.physics._link_velocities import link_velocities
 from pixelbrax.physics.brax import brax_math, quiet_brax  # before the pipelines: it silences Brax's import
 from pixelbrax.physics.space.engines import no_joints
-from pixelbrax.physics.space.mechanics import Bodies, Joints, Motion, Totals, totals
+from pixelbrax.physics.space.mechanics import Bodies, Joints, Motion, Totals, kinetic, totals
 from pixelbrax.physics.space.model import Space
 
 # isort: split
@@ -41,10 +41,9 @@ class BraxInSpace:
         self._pipeline = _PIPELINES[backend]
         self._system = _system_in_space(system, space)
         self._generalized = backend == "generalized"
-        self._links = links = space.bodies - 1  # Brax has no link for the world
+        self._links, self._other_links = space.bodies - 1, space.others - 1  # Brax has no link for the world
         inertia = self._system.link.inertia
-        self._turn = inertia.transform.rot[links]
-        mass, principal = inertia.mass[links], jax.vmap(jnp.diag)(inertia.i)[links]
+        mass, principal = inertia.mass, jax.vmap(jnp.diag)(inertia.i)
         nv = space.model.nv
         self._sprung, self._joints = np.zeros(0, int), no_joints(nv)
         if self._generalized:
@@ -55,7 +54,9 @@ class BraxInSpace:
         else:
             mass = mass ** (1 - self._system.spring_mass_scale)
             principal = principal ** (1 - self._system.spring_inertia_scale)
-        self._bodies = Bodies(mass, principal)
+        self._bodies, self._others = (
+            Bodies(mass[links], principal[links]) for links in (self._links, self._other_links)
+        )
 
     def reset(self, qd: Float[Array, " nv"]) -> Any:
         """See `SpaceEngine.reset`."""
@@ -68,16 +69,20 @@ class BraxInSpace:
 
     def measure(self, state: Any) -> Totals:
         """See `SpaceEngine.measure`."""
-        links = self._links
         if self._generalized:
-            centers = state.x.vmap().do(self._system.link.inertia.transform).pos
-            velocity, spin = (part[links] for part in link_velocities("generalized", state, centers))
-            center = centers[links]
+            center = state.x.vmap().do(self._system.link.inertia.transform).pos
+            velocity, spin = link_velocities("generalized", state, center)
         else:
-            center, spin, velocity = state.x_i.pos[links], state.xd_i.ang[links], state.xd_i.vel[links]
-        turned = jax.vmap(brax_math.quat_mul)(state.x.rot[links], self._turn)
-        motion = Motion(center, jax.vmap(brax_math.quat_to_3x3)(turned), velocity, spin)
-        return totals(self._bodies, motion, self._joints.energy(state.q[self._sprung], state.qd))
+            center, spin, velocity = state.x_i.pos, state.xd_i.ang, state.xd_i.vel
+        turned = jax.vmap(brax_math.quat_mul)(state.x.rot, self._system.link.inertia.transform.rot)
+        every = Motion(center, jax.vmap(brax_math.quat_to_3x3)(turned), velocity, spin)
+        own, others = (_rows(every, links) for links in (self._links, self._other_links))
+        further = self._joints.energy(state.q[self._sprung], state.qd) + kinetic(self._others, others)
+        return totals(self._bodies, own, further)
+
+
+def _rows(motion: Motion, links: Int[np.ndarray, " n"]) -> Motion:
+    return jax.tree.map(lambda x: x[links], motion)
 
 
 def _system_in_space(system: Any, space: Space) -> Any:

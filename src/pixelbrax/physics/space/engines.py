@@ -24,7 +24,7 @@ class SpaceEngine(Protocol):
         ...
 
     def measure(self, state: Any) -> Totals:
-        """Momentum and energy of the bodies as the engine simulates them."""
+        """Momentum of the tree's bodies and energy of all, as the engine simulates them."""
         ...
 
 

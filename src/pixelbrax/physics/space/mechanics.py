@@ -51,7 +51,7 @@ class Totals:
       linear_inside: () kg m/s, the sum of the magnitudes of the bodies' own linear momenta. It is not conserved: it is
         the scale by which a drift of `linear` is large or small, where the total is zero.
       angular_inside: () kg m^2/s, the same of angular momenta about the system's center of mass.
-      energy: () J, kinetic, and potential of joint springs.
+      energy: () J, kinetic, and potential of joint springs; of the whole model, whose other trees may take energy up.
     """
 
     linear: Float[Array | np.ndarray, "*batch 3"]
@@ -61,13 +61,19 @@ class Totals:
     energy: Float[Array | np.ndarray, "*batch"]
 
 
-def totals(bodies: Bodies, motion: Motion, joint_energy: Float[Array, ""] | float = 0.0) -> Totals:
+def kinetic(bodies: Bodies, motion: Motion) -> Float[Array, ""]:
+    """Kinetic energy of bodies, J."""
+    spin = jnp.einsum("nij,ni->nj", motion.axes, motion.spin)  # about the principal axes
+    return 0.5 * (jnp.sum(bodies.mass[:, None] * motion.velocity**2) + jnp.sum(bodies.inertia * spin**2))
+
+
+def totals(bodies: Bodies, motion: Motion, further_energy: Float[Array, ""] | float = 0.0) -> Totals:
     """The system's momentum and energy.
 
     Args:
       bodies: all bodies of the system.
       motion: of the same bodies.
-      joint_energy: () J, of rotors and springs in the joints (`Joints.energy`).
+      further_energy: () J, of rotors and springs in the joints (`Joints.energy`), and of other bodies.
     """
     mass = bodies.mass[:, None]
     center = jnp.sum(mass * motion.center, axis=0) / jnp.sum(bodies.mass)
@@ -77,13 +83,12 @@ def totals(bodies: Bodies, motion: Motion, joint_energy: Float[Array, ""] | floa
     spun = jnp.einsum("nij,nj->ni", motion.axes, bodies.inertia * spin)
     # Relative to the center's own velocity: the same sum, without the rounding of two large numbers that cancel.
     turned = spun + jnp.cross(motion.center - center[None], mass * (motion.velocity - drift[None]))
-    kinetic = 0.5 * (jnp.sum(own * motion.velocity) + jnp.sum(bodies.inertia * spin**2))
     return Totals(
         linear=jnp.sum(own, axis=0),
         angular=jnp.sum(turned, axis=0),
         linear_inside=jnp.sum(jnp.linalg.norm(own, axis=-1)),
         angular_inside=jnp.sum(jnp.linalg.norm(turned, axis=-1)),
-        energy=kinetic + joint_energy,
+        energy=kinetic(bodies, motion) + further_energy,
     )
 
 

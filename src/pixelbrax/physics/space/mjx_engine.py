@@ -3,12 +3,13 @@
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, Float, Int
 
 from pixelbrax.physics._mjx import mjx
 from pixelbrax.physics.mjx_checks import what_mjx_lacks
 from pixelbrax.physics.space.engines import bodies_of
-from pixelbrax.physics.space.mechanics import Joints, Motion, Totals, totals
+from pixelbrax.physics.space.mechanics import Joints, Motion, Totals, kinetic, totals
 from pixelbrax.physics.space.model import Space
 
 Coordinates = tuple[Float[Array, " nq"], Float[Array, " nv"]]
@@ -28,7 +29,7 @@ class MjxInSpace:
         with what_mjx_lacks(model):
             self._model = mjx.put_model(model)
         self._start = jnp.asarray(space.start, jnp.float32)
-        self._bodies = bodies_of(model, space.bodies)
+        self._bodies, self._others = (bodies_of(model, bodies) for bodies in (space.bodies, space.others))
         springs = space.springs
         self._sprung = model.jnt_qposadr[springs]
         self._joints = Joints(
@@ -54,14 +55,17 @@ class MjxInSpace:
         data: Any = mjx.make_data(self._model).replace(qpos=qpos, qvel=qvel)
         for update in (mjx.kinematics, mjx.com_pos, mjx.com_vel):
             data = update(self._model, data)
-        space, bodies = self._space, self._space.bodies
+        further = self._joints.energy(qpos[self._sprung], qvel)
+        further += kinetic(self._others, self._motion(data, self._space.others))
+        return totals(self._bodies, self._motion(data, self._space.bodies), further)
+
+    def _motion(self, data: Any, bodies: Int[np.ndarray, " n"]) -> Motion:
         center, spin = data.xipos[bodies], data.cvel[bodies, :3]
-        # MuJoCo's velocities are of the point of each body's frame that is now at the tree's center of mass.
-        from_center = center - data.subtree_com[space.root][None]
-        motion = Motion(
+        # MuJoCo's velocities are of the point of each body's frame that is now at its tree's center of mass.
+        from_center = center - data.subtree_com[self._space.model.body_rootid[bodies]]
+        return Motion(
             center=center,
             axes=data.ximat[bodies].reshape(-1, 3, 3),
             velocity=data.cvel[bodies, 3:] + jnp.cross(spin, from_center),
             spin=spin,
         )
-        return totals(self._bodies, motion, self._joints.energy(qpos[self._sprung], qvel))

@@ -40,6 +40,11 @@ class Space:
     angular: Float[np.ndarray, "m 3"]
 
     @property
+    def others(self) -> Int[np.ndarray, " other"]:
+        """Bodies of other trees, which may take energy up."""
+        return np.flatnonzero((self.model.body_weldid > 0) & (self.model.body_rootid != self.root))
+
+    @property
     def springs(self) -> Int[np.ndarray, " nspring"]:
         """Joints with a spring."""
         return np.flatnonzero(self.model.jnt_stiffness)

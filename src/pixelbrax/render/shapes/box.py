@@ -49,10 +49,13 @@ def _silhouette(rays: Rays, geom: Geom) -> Silhouette:
 
     def margin(k: int) -> Callable[[Pixels, Pixels], Pixels]:
         i, j = (k + 1) % 3, (k + 2) % 3
+        # From between the four faces along this axis, none of its edges is on the silhouette.
+        between = (jnp.abs(origin[i]) < size[i]) & (jnp.abs(origin[j]) < size[j])
 
         def function(x: Pixels, y: Pixels) -> Pixels:
             di, dj = along[i](x, y), along[j](x, y)
-            return size[i] * jnp.abs(dj) + size[j] * jnp.abs(di) - jnp.abs(origin[i] * dj - origin[j] * di)
+            apart = size[i] * jnp.abs(dj) + size[j] * jnp.abs(di) - jnp.abs(origin[i] * dj - origin[j] * di)
+            return jnp.where(between, 1.0, apart)
 
         return function
 

@@ -23,7 +23,6 @@ from pixelbrax.render.tolerances import (
     CYLINDER_END,
     MIN_SOFT,
     MIN_SQUARED_ACROSS,
-    MIN_SQUARED_GRADIENT,
     MIN_SQUARED_SINE,
     SOFT_RIM,
 )
@@ -72,8 +71,8 @@ def _silhouette(rays: Rays, geom: Geom) -> Silhouette:
         end = height + jnp.where(reached > 0, half_length, -half_length)
         strip = radius * radius * a - (distance * dy) ** 2
         ellipse = (radius * dz) ** 2 - (dx * end - distance * dz) ** 2 - (dy * end) ** 2
-        # The factor makes them meet smoothly.
-        return jnp.where(jnp.abs(reached) <= half_length, strip, ellipse * a / jnp.maximum(dz * dz, MIN_SOFT))
+        # So divided they meet smoothly, and are not 0 where rays are parallel to the axis.
+        return jnp.where(jnp.abs(reached) <= half_length, strip / a, ellipse / jnp.maximum(dz * dz, MIN_SOFT))
 
     dx, dy, dz = (function(rays.x, rays.y) for function in along)
     a = jnp.maximum(dx * dx + dy * dy, MIN_SOFT)
@@ -88,7 +87,7 @@ def _silhouette(rays: Rays, geom: Geom) -> Silhouette:
 def _implicit(local: LocalPoint) -> tuple[Pixels, Vector]:
     (x, y, z), size, outward = local.point, local.size, local.outward
     assert outward is not None
-    inverse = jax.lax.rsqrt(jnp.maximum(x * x + y * y, MIN_SQUARED_GRADIENT))
+    inverse = jax.lax.rsqrt(jnp.maximum(x * x + y * y, MIN_SQUARED_ACROSS))  # with a derivative on the axis
     on_end, on_side = outward[2] * z - size[1], (x * x + y * y) * inverse - size[0]
     at_end = on_end >= on_side
     zero = jnp.zeros_like(x)
