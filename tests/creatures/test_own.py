@@ -319,6 +319,31 @@ def test_actions_span_the_ctrlrange_and_episodes_begin_at_the_first_keyframe(tmp
     np.testing.assert_allclose(jnp.stack(controls)[:, 0], [-0.5, 0.5, 1.5])
 
 
+def test_only_hinges_begin_elsewhere_than_in_the_first_pose(tmp_path, monkeypatch):
+    """A slide of a few centimeters would begin beyond its ends, what rests on the ground inside it."""
+    slides = " ".join(f'<joint type="slide" axis="{axis}"/>' for axis in ("1 0 0", "0 1 0", "0 0 1"))
+    ball = f'<body pos="1 0 .15">{slides}<geom size=".15"/></body></worldbody>'
+    tail = '<body pos="-.2 0 0"><joint type="ball" range="0 1"/><geom size=".04"/></body>'
+    edits = {"ball": ("</worldbody>", ball), "tail": ("<freejoint/>", "<freejoint/>" + tail)}
+    (tmp_path / "own.xml").write_text(_xml(**edits))
+    env, begun = CreatureEnv(replace(_TORTOISE, mjcf=tmp_path / "own.xml"), "mjx"), []
+
+    def begin(q, qd):
+        begun.append(np.asarray(q))
+        raise StopIteration
+
+    monkeypatch.setattr(env, "pipeline_init", begin)
+    for seed in range(8):
+        with pytest.raises(StopIteration):
+            env.reset(jax.random.key(seed))
+    kinds = env.sys.mj_model.jnt_type
+    hinges = env.sys.mj_model.jnt_qposadr[kinds == mujoco.mjtJoint.mjJNT_HINGE]
+    away = np.ptp(begun, axis=0)
+    others = np.setdiff1d(np.arange(3, len(away)), [*hinges, 3, 6])  # the heading varies
+    assert (away[hinges] > 0.03).all()
+    np.testing.assert_array_equal(away[[0, 1, 2, *others]], 0.0)
+
+
 def test_what_brax_ignores_of_it_is_a_warning(tmp_path):
     tied = '<equality><joint joint1="hip_fl" joint2="hip_fr"/></equality></mujoco>'
     (tmp_path / "own.xml").write_text(_xml(change=("</mujoco>", tied)))

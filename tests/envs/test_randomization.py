@@ -289,6 +289,18 @@ def test_samples_that_images_do_not_show_are_a_warning(name):
     jax.eval_shape(env.reset, jax.random.key(0))
 
 
+def test_samples_of_what_an_engine_has_as_a_constant_are_refused():
+    """MJX's own error is "DynamicJaxprTracer has no attribute array"."""
+
+    def grow(model, keys):
+        axes = jax.tree.map(lambda x: None, model)
+        return model.tree_replace({"site_size": jax.vmap(lambda key: model.site_size * key[0])(keys)}), axes
+
+    spec = mujoco.MjSpec.from_string(FALLING)
+    with pytest.raises(ConfigError, match="samples 'site_size', which is static in the engine's model"):
+        pixelbrax.make(spec, reward_fn=_no_reward, randomization_fn=grow)
+
+
 def test_a_scene_read_in_another_way_is_refused():
     model = mujoco.MjModel.from_xml_string(GOAL)
     with pytest.raises(ConfigError, match="the scene has 6 geoms, and the model 3 with sites=False and tendons=False"):

@@ -62,6 +62,14 @@ def test_looking_for_checkpoints_does_not_start_jax(tmp_path, monkeypatch):
     assert all_checkpoints(tmp_path) == {5}
 
 
+def test_a_run_that_somebody_removed_is_not_made_again(tmp_path):
+    """Without its settings it could be neither resumed nor evaluated."""
+    for folder in ("checkpoint", "best"):
+        with pytest.raises(FileNotFoundError, match="removed"):
+            save_checkpoint(tmp_path / "removed" / folder, 5, _state(5))
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_a_killed_process_has_half_written_is_removed(tmp_path):
     """Orbax writes under such a name: with a replay buffer, each would be gigabytes that stay."""
     half = tmp_path / "3.orbax-checkpoint-tmp"

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import mujoco
 import numpy as np
 from brax.envs.base import PipelineEnv, State
 from brax.math import quat_mul, quat_to_3x3
@@ -36,7 +37,7 @@ CONTROL_DT = 0.05
 _SLIDES = 2  # coordinates of the target, the last of the model
 _OF_LINKS = ("x", "xd", "x_i", "xd_i", "j", "jd", "a_p", "a_c", "i_inv", "mass")  # in states of Brax's engines
 _NOT_OF_COORDINATES = ("time", "ctrl", "act", "qacc_warmstart")  # in those of MJX
-_NOISE = 0.05  # rad, and rad/s, of initial joints
+_NOISE = 0.05  # rad of initial hinges, and rad/s or m/s of all joints
 _TURN = 0.1  # rad, of the initial heading
 _SEEN = 4.0  # m; a target farther away seems that far: a stage that runs past it would spoil the observation's scale
 
@@ -113,6 +114,8 @@ class CreatureEnv(PipelineEnv):
         self.probe = Probe.of(system.mj_model, creature.root, points, creature.feet)
         self._start = jnp.asarray(brax_start(model), jnp.float32)
         self._ahead = jnp.asarray(_heading(np.asarray(self._start[3:7], float)))
+        hinges = model.jnt_qposadr[model.jnt_type == mujoco.mjtJoint.mjJNT_HINGE]
+        self._turns = jnp.zeros(model.nq).at[hinges].set(1.0)
 
     def reset(self, rng: Array) -> State:
         """The creature stands almost as in its first pose; the target is sampled in front of that."""
@@ -122,7 +125,7 @@ class CreatureEnv(PipelineEnv):
         half = 0.5 * jax.random.uniform(turn_key, minval=-_TURN, maxval=_TURN)
         turn = jnp.stack([jnp.cos(half), jnp.zeros(()), jnp.zeros(()), jnp.sin(half)])
         turned = quat_mul(turn, self._start[3:7])
-        q = (self._start + noise).at[:3].set(self._start[:3]).at[3:7].set(turned)
+        q = (self._start + self._turns * noise).at[3:7].set(turned)  # what slides is where its range and the ground are
         qd = jax.random.uniform(qd_key, (self.sys.qd_size(),), minval=-_NOISE, maxval=_NOISE)
         if self._range is not None:
             target = self._random_target(target_key, self._start[:2], self._ahead)

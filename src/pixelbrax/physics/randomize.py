@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import jax
@@ -140,6 +141,7 @@ class Randomizer:
             if not isinstance(result, tuple) or len(result) != 2:
                 raise ConfigError(f"randomization_fn returns a {type(result).__name__}: it must return model, in_axes")
             leaves = jax.tree.leaves(result[0])
+            _check_static(result[0], leaves)
             # What NumPy computed is not traced. With another structure they do not correspond, which is refused below.
             changed = [_is_other(leaf, own) for leaf, own in zip(leaves, self._leaves, strict=False)]
             returned.append((result[1], changed))
@@ -167,6 +169,17 @@ class Randomizer:
         ):
             _check_axis(name, axis, leaf.shape, jnp.shape(own), changed)
         return axes
+
+
+def _check_static(model: Any, leaves: list[Any]) -> None:
+    """Refuses samples of what JAX takes for a part of the model's structure: an error of MJX's names nothing."""
+    for name in (field.name for field in fields(model)) if is_dataclass(model) else ():
+        value = getattr(model, name)
+        if isinstance(value, jax.core.Tracer) and not any(value is leaf for leaf in leaves):
+            raise ConfigError(
+                f"randomization_fn samples {name!r}, which is static in the engine's model: environments cannot differ "
+                "in it"
+            )
 
 
 def _is_other(leaf: Any, own: Any) -> bool:
