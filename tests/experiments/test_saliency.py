@@ -60,7 +60,7 @@ def test_blur_and_place_are_those_of_the_original():
     """Greydanus et al. 2018: of images of 80 pixels a side, with standard deviations of 3 and 5 (their code, `r=5`)."""
     pixels = np.zeros((1, 80, 80, 1), np.uint8)
     pixels[0, 30:50, 40:, 0] = 200
-    policy = lambda obs: _Fixed(obs["pixels"][:, 45, 38, 0, None])  # noqa: E731
+    policy: Any = lambda obs: _Fixed(obs["pixels"][:, 45, 38, 0, None])  # noqa: E731
     found = np.asarray(occlusion_map(policy, {"pixels": jnp.asarray(pixels)}, grid=80))
     blurred = gaussian_filter(pixels[0, ..., 0].astype(float), 3.0, truncate=8.0)
     rows, columns = np.meshgrid(np.arange(80) - 45, np.arange(80) - 38, indexing="ij")

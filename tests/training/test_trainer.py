@@ -191,7 +191,7 @@ def test_seconds_and_speeds_are_of_training_alone(tmp_path, monkeypatch):
 
 def test_a_row_counts_actions_and_their_frames_and_averages_whole_episodes():
     trainer = Trainer([_config("ppo", 4)], env=probe_env(pays_side=True, outputs=(), action_repeat=2))
-    totals = EpisodeTotals(*map(np.asarray, (4, 10.0, 18, 5, 1)))  # of five that ended, four were whole
+    totals = EpisodeTotals(*map(jax.numpy.asarray, (4, 10.0, 18, 5, 1)))  # of five that ended, four were whole
     row = trainer._row(3, {"loss": np.float32(0.5)}, totals)
     counted = {"updates": 3, "steps": 3 * 128, "frames": 2 * 3 * 128, "episodes": 4, "diverged": 1, "loss": 0.5}
     assert row == counted | {"return": 2.5, "episode_length": 4.5}
