@@ -64,7 +64,7 @@ def save_checkpoint(folder: Path, updates: int, state: object, notes: Mapping[st
     folder.mkdir(exist_ok=True)  # but not the run's: one that somebody removed would be one without settings
     arrays = jax.device_get(_flat(state))
     _silence_late_callbacks()  # some come before the error does
-    with writing(folder / str(updates)), _without_orbax_log(), _manager(folder) as manager:
+    with writing(folder / str(updates)), _manager(folder) as manager:
         try:
             metadata = {
                 _FORMAT: FORMAT,
@@ -130,7 +130,7 @@ def load_checkpoint(folder: Path, like: T, updates: int) -> T:
       ConfigError: it was written in another format.
     """
     where = folder / str(updates)
-    with _without_orbax_log(), _manager(folder) as manager:
+    with _manager(folder) as manager:
         metadata, target = _metadata(manager, where), _target(like)
         if other := _other_arrays(target, metadata.get(_CHECKSUMS)):
             raise _of_another_kind(where, other)
@@ -158,7 +158,7 @@ def load_part(folder: Path, like: Any, part: Callable[[Any], Any], updates: int)
       ConfigError: it was written in another format.
     """
     where = folder / str(updates)
-    with _without_orbax_log(), _manager(folder) as manager:
+    with _manager(folder) as manager:
         checksums, found = _metadata(manager, where).get(_CHECKSUMS), _restored(manager, where)
 
     def taken(wanted: _Wanted) -> np.ndarray:
@@ -208,7 +208,7 @@ def load_notes(folder: Path, updates: int) -> dict[str, Any]:
       DamagedCheckpointError: there is none, or it is damaged.
       ConfigError: it was written in another format.
     """
-    with _without_orbax_log(), _manager(folder) as manager:
+    with _manager(folder) as manager:
         return dict(_metadata(manager, folder / str(updates)).get(_NOTES) or {})
 
 
@@ -370,7 +370,11 @@ def _manager(folder: Path) -> Iterator[ocp.CheckpointManager]:
             primary_host=alone, active_processes={alone}, barrier_sync_key_prefix=f"process {alone}"
         ),
     )
-    with _plain_path(folder.absolute()) as path, ocp.CheckpointManager(path, options=options) as manager:
+    with (
+        _without_orbax_log(),
+        _plain_path(folder.absolute()) as path,
+        ocp.CheckpointManager(path, options=options) as manager,
+    ):
         yield manager
 
 
