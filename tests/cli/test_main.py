@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 import threading
 
@@ -33,6 +34,15 @@ def test_after_ctrl_c_a_program_does_not_wait_for_the_compiler(monkeypatch, caps
         thread.join()
     assert ended == [130] * compiles
     assert "stopped" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_not_lost_in_jaxs_garbage_collection(monkeypatch):
+    """Of every command that traces programs: in `_xla_gc_callback` Python ignores the exception."""
+    handlers = []
+    monkeypatch.setattr(command, "main", lambda _: handlers.append(signal.getsignal(signal.SIGINT)) or 0)
+    assert main(["list"]) == 0
+    assert handlers[0] is not signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.parametrize("code", [0, 130])

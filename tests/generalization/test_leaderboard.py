@@ -280,6 +280,18 @@ def test_a_result_counts_once_however_often_it_is_named(tmp_path):
     assert entries == [_entry()]
 
 
+def test_results_of_linked_runs_count(tmp_path):
+    """As `eval FOLDER` and `plot` find them; a link that leads back is no end."""
+    (run := tmp_path / "kept" / "run").mkdir(parents=True)
+    _entry().write(run / "tiny.json")
+    (folder := tmp_path / "runs").mkdir()
+    (folder / "linked").symlink_to(run.parent)
+    (folder / "back").symlink_to(folder)
+    (folder / ".hidden").mkdir()
+    _entry(seed=1).write(folder / ".hidden" / "tiny.json")
+    assert read_results([folder], PAPER)[0] == [_entry()]
+
+
 def test_a_damaged_file_is_named(tmp_path):
     (tmp_path / "tiny.json").write_text('{"benchmark": "tiny"}')
     with pytest.raises(ConfigError, match=r"tiny.json is no result of `pixelbrax eval --suite`: missing"):

@@ -10,7 +10,7 @@ from PIL import Image, ImageSequence
 
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
-from pixelbrax.report import record_episode, record_observations, write_video
+from pixelbrax.report import movie, record_episode, record_observations, write_video
 from tests.probe import CAMERA, ProbePhysics, probe_env
 
 
@@ -102,6 +102,25 @@ def test_a_video_of_odd_sides_is_not_stretched(tmp_path):
     assert shown.shape[1:3] == (34, 48)
     off = np.abs(shown[:, :33, :47].astype(int) - stripes)
     assert off.mean() < 20  # stretched by one column they would be gray in the middle
+
+
+def test_a_fragment_does_not_replace_a_video(tmp_path, monkeypatch):
+    """An encoder that ends with a full disk does so in silence; cut anywhere, what it left is told from a video."""
+    pytest.importorskip("imageio_ffmpeg")
+    file, frames = tmp_path / "video.mp4", np.random.default_rng(0).integers(0, 255, (5, 16, 16, 3)).astype(np.uint8)
+    assert write_video(file, frames, 10.0) is None
+    whole = file.read_bytes()
+    for size in range(0, len(whole), 37):
+        file.write_bytes(whole[:size])
+        assert not movie._is_whole(file)
+    file.write_bytes(whole)
+    assert movie._is_whole(file)
+    with monkeypatch.context() as patch:
+        patch.setattr(movie, "_of_even_sides", lambda frame: frame[:2, :2])
+        patch.setattr(movie, "_is_whole", lambda path: False)
+        assert "is the disk full?" in str(write_video(file, frames, 10.0))
+    assert file.read_bytes() == whole
+    assert list(tmp_path.iterdir()) == [file]
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,8 @@ def _run(argv: list[str] | None) -> int:
             from pixelbrax.xla import in_float32  # loads JAX
 
             command = in_float32(command)
-        return command(rest)
+        with _interruptible():
+            return command(rest)
     except ConfigError as e:
         print(f"pixelbrax {name}: error: {e}", file=sys.stderr)
         return 2
@@ -101,6 +102,12 @@ def _run(argv: list[str] | None) -> int:
             raise
         print(f"pixelbrax {name}: error: {why}", file=sys.stderr)
         return 2
+
+
+def _interruptible() -> contextlib.AbstractContextManager[None]:
+    """`training.interruptible()` of a command that has imported it, which takes seconds; others trace no programs."""
+    training = sys.modules.get("pixelbrax.training")
+    return training.interruptible() if training else contextlib.nullcontext()
 
 
 def _end_if_compiling() -> None:

@@ -27,8 +27,9 @@ def finish(trainer: Trainer, path: Path, runs: Sequence[RunDir], state: AgentSta
         which = f"{runs[k].path.name}: " if len(runs) > 1 else ""
         say(f"{which}{_returns(runs[k])}", always=True)
         plot_run(runs[k])
-    if video:
-        variables = trainer.one(replace(state, buffer=()), first).variables
+    # A program of all processes, whichever of them are to record: the first one alone does, whose folder stays.
+    variables = trainer.one(replace(state, buffer=()), first).variables
+    if video and jax.process_index() == 0:
         record_videos(trainer.training_runs[first], runs[first], variables, int(state.num_updates))
     shown, curve = [runs[k] for k in good if runs[k].has_returns], runs[first].curve_file
     if path != runs[0].path and shown:  # they are in it, perhaps beside others that broke down earlier

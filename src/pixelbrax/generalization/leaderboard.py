@@ -14,7 +14,7 @@ from pixelbrax.generalization.entry import PLAIN, Entry
 from pixelbrax.generalization.method_settings import apart, tuned
 from pixelbrax.generalization.published import Published, fingerprints_of, is_leaderboard, placed
 from pixelbrax.generalization.scores import MethodResult, ranked
-from pixelbrax.training import Center
+from pixelbrax.training import Center, files_below
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def result_files(paths: Iterable[Path], benchmark: Benchmark) -> list[Path]:
     found: dict[Path, Path] = {}
     for path in paths:
         if path.is_dir():
-            files = [file for file in sorted(path.rglob(f"{benchmark.name}.json")) if not is_leaderboard(file)]
+            files = [file for file in files_below(path, f"{benchmark.name}.json") if not is_leaderboard(file)]
             if not files:
                 raise ConfigError(
                     f"{path} has no results of {benchmark.name}: pixelbrax eval RUN --suite {benchmark.name} makes them"

@@ -12,6 +12,7 @@ from jaxtyping import UInt8
 from PIL import Image
 
 from pixelbrax.errors import ConfigError, check_choice, check_number, check_path
+from pixelbrax.training import writing
 
 MOVIES = (".mp4", ".gif")
 _COLORS_OF = 16  # frames that a GIF's palette is computed from
@@ -45,7 +46,8 @@ def write_video(path: str | os.PathLike[str], frames: Iterable[Any], fps: float)
         frames = _checked(frames)
     part = file.with_name(f".{file.stem}-{os.getpid()}{file.suffix}")
     try:
-        problem = _write_gif(part, frames, fps) if file.suffix == ".gif" else _write_mp4(part, frames, fps)
+        with writing(file):
+            problem = _write_gif(part, frames, fps) if file.suffix == ".gif" else _write_mp4(part, frames, fps)
         if problem is None:
             os.replace(part, file)
         return problem
@@ -82,7 +84,26 @@ def _write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float) -> str | No
     except (OSError, RuntimeError) as e:
         why, *_ = str(e).strip().splitlines() or [type(e).__name__]  # below are the encoder's command and output
         return f"no video: the encoder failed ({why})"
-    return None
+    return None if _is_whole(path) else "no video: the encoder failed (is the disk full?)"
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether an MP4 was written to its end: imageio does not tell if the encoder fails after the last frame.
+
+    It is a sequence of boxes, each of which begins with its length (ISO 14496-12); that of the index comes last.
+    """
+    kinds, at, end = set(), 0, path.stat().st_size
+    with path.open("rb") as file:
+        while at + 8 <= end:
+            file.seek(at)
+            head = file.read(16)
+            length = int.from_bytes(head[:4], "big")
+            length = int.from_bytes(head[8:], "big") if length == 1 else length or end - at
+            if length < 8:
+                return False
+            kinds.add(head[4:8])
+            at += length
+    return b"moov" in kinds and at == end
 
 
 def _of_even_sides(frame: UInt8[np.ndarray, "height width 3"]) -> UInt8[np.ndarray, "even_height even_width 3"]:

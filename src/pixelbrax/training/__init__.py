@@ -29,7 +29,7 @@ from pixelbrax.training.evaluation import (
     check_metrics,
     kind_of,
 )
-from pixelbrax.training.files import as_json, is_temporary, replace_text, replacing, writing
+from pixelbrax.training.files import as_json, files_below, is_temporary, replace_text, replacing, writing
 from pixelbrax.training.hooks import Hook, check_hook, register_hook
 from pixelbrax.training.lock import locked
 from pixelbrax.training.named_values import words_of
@@ -140,6 +140,7 @@ __all__ = [
     "clips_of",
     "config_from",
     "episodes_of",
+    "files_below",
     "hooks_in",
     "interruptible",
     "interval",

@@ -97,6 +97,19 @@ def append_row(file: Path, row: Mapping[str, Any]) -> None:
         out.write(text)
 
 
+def files_below(folder: Path, name: str) -> Iterator[Path]:
+    """Files of a name at any depth, without hidden folders; links that lead back are followed once."""
+    seen = set()
+    for path, inner, names in os.walk(folder, followlinks=True):
+        if (real := os.path.realpath(path)) in seen:
+            inner.clear()
+            continue
+        seen.add(real)
+        inner[:] = sorted(each for each in inner if not each.startswith("."))
+        if name in names:
+            yield Path(path, name)
+
+
 def read_rows(file: Path) -> list[dict[str, float]]:
     """All rows of a table of numbers; an empty cell is NaN. An incomplete last line is skipped.
 
