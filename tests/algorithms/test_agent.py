@@ -54,6 +54,23 @@ def test_no_array_of_a_state_is_weakly_typed(name):
     assert not weak
 
 
+@pytest.mark.parametrize("name", [*CONFIGS, "dcpg-separate"])
+def test_each_update_has_random_numbers_of_its_own(name):
+    """Of the whole update, what its key depends on is compiled alone."""
+    agent = make_agent(name, probe_env(outputs=()))
+
+    def keys(key):
+        states = [agent.init(key)]
+        for _ in range(2):
+            states.append(agent.update(states[-1])[0])
+        return [(jax.random.key_data(state.key), state.num_updates) for state in states]
+
+    given = jax.random.key(0)
+    found, counts = zip(*jax.jit(keys)(given), strict=True)
+    assert len({tuple(key.tolist()) for key in (jax.random.key_data(given), *found)}) == 4
+    assert list(counts) == [0, 1, 2]
+
+
 @pytest.mark.parametrize("settings", [{"outputs": ()}, {}])
 def test_what_agents_understand_is_taken(settings):
     env = probe_env(**settings)

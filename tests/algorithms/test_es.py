@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pixelbrax.algorithms.es import _centered_ranks
+from pixelbrax.algorithms.es import _centered_ranks, _noise
 from pixelbrax.errors import ConfigError
 from pixelbrax.learning import EpisodeTotals
 from tests.algorithms.agents import make_agent, train
@@ -96,6 +96,31 @@ def test_fitness_ends_with_the_episode():
     assert metrics["fitness"] == metrics["fitness_best"] == 6
 
 
+def test_states_after_a_members_episode_do_not_count():
+    """It terminates with its third action, whose result is no state that the policy acts in."""
+    agent = make_agent("es", probe_env(terminates_at=3, outputs=()), 2, num_envs=4, unroll_length=8)
+    after, *_ = jax.jit(agent.update)(jax.jit(agent.init)(jax.random.key(0)))
+    seen = after.statistics["state"]
+    assert seen["count"] == 4 * 3
+    assert abs(seen["mean"][1] - 1) < 1e-6, "frames 0 to 2"
+
+
+def test_its_policy_has_next_to_no_spread():
+    """What acts in a stochastic evaluation is what was searched for: the mode."""
+    agent = make_agent("es", probe_env(outputs=()))
+    params = jax.jit(agent.network.init)(jax.random.key(0))
+    policy = agent.policy(params, agent.network.init_statistics(), {"state": jnp.zeros((1, 2))})
+    assert np.exp(policy.log_std).max() < 0.02
+
+
+def test_an_action_that_the_episodes_end_cuts_short_is_one():
+    """Of 10 frames, 4 in an action, there are three."""
+    env = probe_env(outputs=(), episode_length=10, action_repeat=4)
+    make_agent("es", env, unroll_length=3)
+    with pytest.raises(ConfigError, match="an episode has only 3 steps: use 3"):
+        make_agent("es", env, unroll_length=4)
+
+
 def _generation(agent, monkeypatch):
     """The states before and after an update whose six members' fitness is their number, the members, and their keys."""
     state, caught = agent.init(jax.random.key(0)), []
@@ -133,3 +158,10 @@ def test_members_come_in_pairs_of_opposite_noise_from_one_state(monkeypatch):
             np.testing.assert_allclose((x[0::2] + x[1::2]) / 2, jnp.broadcast_to(own, x[0::2].shape), atol=1e-5)
     np.testing.assert_array_equal(keys[0::2], keys[1::2])
     assert len(np.unique(keys, axis=0)) == 3
+
+
+def test_parameters_of_one_shape_have_noise_of_their_own():
+    shapes = dict.fromkeys("ab", jax.ShapeDtypeStruct((500,), jnp.float32))
+    one, other = (_noise(shapes, jax.random.key(0), jnp.float32(sign)) for sign in (1, -1))
+    assert abs(np.corrcoef(one["a"], one["b"])[0, 1]) < 0.2
+    jax.tree.map(lambda x, y: np.testing.assert_array_equal(x, -y), one, other)

@@ -115,6 +115,7 @@ def _largest(tree):
             {"target_kl": 0.01, "learning_rate": 1e-6},
             "learning_rate with target_kl is 1e-06: it must be at",
         ),
+        ({"critic_updates": 30}, "critic_updates is 30, and there are 30 updates: the policy would never learn"),
         ({"unroll_length": 1, "num_minibatches": 16}, "a minibatch is one sample, .* use a larger unroll_length"),
     ],
 )

@@ -2,13 +2,14 @@
 
 import functools
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from brax.envs.base import State
 
 import pixelbrax
 from pixelbrax.creatures import CREATURES, SENSORS, STAGES, CreatureEnv
@@ -245,3 +246,71 @@ def test_a_step_remembers_its_action_and_a_tilt_ends_the_episode():
     rate, done = play(jax.random.key(0))
     np.testing.assert_allclose(rate, [np.mean(actions[0] ** 2), np.mean((actions[1] - actions[0]) ** 2)], rtol=1e-5)
     assert done.all()
+
+
+def _readings(**given):
+    """Of a strider that stands at x = 5 m and y = -2 m and looks along y."""
+    here, zero = jnp.array([5.0, -2.0, 0.7]), jnp.zeros(3)
+    points = {"head": here, "target": here + jnp.array([0.0, 9.0, 0.0])}
+    still: dict[str, Any] = {"joint_pos": jnp.zeros(8), "joint_vel": jnp.zeros(8), "contacts": jnp.zeros(6)}
+    still |= {"position": here, "forward": jnp.array([0.0, 1.0, 0.0]), "upright": jnp.float32(1), "points": points}
+    still |= {"point_velocities": dict.fromkeys(points, zero), "foot_heights": jnp.zeros(6)}
+    return Readings(**{**dict.fromkeys(Readings._fields, zero), **still, **given})
+
+
+def _stepper(monkeypatch, *readings, **settings):
+    """A strider without an engine: its readings after a step, and after its target has moved; and moves so far."""
+    env, moves, found = CreatureEnv("strider", stage="behavior", **settings), [], dict(enumerate(readings))
+    monkeypatch.setattr(env, "pipeline_step", lambda state, control: 0)
+    monkeypatch.setattr(env, "_with_target", lambda state, place, moved: (moves.append((place, moved)), 1)[1])
+    monkeypatch.setattr(env, "readings", found.__getitem__)
+    zero, engine = jnp.zeros(()), cast(Any, 0)
+    info = {"key": jax.random.key_data(jax.random.key(0)), "action": jnp.zeros(8), "reached": zero}
+    return env, State(engine, zero, zero, zero, {}, info), moves
+
+
+def test_a_touched_target_jumps_to_where_the_creature_then_looks(monkeypatch):
+    """In front of it, elsewhere each time; the next observation shows it there."""
+    sensors = ("imu", "target")
+    far = _readings()
+    touched = _readings(points={"head": far.position, "target": far.position})
+    env, state, moves = _stepper(monkeypatch, touched, far, sensors=sensors)
+    for _ in range(12):
+        state = env.step(state, jnp.zeros(8))
+        np.testing.assert_array_equal(state.obs, env._observe(far))
+        assert state.metrics["target_distance"] < 1e-3, "of the step itself"
+    assert all(moved for _, moved in moves)
+    right, ahead = np.array([place for place, _ in moves]).T - np.array([[5.0], [-2.0]])
+    assert len(np.unique(right)) == 12
+    assert ((np.hypot(right, ahead) >= 1.8) & (np.hypot(right, ahead) <= 3.0)).all()
+    assert (np.abs(np.arctan2(right, ahead)) <= 0.4).all()
+
+
+def test_a_creature_that_is_lower_than_its_least_height_has_fallen(monkeypatch):
+    for height, done in ((0.41, 1.0), (0.43, 0.0)):
+        here = _readings(position=jnp.array([5.0, -2.0, height]))
+        env, state, _ = _stepper(monkeypatch, here, here)
+        after = env.step(state, jnp.zeros(8))
+        assert after.done == 1 - after.metrics["alive"] == done
+
+
+def test_sensors_have_the_scales_that_are_documented():
+    env = CreatureEnv("strider", sensors=("velocities", "imu"))
+    rates, moves, turns, down = jnp.arange(8.0), *(jnp.arange(3.0) + k for k in (1, 2, 3))
+    seen = env._observe(_readings(joint_vel=rates, velocity_body=moves, angular_velocity=turns, gravity=down))
+    np.testing.assert_allclose(seen, [*0.1 * rates, *moves, *down, *0.25 * turns, 0, 1], rtol=1e-6)
+
+
+def test_episodes_begin_turned_by_at_most_a_tenth(monkeypatch):
+    env, turns = CreatureEnv("strider"), []
+
+    def begin(q, qd):
+        turns.append(2 * np.arctan2(q[6], q[3]))
+        raise StopIteration
+
+    monkeypatch.setattr(env, "pipeline_init", begin)
+    for seed in range(24):
+        with pytest.raises(StopIteration):
+            env.reset(jax.random.key(seed))
+    assert 0.05 < np.abs(turns).max() <= 0.1
+    assert np.min(turns) < 0 < np.max(turns)

@@ -53,6 +53,19 @@ def test_the_guide_shows_what_the_files_say():
                 at = found[0] if words else at
 
 
+def test_an_animal_without_a_camera_gets_a_default_one(folder):
+    """As docs/environments.md says of every model."""
+    text, camera = Path("tortoise.xml").read_text(), re.compile("<camera .*/>")
+    assert camera.search(text)
+    Path("blind.xml").write_text(camera.sub("", text))
+    feet = ("foot_fl", "foot_fr", "foot_rl", "foot_rr")
+    register_creature(Creature("blind", root="shell", feet=feet, mjcf=Path("blind.xml")))
+    env = pixelbrax.make("creatures/blind", image_size=8)
+    assert env.cameras == pixelbrax.make(Path("blind.xml"), reward_fn=lambda *_: 0.0, outputs=()).cameras
+    with pytest.raises(ConfigError, match="the model has no camera 'side'"):
+        pixelbrax.make("creatures/blind", camera="side", outputs=())
+
+
 @pytest.mark.parametrize("name", ["tortoise.toml", "tortoise-pixels.toml"])
 def test_its_curricula_can_be_read(folder, name):
     plan = load_curriculum(name)

@@ -88,6 +88,30 @@ def test_strength_is_force_and_pairs_have_their_own_friction():
     assert abs(rubbing - factor) > 0.01, "each name has a factor of its own"
 
 
+def test_sensors_of_a_subtrees_velocity_know_of_its_mass():
+    """By which MJX divides its momentum: of `dmc/cheetah_run` and others it is what the reward is of."""
+    model = mujoco.MjModel.from_xml_string(
+        """<mujoco><worldbody><body name="a"><freejoint/><geom size=".1" mass="2"/><body pos=".3 0 0"><joint/>
+        <geom size=".1" mass="1"/></body></body></worldbody><sensor><subtreelinvel body="a"/></sensor></mujoco>"""
+    )
+    own = mjx.put_model(model)
+    keys = jax.random.key_data(jax.random.split(jax.random.key(0), 1))
+    changed, axes = random_factors({"mass": 0.5})(own, keys)
+    heavier = jax.tree.map(lambda x, axis: x if axis is None else x[0], changed, axes, is_leaf=lambda x: x is None)
+    assert abs(heavier.body_mass[1] / 2 - 1) > 0.1
+    np.testing.assert_allclose(heavier.body_subtreemass[1], heavier.body_mass.sum(), rtol=1e-6)
+
+    @jax.jit
+    def seen(model, velocity):
+        data = mjx.make_data(own).replace(qvel=velocity)
+        for update in (mjx.kinematics, mjx.com_pos, mjx.com_vel, mjx.sensor_vel):
+            data = update(model, data)
+        return data.sensordata
+
+    speed = [4.0, -1.0, 2.0]
+    np.testing.assert_allclose(seen(heavier, jnp.array([*speed, 0.0, 0.0, 0.0, 0.0])), speed, rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("engine", "changed", "lines"),
     [

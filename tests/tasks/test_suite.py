@@ -74,6 +74,19 @@ def test_every_model_takes_the_suites_numbers(task):
     assert isinstance(physics.model, mjx.Model)
 
 
+def test_the_first_observation_is_of_the_target_that_the_image_shows():
+    """Playground moves it after it has computed what the observation is made of."""
+    physics = pixelbrax.make("dmc/reacher_easy", outputs=()).physics
+    model = physics._env.mj_model  # pyright: ignore[reportAttributeAccessIssue]
+    state = jax.jit(physics.reset)(jax.random.key(0))
+    data, start = mujoco.MjData(model), state.engine_state.data
+    data.qpos[:], data.mocap_pos[:], data.mocap_quat[:] = start.qpos, start.mocap_pos, start.mocap_quat
+    mujoco.mj_forward(model, data)
+    finger, target = (data.geom(name).xpos[:2] for name in ("finger", "target"))
+    assert np.linalg.norm(data.mocap_pos[0, :2]) > 0.04
+    np.testing.assert_allclose(state.obs[2:4], target - finger, atol=1e-6)
+
+
 def test_without_it_the_numbers_are_playgrounds():
     option = pixelbrax.make("dmc/cartpole_swingup", outputs=()).physics._env.mj_model.opt  # pyright: ignore
     assert (option.iterations, option.ls_iterations, option.integrator) == (1, 4, mujoco.mjtIntegrator.mjINT_EULER)

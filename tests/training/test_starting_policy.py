@@ -83,6 +83,20 @@ def test_open_episodes_are_not_taken_over(tmp_path):
     np.testing.assert_array_equal(reward["returns"], np.zeros(more.num_envs))
 
 
+def test_it_begins_with_the_checkpoint_that_is_asked_for(tmp_path):
+    """Which need not be the last."""
+    config = _config(seed=3)
+    run, trainer = RunDir.create(tmp_path / "run", config), Trainer([config])
+    state = trainer.init()
+    for updates in (1, 2):
+        params = jax.tree.map(lambda x, updates=updates: x + updates, state.params)
+        trainer.save([run], replace(state, params=params, num_updates=state.num_updates + updates))
+    for asked, added in ((0, 2), (1, 1), (2, 2)):
+        begun = Trainer([_config(start_from=str(run.path), start_updates=asked)]).init()
+        for found, first in zip(*map(jax.tree.leaves, map(actor_params, (begun.params, state.params))), strict=True):
+            np.testing.assert_array_equal(found, np.asarray(first) + added)
+
+
 @pytest.mark.full
 def test_the_critic_learns_alone_at_first(before, tmp_path):
     run, _ = before
@@ -276,6 +290,20 @@ def test_a_learner_with_other_heads_is_refused(seeing, agent, network, said):
     config = replace(config, agent=replace(config.agent, **agent), network=replace(config.network, **network))
     with pytest.raises(ConfigError, match=said):
         Trainer([config]).init()
+
+
+def test_what_a_critic_knows_of_states_is_not_carried_over_with_a_policy_of_images(tmp_path):
+    """They may be another task's."""
+    config = _config(environment=_IMAGES)
+    config = replace(config, network=replace(_NETWORK, critic="state"))
+    run, there = RunDir.create(tmp_path / "run", config), TrainingRun(config)
+    state = jax.jit(there.agent.init)(jax.random.key(0))
+    known = {"state": jax.tree.map(lambda x: x + 3.0, state.statistics["state"])}
+    there.save(run, replace(state, statistics=known))
+    here = TrainingRun(resolved(replace(config, start_from=str(run.path))))
+    begun = takeover(here.config, here.agent)(replace(state, params=jax.tree.map(np.zeros_like, state.params)))
+    assert _equal(actor_params(begun.params), actor_params(state.params))
+    assert _equal(begun.statistics, state.statistics)
 
 
 def test_an_environment_made_in_python_may_be_another_than_that_of_the_run(tmp_path):

@@ -80,7 +80,11 @@ def _of_task(name: str, backend: str | None, camera: Any, own: dict[str, Any], c
         raise ConfigError(f"physics='suite' is for tasks of the DeepMind Control Suite, dmc/NAME, not {name!r}")
     chosen = task.env_settings | chosen
     distractors = chosen.pop("distractors", ())
-    env = PixelEnv(task.load_physics(backend, **own), task.camera if camera is None else camera, **chosen)
+    physics = task.load_physics(backend, **own)
+    view = task.camera if camera is None else camera
+    if camera is None and task.is_own and task.camera == 0 and not physics.mj_model.ncam:
+        view = None  # the first camera of a model without any is the default one, as of a file
+    env = PixelEnv(physics, view, **chosen)
     env._task = task.name
     env._set_distractors(distractors)
     if weights is not None:
@@ -88,7 +92,7 @@ def _of_task(name: str, backend: str | None, camera: Any, own: dict[str, Any], c
     if task.is_own:
         from pixelbrax.physics import reference_start
 
-        _warn_of_cameras(env, task.camera if camera is None else camera, reference_start(env.physics.mj_model))
+        _warn_of_cameras(env, view, reference_start(env.physics.mj_model))
     return env
 
 

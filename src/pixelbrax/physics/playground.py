@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from pixelbrax.errors import ConfigError, check_flag, check_keywords, check_number, warn_caller
 from pixelbrax.physics._foreign import copied, physics_state, refuse_wrappers
 from pixelbrax.physics._functions import qualified_name
-from pixelbrax.physics._mjx import body_pose, check_implementation, quiet_mujoco
+from pixelbrax.physics._mjx import body_pose, check_implementation, mjx, quiet_mujoco
 from pixelbrax.physics._reward_weights import RewardWeights, check_weights, weights_and_spec, with_weights
 from pixelbrax.physics._suite import suite_options, use_suite_options
 from pixelbrax.physics.base import PhysicsState, checked_action, raw_key
@@ -69,6 +69,7 @@ def make_playground_physics(
             use_suite_options(env, options)
         physics = PlaygroundPhysics(env)
         physics.mj_model = _with_weightless_targets(physics.mj_model)
+        physics.moves_targets = physics.mj_model.nmocap > 0
     return physics
 
 
@@ -129,6 +130,7 @@ class PlaygroundPhysics:
     """An `MjxEnv` as `Physics`."""
 
     cheap_reset = False  # some simulate hundreds of steps until the body is at rest
+    moves_targets = False  # in `reset`, after what the observation is computed from, as Playground's port of the suite
 
     @in_float32
     def __init__(self, env: Any):
@@ -181,7 +183,11 @@ class PlaygroundPhysics:
     @exact
     def reset(self, key: Array) -> PhysicsState:
         """See `Physics.reset`."""
-        return physics_state(self._env.reset(raw_key(key)), self._spec)
+        state = self._env.reset(raw_key(key))
+        if self.moves_targets:
+            data = mjx.forward(self._env.mjx_model, state.data)
+            state = state.replace(obs=self._env._get_obs(data, state.info))
+        return physics_state(state, self._spec)
 
     @exact
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:

@@ -98,7 +98,8 @@ class RandomFactors:
         """Leaves of the models of MJX and of Brax, which has its own beside MJX's; and the factor's power in each."""
         match name:
             case "mass":
-                yield from (("body_mass", 1), ("body_inertia", 1))
+                # MJX's sensors of a subtree's velocity divide by the last.
+                yield from (("body_mass", 1), ("body_inertia", 1), ("body_subtreemass", 1))
                 of_mass, of_inertia = self._powers_of_masses(model)
                 yield "link.inertia.mass", of_mass
                 if of_inertia:

@@ -33,8 +33,9 @@ def hit_surface(
 
     If `refined`, depth gets its derivatives (and the digits that `nearest_hit` drops) from one Newton step on the
     geom's implicit function F, whose gradient is the unit normal n: t - F(t d) / (n . d). F is
-    differentiated with respect to everything it depends on: this is the implicit function theorem. It holds inside each
-    geom's silhouette and ignores the motion of the silhouette itself (see `soft`).
+    differentiated with respect to everything it depends on: this is the implicit function theorem, for first derivatives
+    (second ones would take a second step). It holds inside each geom's silhouette and ignores the motion of the
+    silhouette itself (see `soft`).
     """
     depth = jnp.where(is_sky(geom_index), 0.0, jax.lax.stop_gradient(depth))
     if refined:

@@ -24,7 +24,7 @@ def register_creature(
     Args:
       creature: its description, with the MJCF file.
       description: one line for `pixelbrax list`.
-      camera: the default camera; a name or a number is a camera of the model.
+      camera: the default camera; a name or a number is a camera of the model. A model without any has a default one.
       backends: engines on which it runs, of Brax's; the first is the default.
 
     Raises:
