@@ -79,8 +79,8 @@ def render(
     Any leaf of `scene`, `pose` and `camera` may carry the batch axis.
 
     The floating-point outputs ("color", "depth", "normals") can be differentiated with respect to every leaf, with
-    `jax.grad` and `jax.jvp`. These derivatives ignore the motion of silhouettes; pass `soft` to include it. They are first
-    derivatives: of second ones only those of "color" with `soft` are right.
+    `jax.grad` and `jax.jvp`. These derivatives ignore the motion of silhouettes; pass `soft` to include it. They are
+    first derivatives: of second ones only those of "color" with `soft` are right.
 
     Args:
       scene: geoms, materials, lights and sky.

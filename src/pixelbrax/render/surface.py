@@ -32,10 +32,10 @@ def hit_surface(
     """The surface at the nearest hits; `triangle` as in `Hit`.
 
     If `refined`, depth gets its derivatives (and the digits that `nearest_hit` drops) from one Newton step on the
-    geom's implicit function F, whose gradient is the unit normal n: t - F(t d) / (n . d). F is
-    differentiated with respect to everything it depends on: this is the implicit function theorem, for first derivatives
-    (second ones would take a second step). It holds inside each geom's silhouette and ignores the motion of the
-    silhouette itself (see `soft`).
+    geom's implicit function F, whose gradient is the unit normal n: t - F(t d) / (n . d). F is differentiated with
+    respect to everything it depends on: this is the implicit function theorem, for first derivatives (second ones
+    would take a second step). It holds inside each geom's silhouette and ignores the motion of the silhouette itself
+    (see `soft`).
     """
     depth = jnp.where(is_sky(geom_index), 0.0, jax.lax.stop_gradient(depth))
     if refined:
