@@ -21,10 +21,13 @@ def test_a_recording_has_its_frames_and_plays_in_simulated_time(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.mp4"]
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")
 def test_short_steps_are_left_out(tmp_path):
     recorder = Recorder(tmp_path / "a.mp4", 0.01)
     assert [step for step in range(1, 7) if recorder.takes(step)] == [2, 4, 6]
-    recorder.close()
+    for _ in range(10):
+        recorder.add(np.zeros((16, 16, 3), np.uint8))
+    assert recorder.close().endswith("(0.2 s)")
 
 
 def test_nothing_is_written_of_nothing(tmp_path):

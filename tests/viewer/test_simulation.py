@@ -197,5 +197,18 @@ def test_distractors_show_with_their_strength(workshop):
     assert before.begins
 
 
+def test_random_actions_differ_from_step_to_step_and_strengths_last(workshop):
+    simulation = Simulation(workshop.build(probe_config(distractors=("dcs/color-hard",))), seed=1)
+    actions = [simulation.step().action for _ in range(5)]
+    assert len(set(actions)) == 5
+    simulation.scale_distractors(0.0)
+    simulation.restart(1)
+    plain = simulation.agent_image("color")
+    simulation.scale_distractors(1.0)
+    assert (simulation.agent_image("color") != plain).any()
+    simulation.scale_distractors(0.0)
+    assert (simulation.agent_image("color") == plain).all()
+
+
 def test_what_is_built_is_kept(workshop):
     assert workshop.build(probe_config()) is workshop.build(probe_config())

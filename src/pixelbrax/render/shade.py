@@ -28,7 +28,7 @@ def surface_color(shot: Shot, hit: Hit) -> Vector:
 
     A geom's color is multiplied by the light it reflects, the highlights are added, the sum is clipped to 1, and the
     texture multiplies the result. With shadows, as in MuJoCo, each light that casts them is clipped and textured
-    separately, and their sum is clipped again, unless the exposure is to remain the same. Fog is last.
+    separately, unless the exposure is to remain the same. Fog is mixed into their sum, which is clipped again.
     """
     scene, facts, geom_index = shot.scene, shot.facts, hit.geom_index
     lights = [headlight(shot, hit)]
@@ -55,10 +55,13 @@ def surface_color(shot: Shot, hit: Hit) -> Vector:
             color += jnp.where(light.lit, jnp.clip(alone, 0.0, 1.0), 0.0)
         if surface_pattern is not None:
             color = color * surface_pattern[k]
-        return jnp.minimum(color, 1.0)
+        return color
 
     color = (channel(0), channel(1), channel(2))
-    return mixed(color, scene.air.fog_rgb, fog_share(scene.air, hit.depth)) if shot.fog else color
+    if shot.fog:  # MuJoCo adds the light of each that casts shadows through black fog, and clips what it has added up
+        color = mixed(color, scene.air.fog_rgb, fog_share(scene.air, hit.depth))
+    red, green, blue = (jnp.minimum(part, 1.0) for part in color)
+    return red, green, blue
 
 
 def _behind_haze(shot: Shot, hit: Hit, color: Vector, sky: Vector) -> Vector:
