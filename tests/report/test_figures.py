@@ -136,7 +136,7 @@ def test_overlays_of_several_frames_have_one_scale():
 
 
 def test_a_long_line_goes_to_its_end_and_a_level_is_where_its_value_is():
-    x = np.arange(2_001.0)
+    x = np.arange(2_001.0).tolist()
     drawn = chart([Series("", x, x)], lines=[(2_000.0, "top")], size="half")
     points = re.findall(r'<polyline points="([^"]*)"', drawn)[0].split()
     assert len(points) <= 400
