@@ -155,6 +155,12 @@ def test_a_run_killed_before_it_has_settings_does_not_block_its_name(tmp_path):
     assert RunDir.open(_make(tmp_path, "run", True)).path == tmp_path / "run-2"
 
 
+def test_a_folder_whose_name_is_no_text_can_be_told(tmp_path):
+    """As a Latin-1 name is to Python on a machine of UTF-8: a report of a run there ended in a traceback."""
+    replace_text(tmp_path / "page.html", f"the run {os.fsdecode(b'caf' + bytes([0xE9]))}/t")
+    assert (tmp_path / "page.html").read_text() == "the run caf?/t"
+
+
 def test_a_run_is_never_overwritten(tmp_path):
     run = RunDir.create(tmp_path / "run", TrainConfig(seed=3))
     assert run.load_config().seed == 3

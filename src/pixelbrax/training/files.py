@@ -68,11 +68,13 @@ def is_temporary(file: Path, name: str) -> bool:
 def replace_text(file: Path, text: str) -> None:
     """Replaces a file atomically: readers see the old text or the new one.
 
+    What is no text, in the name of a folder that is none, becomes a question mark.
+
     Raises:
       OSError: it cannot be written; the old text is still there.
     """
     with replacing(file) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="")
+        temporary.write_text(text, encoding="utf-8", newline="", errors="replace")
 
 
 def append_row(file: Path, row: Mapping[str, Any]) -> None:
