@@ -125,7 +125,8 @@ class CreatureEnv(PipelineEnv):
         half = 0.5 * jax.random.uniform(turn_key, minval=-_TURN, maxval=_TURN)
         turn = jnp.stack([jnp.cos(half), jnp.zeros(()), jnp.zeros(()), jnp.sin(half)])
         turned = quat_mul(turn, self._start[3:7])
-        q = (self._start + self._turns * noise).at[3:7].set(turned)  # what slides is where its range and the ground are
+        # Slides begin as in the first pose: centimeters may be beyond their ranges, or inside the ground.
+        q = (self._start + self._turns * noise).at[3:7].set(turned)
         qd = jax.random.uniform(qd_key, (self.sys.qd_size(),), minval=-_NOISE, maxval=_NOISE)
         if self._range is not None:
             target = self._random_target(target_key, self._start[:2], self._ahead)
