@@ -60,6 +60,7 @@ def test_the_gradient_is_that_of_the_return():
     np.testing.assert_allclose(jax.jit(jax.grad(objective))(bias).sum(), wanted, rtol=2e-2)
 
 
+@pytest.mark.full
 def test_the_bonus_is_for_entropy():
     last = []
     for weight in (0.0, 1.0):

@@ -60,6 +60,7 @@ def _rollout(agent, state):
     return collect(_ENV, act, keys, state.envs, jax.random.key(1), length)[1]
 
 
+@pytest.mark.full
 def test_the_slow_copy_takes_the_new_units_of_values_too():
     """It is the policy network at the beginning, and stays so when returns of another size have been seen (PopArt)."""
     agent: Any = make_agent("dcpg", _ENV, critic="separate", normalize=True)

@@ -90,6 +90,7 @@ def test_each_update_has_random_numbers_of_its_own():
     assert len(set(map(tuple, found))) == 3
 
 
+@pytest.mark.full
 def test_nothing_is_learned_before_a_whole_observation_is_remembered():
     """Whose first frames are not in the buffer yet."""
     agent = _agent(probe_env(frame_stack=3, image_size=8))

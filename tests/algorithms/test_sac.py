@@ -67,6 +67,7 @@ def test_updates_before_a_lost_buffer_has_enough_to_learn_from():
     assert updates(2 * per_update + 1, keep_buffer=True) == 0
 
 
+@pytest.mark.full
 def test_a_return_ends_with_a_termination_and_goes_on_over_a_truncation():
     """Of which rewards take their unit. A step that follows an end is the reset, and pays nothing."""
     env = _env(_Fate(), episode_length=2, outputs=(), image_size=16, frame_stack=1)

@@ -77,6 +77,7 @@ def test_the_encoder_is_taught_by_the_critics_or_else_by_the_actor(critic, teach
     assert found == wanted | {teaches: wanted[teaches] | {"encoder"}}
 
 
+@pytest.mark.full
 def test_an_observation_and_the_next_are_shifted_apart(monkeypatch):
     caught = []
 

@@ -151,6 +151,7 @@ def test_an_edit_that_a_checkpoint_does_not_fit_is_told_as_such(first, capsys):
     assert "features is 9 instead of 8, which its checkpoint does not fit: put it back (" in told
 
 
+@pytest.mark.full
 def test_another_run_to_learn_from_counts_from_its_own_last_checkpoint(first):
     """Not from that of the run that a file named."""
     runs = first.path.parent

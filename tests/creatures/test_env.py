@@ -122,9 +122,10 @@ def test_a_touched_target_jumps_and_counts():
     ("name", "backend"),
     [
         ("eel", "spring"),
-        *(pytest.param("strider", backend, marks=pytest.mark.full) for backend in ("spring", "positional", "mjx")),
+        *(("strider", backend) for backend in ("spring", "positional", "mjx")),
     ],
 )
+@pytest.mark.full
 def test_a_touch_moves_the_target_alone(name, backend):
     """Links of `spring` and `positional` move freely: their states do not follow from coordinates."""
     env = _env(name, backend)

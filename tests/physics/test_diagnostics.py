@@ -109,7 +109,10 @@ def test_every_engine_starts_with_mujocos_momentum_and_energy(tmp_path, backend)
     _same(ours, _mujoco_totals(space, qpos, qvel))
 
 
-@pytest.mark.parametrize("backend", file_engines())
+@pytest.mark.parametrize(
+    "backend",
+    ["mjx", "generalized", *(pytest.param(name, marks=pytest.mark.full) for name in ("spring", "positional"))],
+)
 def test_energy_that_other_trees_take_up_is_not_lost(tmp_path, backend):
     """As an equality constraint carries it there; momentum is that of the tree alone."""
     inner = ROTORS if backend in ("generalized", "mjx") else ""

@@ -268,7 +268,7 @@ def test_a_soft_image_is_whole_far_from_silhouettes(geom):
         np.testing.assert_allclose(soft[middle, middle], 1.0, atol=2e-3)
 
 
-@pytest.mark.parametrize("soft", [None, 1.0])
+@pytest.mark.parametrize("soft", [None, pytest.param(1.0, marks=pytest.mark.full)])
 def test_a_derivative_at_the_middle_of_a_cylinders_end_is_a_number(soft):
     """Where a ray meets the axis itself, which has no direction across."""
     scene, pose, _ = _setup(

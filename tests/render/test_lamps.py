@@ -17,6 +17,7 @@ def _read(xml: str) -> tuple[Scene, GeomPose]:
     return Scene.from_mujoco(model), GeomPose.from_mujoco(data)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("place", ["0 .6 1.6", "0 0 1"], ids=["behind the lamp", "around the lamp"])
 def test_a_mesh_shades_a_lamp_that_shines_in_all_directions_as_a_box_does(place):
     """From above the lamp, away from its axis; and from all around it, where the lamp sees only backs."""

@@ -66,6 +66,7 @@ def test_a_mirror_and_what_it_shows_are_no_brighter_than_white():
     assert color.max() == 1.0
 
 
+@pytest.mark.full
 def test_of_a_box_only_the_front_is_a_mirror():
     """MuJoCo reflects in a box's side towards its own +z (`mjr_render`)."""
     more = '<geom size=".2" pos=".5 -.9 .3" rgba=".9 .3 .2 1"/><geom size=".2" pos="0 .1 .85" rgba=".2 .9 .2 1"/>'

@@ -74,6 +74,7 @@ def test_every_model_takes_the_suites_numbers(task):
     assert isinstance(physics.model, mjx.Model)
 
 
+@pytest.mark.full
 def test_the_first_observation_is_of_the_target_that_the_image_shows():
     """Playground moves it after it has computed what the observation is made of."""
     physics = pixelbrax.make("dmc/reacher_easy", outputs=()).physics
