@@ -55,6 +55,7 @@ def test_it_trains_and_resumes(keep_buffer, tmp_path):
     assert np.isfinite(resumed.params["target"]).all()
 
 
+@pytest.mark.full
 def test_two_devices_learn_what_one_does(tmp_path):
     """Each has the steps of its own environments; the cursor is a scalar, and both have it."""
     ends = []

@@ -70,6 +70,7 @@ def test_the_untrained_policy_need_not_be_evaluated(first, capsys):
     assert run.report_file.exists()
 
 
+@pytest.mark.full
 def test_what_is_evaluated_is_not_evaluated_again(first, capsys, monkeypatch):
     """Neither of a run that had ended, nor the untrained policy of one that was stopped in its first interval."""
     video, evaluations = first.video_file.stat().st_mtime_ns, first.read_evaluations()

@@ -232,6 +232,7 @@ def test_the_target_is_seen_in_the_bodys_heading():
         np.testing.assert_allclose(env._observe(Readings(**given | {"points": points})), seen, atol=1e-5)
 
 
+@pytest.mark.full
 def test_a_step_remembers_its_action_and_a_tilt_ends_the_episode():
     env = CreatureEnv("eel", min_upright=1.0)
     actions = jax.random.uniform(jax.random.key(1), (2, env.action_size), minval=-1)

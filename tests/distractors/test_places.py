@@ -89,6 +89,7 @@ def test_objects_keep_clear_of_a_body_that_is_beside_the_origin():
         assert (np.abs(across) >= 0.2 * context.world_unit - 1e-4).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [Objects, Twin])
 def test_all_cameras_see_them_at_one_place(kind):
     near, far = (look_at(jnp.array([0.0, -y, y / 2]), jnp.zeros(3), 45.0) for y in (2.0, 6.0))

@@ -78,6 +78,7 @@ def test_the_curve_of_all_stages_has_gates_where_they_opened(whole, tmp_path, mo
     assert found == [(0, 128), (128, 128 + 192), (320, None), (448, None)]
 
 
+@pytest.mark.full
 def test_what_ends_the_work_is_written_last(whole, tmp_path, monkeypatch):
     """A process may be killed between two files: what is in the ledger, or in the matrix, is not made again."""
     folder = CurriculumDir(Path(shutil.copytree(whole.path, tmp_path / "copy")))
@@ -176,6 +177,7 @@ def test_a_policy_is_evaluated_in_as_many_environments_as_its_stage_can_hold(who
     assert len(batches) == 6, "what is left out makes nothing anew"
 
 
+@pytest.mark.full
 def test_a_policy_is_not_evaluated_where_channels_are_other_things():
     """Three gray frames are as many channels as one in color, and networks for them have the same shapes."""
     sides, sizes = EnvConfig("probe/sides", image_size=16, episode_length=10), NetworkConfig(features=8)

@@ -69,6 +69,7 @@ def test_what_is_infinite_in_a_step_that_is_not_taken_is_not_told():
     np.testing.assert_allclose(metrics["loss"], [(0.5 + 1.0) / 4])
 
 
+@pytest.mark.full
 def test_a_limit_cuts_updates_short_and_changes_no_others():
     env = probe_env(pays_side=True, frame_stack=1, episode_length=20, outputs=())
     agents = {limit: make_agent("ppo", env, 4, max_kl=limit) for limit in (0.0, 1e9, 1e-12)}

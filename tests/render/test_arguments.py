@@ -36,6 +36,7 @@ def _model() -> tuple[mujoco.MjModel, mujoco.MjData]:
     return model, data
 
 
+@pytest.mark.full
 def test_arguments_in_double_precision_or_lists_give_the_same_picture():
     model, data = _model()
     scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)

@@ -256,6 +256,7 @@ def test_each_tile_meets_the_clusters_within_whose_bounds_it_is(own_rays, unroll
         np.testing.assert_array_equal(found.number[image, tile][hit], (winner % CLUSTER_SIZE)[hit])
 
 
+@pytest.mark.full
 def test_shadows_do_not_depend_on_what_else_is_in_the_image():
     """Under a low sun, from a camera whose highest rays meet the ground a million meters away."""
     model = mujoco.MjModel.from_xml_string(
