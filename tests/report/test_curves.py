@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from pixelbrax.report import (
     Segment,
@@ -24,14 +23,6 @@ _EVALUATIONS = {
 
 def _row(steps, **more):
     return {"steps": float(steps), "seconds": steps / 100, "return": steps / 60} | more
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    figures = []
-    real = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda self, path: (real(self, path), figures.append(self)))
-    return figures
 
 
 def _labels(axes):

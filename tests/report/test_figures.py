@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from pixelbrax.generalization import Pair, PairResult
 from pixelbrax.report import (
@@ -25,14 +24,6 @@ from pixelbrax.report.facts import interval_of
 from pixelbrax.report.overlay import overlays
 from pixelbrax.training import Evaluation
 from tests.probe import probe_env
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    figures = []
-    real = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda self, path: (real(self, path), figures.append(self)))
-    return figures
 
 
 def _evaluation(*returns):

@@ -130,7 +130,7 @@ class PlaygroundPhysics:
     """An `MjxEnv` as `Physics`."""
 
     cheap_reset = False  # some simulate hundreds of steps until the body is at rest
-    moves_targets = False  # in `reset`, after what the observation is computed from, as Playground's port of the suite
+    moves_targets = False  # whether `reset` moves a mocap target after `mjx.forward`, so that it observes the old place
 
     @in_float32
     def __init__(self, env: Any):

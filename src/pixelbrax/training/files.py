@@ -68,7 +68,7 @@ def is_temporary(file: Path, name: str) -> bool:
 def replace_text(file: Path, text: str) -> None:
     """Replaces a file atomically: readers see the old text or the new one.
 
-    What is no text, in the name of a folder that is none, becomes a question mark.
+    Surrogates, as in the name of a file that is not UTF-8, become question marks.
 
     Raises:
       OSError: it cannot be written; the old text is still there.

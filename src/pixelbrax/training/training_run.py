@@ -1,6 +1,7 @@
 """One run: environment, agent, checkpoints, evaluations."""
 
 import copy
+import functools
 from collections.abc import Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import replace
@@ -144,7 +145,7 @@ class TrainingRun:
         if other := self.other_model(run, updates):
             self.progress.say(f"{run.path} was trained with {other}", always=True)
 
-    @property
+    @functools.cached_property
     def _model(self) -> str:
         return " ".join(model_checksums(self.env.physics.mj_model))
 
