@@ -26,6 +26,7 @@ from pixelbrax.physics import (
     link_velocities,
     load_model,
     load_system,
+    made_from,
     quiet_brax,
     simulated_suspicions,
     suspicions,
@@ -359,4 +360,6 @@ def make_creature_physics(creature: str | Creature, backend: str, /, **settings:
     known = [parameter for parameter in inspect.signature(CreatureEnv).parameters if parameter not in _NOT_SETTINGS]
     name = creature if isinstance(creature, str) else creature.name
     check_keywords(f"the physics of 'creatures/{name}'", settings, known)
-    return BraxPhysics(CreatureEnv(creature, backend, **settings))
+    own = not isinstance(creature, str)  # whose file may have been edited since
+    made = None if own else made_from(CreatureEnv, creature, backend, *settings, *settings.values())
+    return BraxPhysics(CreatureEnv(creature, backend, **settings), made=made)

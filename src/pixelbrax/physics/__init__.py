@@ -3,6 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from pixelbrax.physics._foreign import made_from
 from pixelbrax.physics._functions import called, qualified_name
 from pixelbrax.physics._model_checksums import model_checksums
 from pixelbrax.physics.base import (
@@ -115,6 +116,7 @@ __all__ = [
     "link_velocities",
     "load_model",
     "load_system",
+    "made_from",
     "make_brax_physics",
     "make_brax_v1_physics",
     "make_playground_physics",

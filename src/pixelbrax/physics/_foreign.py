@@ -2,7 +2,7 @@
 
 import copy
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -42,6 +42,17 @@ def refuse_wrappers(env: Any) -> None:
         for kind in type(layer).__mro__:
             if kind.__module__.split(".")[0] in _LIBRARIES and kind.__name__ in _DOES:
                 raise ConfigError(_refusal(f"{_name(layer, kind)} {_DOES[kind.__name__]}", chain))
+
+
+def made_from(kind: type, *settings: Any) -> Hashable:
+    """What tells environments of one class and these settings from others; None if a setting cannot be looked up."""
+    functions = kind.reset, kind.step  # which a notebook may replace  # pyright: ignore[reportAttributeAccessIssue]
+    key = (kind, functions, *((type(value), value) for value in settings))
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
 
 
 def state_spec(env: Any, action_size: int) -> Any:

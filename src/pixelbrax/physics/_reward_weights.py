@@ -5,7 +5,7 @@ Brax's, attributes such as `_ctrl_cost_weight` and `_healthy_reward` (keywords o
 underscore), and MuJoCo Playground's, `reward_config.scales` in the configuration.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import jax
@@ -15,10 +15,12 @@ from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError, check_number, warn_caller
 from pixelbrax.physics._foreign import copied, state_spec
+from pixelbrax.physics.base import check_default_prng
 
 RewardWeights = Mapping[str, float | Float[Array, ""]]
 
 _ENDINGS = ("_weight", "_reward")
+_TRACED: dict[Hashable, tuple[dict[str, float], Any]] = {}
 # Brax 0.14.2's ant takes a contact cost weight but has no contact costs. Remove when it has them.
 _NEVER_READ = {("brax.envs.ant", "_contact_cost_weight")}
 
@@ -51,12 +53,27 @@ def _own_weight(environment: str, name: Any, value: Any) -> float:
     return check_number(which, value)
 
 
-def weights_and_spec(env: Any, action_size: int) -> tuple[dict[str, float], Any]:
+def weights_and_spec(env: Any, action_size: int, made: Hashable = None) -> tuple[dict[str, float], Any]:
     """The weights that can be data, and `state_spec`. Warns of those that cannot, because Python must know them.
+
+    Args:
+      env: the environment.
+      action_size: length of an action.
+      made: see `_foreign.made_from`; environments that are made alike are traced once, which takes up to two seconds.
 
     Raises:
       ConfigError: see `state_spec`.
     """
+    if made is None:
+        return _weights_and_spec(env, action_size)
+    check_default_prng()
+    if made not in _TRACED:
+        _TRACED[made] = _weights_and_spec(env, action_size)
+    weights, spec = _TRACED[made]
+    return dict(weights), spec
+
+
+def _weights_and_spec(env: Any, action_size: int) -> tuple[dict[str, float], Any]:
     weights = reward_weights_of(env)
     if not weights:
         return weights, state_spec(env, action_size)

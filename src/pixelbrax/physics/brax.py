@@ -5,7 +5,7 @@ import importlib
 import inspect
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from types import ModuleType
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError, check_count, check_flag, check_keywords, warn_caller
-from pixelbrax.physics._foreign import copied, physics_state, refuse_wrappers
+from pixelbrax.physics._foreign import copied, made_from, physics_state, refuse_wrappers
 from pixelbrax.physics._functions import qualified_name
 from pixelbrax.physics._mjx import body_pose, quiet_mujoco
 from pixelbrax.physics._reward_weights import RewardWeights, check_weights, weights_and_spec, with_weights
@@ -63,7 +63,8 @@ def make_brax_physics(name: str, backend: str, /, **kwargs: Any) -> "BraxPhysics
     _check_settings(f"the physics of Brax's {name!r}", kind, kwargs)
     with quiet_brax():
         try:
-            return BraxPhysics(kind(backend=backend, **kwargs))
+            made = made_from(kind, backend, *kwargs, *kwargs.values())
+            return BraxPhysics(kind(backend=backend, **kwargs), made=made)
         except (TypeError, NotImplementedError) as e:
             if not kwargs:
                 raise
@@ -161,7 +162,7 @@ class BraxPhysics:
     cheap_reset = True
 
     @in_float32
-    def __init__(self, env: Any, componentwise: bool | None = None):
+    def __init__(self, env: Any, componentwise: bool | None = None, *, made: Hashable = None):
         """Takes a `brax.envs.Env`, also inside wrappers that do not reset, time or vectorize it.
 
         On "spring" and "positional" it warns if the system has none of Brax's own `<custom>` numerics: without them
@@ -171,6 +172,7 @@ class BraxPhysics:
           env: the environment.
           componentwise: rewrite its steps for GPUs (`xla.by_component`); by default on a GPU, if the engine computes on
             small vectors.
+          made: hashable; environments with an equal one are alike, and only the first is traced.
 
         Raises:
           ConfigError: it is not a Brax environment whose system was loaded from MJCF; it was made in double precision;
@@ -194,7 +196,7 @@ class BraxPhysics:
         self.dt = float(self._base.dt)
         self.reward_weights: dict[str, float]
         with _fluids_on_current_jax(self._base):
-            self.reward_weights, self._spec = weights_and_spec(env, self.action_size)
+            self.reward_weights, self._spec = weights_and_spec(env, self.action_size, made)
 
     @property
     def facts(self) -> dict[str, str]:

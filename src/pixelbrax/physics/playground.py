@@ -3,7 +3,7 @@
 import contextlib
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import jax
@@ -12,7 +12,7 @@ import mujoco
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError, check_flag, check_keywords, check_number, warn_caller
-from pixelbrax.physics._foreign import copied, physics_state, refuse_wrappers
+from pixelbrax.physics._foreign import copied, made_from, physics_state, refuse_wrappers
 from pixelbrax.physics._functions import qualified_name
 from pixelbrax.physics._mjx import body_pose, check_implementation, mjx, quiet_mujoco
 from pixelbrax.physics._reward_weights import RewardWeights, check_weights, weights_and_spec, with_weights
@@ -67,7 +67,8 @@ def make_playground_physics(
             raise ConfigError(f"Playground's {name!r} cannot be made with {config}: {e}") from e
         if options is not None:
             use_suite_options(env, options)
-        physics = PlaygroundPhysics(env)
+        made = made_from(type(env), name, implementation, suite, *config, *config.values())
+        physics = PlaygroundPhysics(env, made=made)
         physics.mj_model = _with_weightless_targets(physics.mj_model)
         physics.moves_targets = physics.mj_model.nmocap > 0
     return physics
@@ -133,8 +134,12 @@ class PlaygroundPhysics:
     moves_targets = False  # whether `reset` moves a mocap target after `mjx.forward`, so that it observes the old place
 
     @in_float32
-    def __init__(self, env: Any):
+    def __init__(self, env: Any, *, made: Hashable = None):
         """Takes a `mujoco_playground.MjxEnv`.
+
+        Args:
+          env: the environment.
+          made: as for `BraxPhysics`.
 
         Raises:
           ConfigError: it runs on Warp, and this machine has no NVIDIA GPU; it was made in double precision; it fails;
@@ -152,7 +157,7 @@ class PlaygroundPhysics:
         self.action_size: int = env.action_size
         self.dt = float(env.dt)
         self.reward_weights: dict[str, float]
-        self.reward_weights, self._spec = weights_and_spec(env, self.action_size)
+        self.reward_weights, self._spec = weights_and_spec(env, self.action_size, made)
 
     @property
     def facts(self) -> dict[str, str]:

@@ -116,8 +116,9 @@ class TextureReader:
         grid = np.linspace(-1, 1, faces.shape[1])
         x, y = np.meshgrid(grid, -grid)
         length = np.sqrt(1 + x * x + y * y)
-        heights = np.stack([y / length, y / length, 1 / length, -1 / length, y / length, y / length])
-        smooth = ends[0] + gradient_share(heights, np)[..., None] * (ends[1] - ends[0])
+        side, up = gradient_share(y / length, np), gradient_share(1 / length, np)
+        share = np.stack([side, side, up, 1 - up, side, side])
+        smooth = ends[0] + share[..., None] * (ends[1] - ends[0])
         if len(faces) == 6 and _are_marks(np.abs(faces - smooth).max(-1) > _SAME_GRADIENT):
             return ends, -1
         return np.zeros((2, 3)), self._store(self.skybox)

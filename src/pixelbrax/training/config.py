@@ -258,7 +258,8 @@ def config_from(tables: Mapping[str, Any], source: str) -> TrainConfig:
         imports = data.pop(IMPORTS, [])
         if not isinstance(imports, list):
             raise ValueError(f'{IMPORTS} is {imports!r:.60}: it must be a list of modules, ["my_package.tasks"]')
-        load_plugins(*imports)  # they may register what the other settings name
+        if imports:
+            load_plugins(*imports)  # they may register what the other settings name
         if isinstance(environment := data.get("environment"), dict):
             data["environment"] = {
                 name: words_of(value) if name in TABLES and isinstance(value, dict) else value
