@@ -118,8 +118,9 @@ class TextureReader:
         length = np.sqrt(1 + x * x + y * y)
         side, up = gradient_share(y / length, np), gradient_share(1 / length, np)
         share = np.stack([side, side, up, 1 - up, side, side])
-        smooth = ends[0] + share[..., None] * (ends[1] - ends[0])
-        if len(faces) == 6 and _are_marks(np.abs(faces - smooth).max(-1) > _SAME_GRADIENT):
+        channels = zip(np.moveaxis(faces, -1, 0), *ends, strict=True)
+        unlike = [np.abs(face - (low + share * (high - low))) > _SAME_GRADIENT for face, low, high in channels]
+        if len(faces) == 6 and _are_marks(np.logical_or.reduce(unlike)):
             return ends, -1
         return np.zeros((2, 3)), self._store(self.skybox)
 
