@@ -89,7 +89,7 @@ def test_the_student_learns_what_the_teacher_knows(environment, teacher, tmp_pat
         shutil.move(tmp_path / "moved", teacher.path)
 
 
-@pytest.mark.parametrize("keep_buffer", [True, False])
+@pytest.mark.parametrize("keep_buffer", [True, pytest.param(False, marks=pytest.mark.full)])
 def test_it_resumes(keep_buffer, teacher, tmp_path):
     """To the bit with its buffer; without it, from an empty one, and the agent says so."""
     config = replace(_config(teacher, updates=6, keep_buffer=keep_buffer), checkpoint_interval=0.0, log_interval=1)

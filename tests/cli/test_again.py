@@ -181,6 +181,7 @@ def test_stopped_before_the_first_checkpoint_nothing_is_left(tmp_path, monkeypat
         assert not (tmp_path / "stopped").exists()
 
 
+@pytest.mark.full
 def test_ctrl_c_keeps_what_was_learnt_and_resume_gives_the_same_bits(first):
     runs = first.path.parent
     command = [

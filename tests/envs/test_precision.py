@@ -1,5 +1,6 @@
 """Where JAX computes in double precision, environments compute in float32 what they compute without."""
 
+import dataclasses
 import functools
 import os
 import subprocess
@@ -94,6 +95,22 @@ def test_the_renderer_alone_draws_the_same():
     assert double.depth.dtype == jnp.float32
     assert np.abs(double.rgb.astype(int) - single.rgb.astype(int)).max() <= 1
     np.testing.assert_allclose(double.depth, single.depth, rtol=1e-5)
+
+
+def test_transformed_programs_of_the_renderer_are_in_single_precision():
+    """JAX calls its rules after `render` has returned."""
+    env = probe_env(image_size=8)
+    scene, pose, camera = env.render_inputs(env.reset(KEY))
+
+    def image(shift):
+        moved = dataclasses.replace(pose, xpos=pose.xpos + shift)
+        return render(scene, moved, camera, 9, 9, ("color",)).color  # a size of its own: rules are cached
+
+    with jax.enable_x64(True):
+        shifts = jnp.zeros((2, 3), jnp.float32)
+        assert jax.eval_shape(jax.vmap(jax.jit(image)), shifts).dtype == jnp.float32
+        slope = jax.eval_shape(jax.grad(jax.jit(lambda shift: image(shift).sum())), shifts[0])
+        assert slope.dtype == jnp.float32
 
 
 def test_environments_made_in_double_precision_are_refused_with_the_remedy():

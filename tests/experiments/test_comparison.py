@@ -110,6 +110,24 @@ def test_a_run_of_a_folder_that_cannot_be_compared_does_not_keep_the_others_from
     assert "cannot be compared" not in page
 
 
+def test_a_run_that_broke_down_does_not_cut_the_curve_of_a_report(tmp_path):
+    for seed in range(3):
+        run = _run(tmp_path / "runs" if seed else _made(tmp_path / "runs"), _SLOW, [1.0], seed=seed)
+        for steps in range(10, 30 if seed else 20, 10):
+            run.append_metrics({"updates": steps // 10, "steps": steps, "return": 1.0, "seconds": 1.0})
+        if not seed:
+            run.fail("NaN")
+    page = write_comparison(runs_below([tmp_path / "runs"]), tmp_path / "report.html").read_text()
+    assert "Broke down, and left out of curves and of what they reach: 0." in page
+    assert "(2 seeds)" in page
+    assert "shortest" not in page
+
+
+def _made(folder):
+    folder.mkdir()
+    return folder
+
+
 def test_the_curve_of_a_group_whose_runs_all_broke_down_is_refused(tmp_path):
     for seed in range(2):
         _run(tmp_path, _SLOW, [1.0], seed=seed).fail("NaN")
@@ -286,6 +304,28 @@ def test_runs_that_follow_runs_that_differ_in_seed_are_one_setting(tmp_path, rol
     early = follow(first, 2, 0)
     after = [name.partition(", ")[2] for name in Comparison.of([*fast, early]).results]
     assert after == [f"{role} (PPO)", f"{role} (PPO after 2 updates)"]
+
+
+@pytest.mark.parametrize("role", ["teacher", "start_from"])
+def test_runs_that_were_moved_with_those_they_follow_are_one_setting(tmp_path, role):
+    """They name them by absolute paths. Each is called like the run that it follows, which it is not."""
+    project = tmp_path / "project"
+    for name in ("first", "then"):
+        (project / name).mkdir(parents=True)
+    for seed in range(3):
+        first = _run(project / "first", _SLOW, [1.0], seed=seed)
+        first.append_metrics({"updates": 3, "steps": 10, "return": 1.0, "seconds": 1.0})
+        config = TrainConfig(start_from=str(first.path), start_updates=3)
+        if role == "teacher":
+            config = TrainConfig(agent=DistillConfig(teacher=str(first.path), teacher_updates=3))
+        then = _run(project / "then", config, [1.0, 2.0], seed=seed)
+        then.append_metrics({"updates": 3, "steps": 10, "return": 1.0, "seconds": 1.0})
+    alike = list(Comparison.of(runs_below([project / "then"])).results)
+    assert len(alike) == 1
+    project.rename(tmp_path / "moved")
+    assert list(Comparison.of(runs_below([tmp_path / "moved" / "then"])).results) == alike
+    (tmp_path / "moved" / "first").rename(tmp_path / "elsewhere")
+    assert len(Comparison.of(runs_below([tmp_path / "moved" / "then"])).results) == 3
 
 
 def test_runs_after_other_updates_of_a_run_that_is_gone_are_two_settings(tmp_path):

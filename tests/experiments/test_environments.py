@@ -6,12 +6,14 @@ from typing import Any
 
 import mujoco
 import pytest
+from brax import envs as brax_envs
+from brax.envs.base import Wrapper
 
 import pixelbrax
 from pixelbrax.envs import EnvParams, with_default_params
 from pixelbrax.experiments import config_of
 from pixelbrax.experiments.environments import differences
-from pixelbrax.physics import qualified_name
+from pixelbrax.physics import qualified_name, quiet_brax
 from pixelbrax.training import EnvConfig
 from tests.probe import CAMERA, ProbePhysics, probe_env
 
@@ -114,3 +116,37 @@ def test_other_settings_of_the_engine_are_another_environment():
     found = differences(config_of(other), config_of(kept))
     assert "settings of the engine is none instead of healthy_z_range=(0.2, 1.0)" in found
     assert not any("settings of the engine" in x for x in differences(config_of(unknown), config_of(kept)))
+
+
+def test_other_settings_of_a_wrapped_environment_are_another_environment():
+    """Those of its own, and those of a wrapper; a setting that an older run did not record is unknown."""
+
+    class Windy(Wrapper):
+        def __init__(self, env, wind):
+            super().__init__(env)
+            self._wind = wind
+
+    def config(wind=0.5, **settings):
+        with quiet_brax():
+            made = brax_envs.get_environment("inverted_pendulum", backend="generalized", **settings)
+        return config_of(pixelbrax.wrap(Windy(made, wind), outputs=()))
+
+    kept = config()
+    assert differences(config(), kept) == []
+    assert differences(config(wind=0.75), kept) == ["setting wind is 0.75 instead of 0.5"]
+    assert any("setting n_frames is 3 instead of" in each for each in differences(config(n_frames=3), kept))
+    older = dataclasses.replace(kept, facts=tuple(fact for fact in kept.facts if not fact.startswith("setting ")))
+    assert differences(config(wind=0.75), older) == []
+
+
+@pytest.mark.full
+def test_another_configuration_of_playground_is_another_environment():
+    suite = pytest.importorskip("mujoco_playground").dm_control_suite
+
+    def config(**settings):
+        made = suite.load("CartpoleBalance", config_overrides={"impl": "jax", **settings})
+        return config_of(pixelbrax.wrap(made, outputs=()))
+
+    kept = config()
+    assert differences(config(action_repeat=2), kept) == [], "which changes nothing here"
+    assert differences(config(njmax=9), kept)[-1].startswith("setting njmax is 9 instead of")

@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import pytest
+
 import pixelbrax
 from pixelbrax.training import RunDir
 from tests.experiments.small import SETTINGS
 
 
+@pytest.mark.full
 def test_a_group_of_which_one_broke_down_goes_on_with_its_curve_and_report(env, tmp_path, capsys):
     settings: Any = SETTINGS | {"report": True, "quiet": False, "eval_interval": 4}
     group = pixelbrax.train(env, runs=tmp_path, name="two", num_seeds=2, **settings)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 import tomllib
 from dataclasses import asdict, replace
@@ -76,6 +77,27 @@ def test_the_curve_of_all_stages_has_gates_where_they_opened(whole, tmp_path, mo
     story.write_story(folder, folder.curriculum())
     found = [(each.before, each.opened_at) for each in segments]
     assert found == [(0, 128), (128, 128 + 192), (320, None), (448, None)]
+
+
+def test_what_has_ended_is_told_as_it_was_whatever_was_edited_since(whole, tmp_path, monkeypatch):
+    """Its gate; the stages behind it, which were taken out; and a stage under way has its gate from the file."""
+    segments: list[Any] = []
+    titles: list[str] = []
+    monkeypatch.setattr(
+        story, "write_stages", lambda file, shown, title: (segments.extend(shown), titles.append(title))
+    )
+    folder = CurriculumDir(Path(shutil.copytree(whole.path, tmp_path / "copy")))
+    text = folder.file.read_text()
+    assert "mean_return = 11.0" in text
+    folder.file.write_text(text.replace("mean_return = 11.0", "mean_return = -1e6").replace("frame_stack = 3", ""))
+    story.write_story(folder, folder.curriculum())
+    assert [each.opened_at for each in segments] == [128, 128 + 192, None, None]
+    assert [bool(each.thresholds) for each in segments] == [True, True, False, False]
+    folder.ledger_file.write_text(as_json([asdict(each) for each in folder.ended()[:3]]))
+    page = write_curriculum_report(folder.path).read_text()
+    assert "mean_return &gt;= 11 in" in page
+    assert "mean_return &gt;= -1e+06 in" in page
+    assert "none" not in re.findall(r"<td[^>]*>([^<]*)</td>", page)
 
 
 @pytest.mark.full
@@ -175,6 +197,11 @@ def test_a_policy_is_evaluated_in_as_many_environments_as_its_stage_can_hold(who
     assert "1-look is left out of" in capsys.readouterr().out
     across.evaluate_across(folder, plan, checked, Progress(quiet=True))
     assert len(batches) == 6, "what is left out makes nothing anew"
+    folder.ledger_file.write_text(as_json([asdict(each) for each in folder.ended()[:2]]))
+    across.evaluate_across(folder, plan, checked, Progress(quiet=True))
+    assert folder.across()["stages"] == ["look", "learn", "never"]
+    across.evaluate_across(folder, replace(plan, stages=plan.stages[:2]), checked[:2], Progress(quiet=True))
+    assert folder.across()["stages"] == ["look", "learn"], "a stage was taken out"
 
 
 @pytest.mark.full

@@ -15,7 +15,14 @@ pytest.importorskip("mujoco_playground")
 STEPS = 20
 # Largest difference of a position after 20 steps; contacts make it grow.
 TASKS = {"cartpole_swingup": 1e-4, "pendulum_swingup": 1e-4, "swimmer_swimmer6": 1e-4, "walker_walk": 1e-3}
-TASKS |= {"cheetah_run": 1e-3, "reacher_easy": 1e-4, "fish_swim": 1e-4, "acrobot_swingup": 1e-4, "hopper_hop": 1e-3}
+TASKS |= {
+    "humanoid_run": 1e-2,
+    "cheetah_run": 1e-3,
+    "reacher_easy": 1e-4,
+    "fish_swim": 1e-4,
+    "acrobot_swingup": 1e-4,
+    "hopper_hop": 1e-3,
+}
 
 
 def _suites_own_options(task, option):
@@ -86,6 +93,36 @@ def test_the_first_observation_is_of_the_target_that_the_image_shows():
     finger, target = (data.geom(name).xpos[:2] for name in ("finger", "target"))
     assert np.linalg.norm(data.mocap_pos[0, :2]) > 0.04
     np.testing.assert_allclose(state.obs[2:4], target - finger, atol=1e-6)
+
+
+@pytest.mark.parametrize("task", ["hopper_hop", pytest.param("humanoid_run", marks=pytest.mark.full)])
+def test_no_contact_is_left_out(task):
+    """Playground's models tell MJX to leave out some, which the suite has no word for."""
+    physics = get_task(f"dmc/{task}").load_physics(suite=True)
+    model = physics._env.mj_model  # pyright: ignore[reportAttributeAccessIssue]
+    limits = [model.numeric(i).data for i in range(model.nnumeric) if model.numeric(i).name.startswith("max_")]
+    assert limits
+    data, most = mujoco.MjData(model), 0
+    found = jax.jit(lambda qpos: mjx.collision(physics.model, mjx.kinematics(physics.model, start.replace(qpos=qpos))))
+    start = mjx.make_data(physics.model)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        data.qpos[:] = model.qpos0 + rng.normal(0, 1, model.nq)
+        mujoco.mj_normalizeQuat(model, data.qpos)
+        mujoco.mj_fwdPosition(model, data)
+        touching = int((data.contact.dist < 0).sum())
+        theirs = found(jnp.asarray(data.qpos, jnp.float32))._impl.contact.dist
+        assert abs(int((theirs < 0).sum()) - touching) <= (np.abs(data.contact.dist) < 1e-5).sum()
+        most = max(most, touching)
+    assert most > min(int(limit[0]) for limit in limits) or most > 4
+
+
+@pytest.mark.full
+def test_the_fishs_camera_is_where_the_suites_is():
+    """It follows the center of mass of a fish that weighs less."""
+    plain, suite = (get_task("dmc/fish_swim").load_physics(suite=suite).mj_model for suite in (False, True))
+    np.testing.assert_allclose(plain.cam_poscom0, suite.cam_poscom0, atol=1e-7)
+    np.testing.assert_allclose(plain.body_mass, suite.body_mass)
 
 
 def test_without_it_the_numbers_are_playgrounds():

@@ -4,13 +4,14 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pytest
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.training import EnvConfig, RunDir, TrainConfig, replace_text, replacing
+from pixelbrax.training import EnvConfig, RunDir, TrainConfig, replace_text, replacing, to_resume
 from pixelbrax.training.checkpoint import (
     last_checkpoint,
     load_checkpoint,
@@ -106,6 +107,19 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path):
         temporary.write_text("new")
     assert file.read_text() == "new"
     assert os.listdir(tmp_path) == ["a.png"]
+
+
+def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path):
+    file = tmp_path / f"{'x' * 250}.png"
+    for text in ("old", "new"):
+        replace_text(file, text)
+        assert file.read_text() == text
+    assert os.listdir(tmp_path) == [file.name]
+
+
+def test_commands_that_are_printed_name_folders_that_begin_like_options():
+    assert to_resume(Path("-x y")) == "pixelbrax train --resume './-x y'"
+    assert to_resume(Path("runs/x")) == "pixelbrax train --resume runs/x"
 
 
 def test_num_updates_are_whole_intervals():

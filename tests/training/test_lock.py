@@ -55,6 +55,8 @@ def test_a_second_process_is_told_who_trains(tmp_path, holder):
         pass
     with locked([free]):  # what it had before it was refused is free again
         pass
+    with pytest.raises(ConfigError, match="is being written by"), locked([tmp_path / "run"], use="written"):
+        pass
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

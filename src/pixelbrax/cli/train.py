@@ -1,6 +1,5 @@
 """`pixelbrax train`: trains a policy from pixels, with a curve and a video."""
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import as_typed, check_only
 from pixelbrax.cli.settings import read
 from pixelbrax.experiments import Launch, check_name, file_name, name_of, resume, seeds, start
-from pixelbrax.training import Processes, TrainConfig, process_start
+from pixelbrax.training import Processes, TrainConfig, in_shell, process_start
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def launch(args: Args, configs: Mapping[str, TrainConfig], command: str, kind: s
     """Trains new agents; returns the exit code."""
     task = file_name(args.config.environment.task)
     name = args.preset or (name_of(args.config_file) if args.config_file else task)
-    with_teacher = lambda path: f"{command} --teacher {shlex.quote(str(path))}"  # noqa: E731
+    with_teacher = lambda path: f"{command} --teacher {in_shell(path)}"  # noqa: E731
     how = replace(args.how, command=command, name=kind, began=process_start(), with_teacher=with_teacher)
     how = replace(how, tuned=args.preset is not None or args.config_file is not None)
     name = name if args.name is None else check_name(args.name)

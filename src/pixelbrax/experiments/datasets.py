@@ -126,7 +126,7 @@ def rollout(
     }
     say = (progress or Progress(quiet=True)).say
     folder.mkdir(parents=True, exist_ok=True)
-    with locked([folder]):
+    with locked([folder], say, "written"):
         dataset = _opened(folder, facts)
         for index, part in enumerate(parts):
             file = dataset.path / _SHARD.format(index)

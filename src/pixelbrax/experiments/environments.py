@@ -12,7 +12,7 @@ import numpy as np
 
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics import RandomFactors, RandomizationFn, model_checksums, qualified_name
+from pixelbrax.physics import SETTING, RandomFactors, RandomizationFn, model_checksums, qualified_name
 from pixelbrax.tasks import CameraSpec
 from pixelbrax.training import EnvConfig, clips_of, words_of
 
@@ -51,7 +51,8 @@ def check_same_env(env: PixelEnv, config: EnvConfig, run: Path) -> None:
 def differences(given: EnvConfig, kept: EnvConfig) -> list[str]:
     """In what an environment differs from that of a run or a dataset; empty if in nothing."""
     ours, theirs = (_plain(each) for each in (given, kept))
-    unknown = {name for name in _NEWER if name not in ours or name not in theirs}
+    newer = {*_NEWER, *(name for name in ours | theirs if name.startswith(SETTING))}
+    unknown = {name for name in newer if name not in ours or name not in theirs}
     return [
         f"{name} is {ours.get(name, 'not there')} instead of {theirs.get(name, 'not there')}"
         for name in dict.fromkeys([*theirs, *ours])

@@ -1,7 +1,6 @@
 """The life of an experiment: new runs and resumed ones, from the first checkpoint to the videos."""
 
 import contextlib
-import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,6 +34,7 @@ from pixelbrax.training import (
     check_unused,
     checkpoints_of,
     clips_of,
+    in_shell,
     interruptible,
     joined,
     locked,
@@ -82,7 +82,7 @@ class Launch:
     env: PixelEnv | None = None
     processes: Processes = field(default_factory=Processes)
     remedy: Callable[[Path], str] = to_resume
-    with_teacher: Callable[[Path], str] = lambda path: f"the same command with --teacher {shlex.quote(str(path))}"
+    with_teacher: Callable[[Path], str] = lambda path: f"the same command with --teacher {in_shell(path)}"
     began: float = field(default_factory=time.perf_counter)
     report: bool = True
     video: bool = True
@@ -367,7 +367,7 @@ def _unlearned(left: int, needed: int) -> str:
 
 def _train(trainer: Trainer, path: Path, runs: list[RunDir], state: AgentState, launch: Launch) -> bool:
     """Everything after the first checkpoint: Ctrl-C at any time loses at most the updates since the last one."""
-    folder = shlex.quote(str(path)) if jax.process_index() == 0 else "and the run's folder"
+    folder = in_shell(path) if jax.process_index() == 0 else "and the run's folder"
     to_go_on(f"To resume from the last checkpoint, start all processes with --resume {folder}")
     for run in runs:
         run.note_hooks(trainer.acting_hooks)

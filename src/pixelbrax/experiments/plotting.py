@@ -156,7 +156,7 @@ def grouped(runs: Sequence[RunDir], over_tasks: bool = False) -> dict[str, list[
     groups: dict[Any, list[RunDir]] = {}
     named: dict[Any, TrainConfig] = {}
     for run in runs:
-        config = run.load_config()
+        config = _settings(run)
         kind = _kind(config, over_tasks), run.read_provenance().get(CHANGED)
         named.setdefault(kind, config)
         groups.setdefault(kind, []).append(run)
@@ -213,9 +213,41 @@ def _opened(folder: str, updates: int) -> tuple[TrainConfig, int] | None:
         run = RunDir.open(Path(folder))
         rows = run.read_metrics()
         at_end = not updates or not rows or updates == rows[-1]["updates"]
-        return run.load_config(), 0 if at_end else updates
+        return _settings(run), 0 if at_end else updates
     except ConfigError:
         return None
+
+
+def _settings(run: RunDir) -> TrainConfig:
+    """A run's settings. A run that they name and that is gone may be beside it: their folder was moved."""
+    config = run.load_config()
+    agent: Any = config.agent
+    if teacher := getattr(agent, "teacher", ""):
+        config = replace(config, agent=replace(agent, teacher=_moved(teacher, agent.teacher_updates, run)))
+    return replace(config, start_from=_moved(config.start_from, config.start_updates, run))
+
+
+def _moved(folder: str, updates: int, run: RunDir) -> str:
+    """Where the folder is that a run names by its absolute path, which may have been moved together with the run.
+
+    It is the one at the longest end of that path, below a folder that holds the run, that has come as far.
+    """
+    if not folder or RunDir(Path(folder)).config_file.is_file():
+        return folder
+    own, parts = run.path.resolve(), Path(folder).parts
+    for k in range(1, len(parts)):
+        for above in own.parents:
+            place = RunDir(above.joinpath(*parts[k:]))
+            if place.path != own and place.config_file.is_file() and _has(place, updates):
+                return str(place.path)
+    return folder
+
+
+def _has(run: RunDir, updates: int) -> bool:
+    try:
+        return any(row["updates"] == updates for row in run.read_metrics())
+    except ConfigError:
+        return False
 
 
 def _names(configs: Sequence[TrainConfig], over_tasks: bool, depth: int = 0) -> list[str]:

@@ -70,9 +70,11 @@ def write_comparison(runs: Sequence[RunDir], out: Path) -> Path:
     groups = {name: [RunFacts.of(run) for run in several] for name, several in grouped(runs).items()}
     facts = [run for several in groups.values() for run in several]
     notes, finished = [], [run.run for run in facts if run.state == FINISHED]
-    if len(finished) < len(facts):
-        names = listed([run.name for run in facts if run.state != FINISHED])
-        notes.append(f"Not finished, and left out of what they reach: {names}.")
+    broken = [run.name for run in facts if run.run.failure]
+    if broken:
+        notes.append(f"Broke down, and left out of curves and of what they reach: {listed(broken)}.")
+    if waiting := [run.name for run in facts if run.state != FINISHED and not run.run.failure]:
+        notes.append(f"Not finished, and left out of what they reach: {listed(waiting)}.")
     left = {run: why for run in finished if (why := incomparable(run))}
     notes += [f"{run.path} {why}, and is left out of what they reach." for run, why in left.items()]
     finished = [run for run in finished if run not in left]

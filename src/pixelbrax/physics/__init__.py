@@ -3,7 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pixelbrax.physics._foreign import made_from
+from pixelbrax.physics._foreign import SETTING, made_from
 from pixelbrax.physics._functions import called, qualified_name
 from pixelbrax.physics._model_checksums import model_checksums
 from pixelbrax.physics.base import (
@@ -84,6 +84,7 @@ _LAZY = {
 __all__ = [
     "MUJOCO_INTEGRATORS",
     "RANDOMIZED",
+    "SETTING",
     "THREEFRY",
     "BraxPhysics",
     "MjcfPhysics",

@@ -2,7 +2,7 @@
 
 import copy
 import types
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -24,6 +24,7 @@ _DOES = {
 }
 """Wrappers of Brax (`brax.envs.wrappers.training`) and Playground (`wrapper`) that do the work of `PixelEnv`."""
 _SCALARS = ("reward", "done")
+SETTING = "setting "  # before its name among the facts of a `Physics`
 _LIBRARIES = ("brax", "mujoco_playground")
 _TRACES = {"truncation": "ends by time", "first_pipeline_state": "resets itself", "first_obs": "resets itself"}
 """Entries that such wrappers, and users' copies of them, leave in a state's `info`."""
@@ -53,6 +54,23 @@ def made_from(kind: type, *settings: Any) -> Hashable:
     except TypeError:
         return None
     return key
+
+
+def settings_of(env: Any, apart: Iterable[str]) -> dict[str, str]:
+    """The numbers that an environment and its wrappers keep as attributes, as their constructors' settings; for people.
+
+    Args:
+      env: the environment.
+      apart: names of those that are told elsewhere.
+    """
+    found: dict[str, Any] = {}
+    for layer in reversed(list(_chain(env))):
+        found |= {name.lstrip("_"): value for name, value in vars(layer).items() if _are_numbers(value)}
+    return {f"{SETTING}{name}": str(found[name]) for name in sorted(found.keys() - set(apart))}
+
+
+def _are_numbers(value: Any) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, tuple) and all(map(_are_numbers, value)))
 
 
 def state_spec(env: Any, action_size: int) -> Any:

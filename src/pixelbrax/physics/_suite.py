@@ -1,8 +1,8 @@
 """The DeepMind Control Suite's own simulation settings, where those of MuJoCo Playground's port differ.
 
 For speed, Playground uses fewer solver iterations, leaves out implicit damping (MuJoCo's `eulerdamp`), uses other
-integrators or timesteps for some models, and gives the fish another torso. The settings here are those of dm_control
-1.0.50 (`benchmarks/suite_physics.py` compares both with it).
+integrators or timesteps for some models, has MJX leave contacts out beyond a number, and gives the fish another torso.
+The settings here are those of dm_control 1.0.50 (`benchmarks/suite_physics.py` compares both with it).
 """
 
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from pixelbrax.physics._mjx import mjx
 _INTEGRATORS = {"Euler": mujoco.mjtIntegrator.mjINT_EULER, "RK4": mujoco.mjtIntegrator.mjINT_RK4}
 _CONES = {"pyramidal": mujoco.mjtCone.mjCONE_PYRAMIDAL, "elliptic": mujoco.mjtCone.mjCONE_ELLIPTIC}
 _LS_ITERATIONS = 50
+_LIMITS = ("max_contact_points", "max_geom_pairs")  # of MJX, as custom numbers of a model; -1 is none
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,14 @@ def suite_options(name: str) -> SuiteOptions:
     return next(options for word, options in _OPTIONS.items() if name.startswith(word))
 
 
+def set_masses(model: mujoco.MjModel, options: SuiteOptions) -> None:
+    """Gives bodies the suite's masses and inertias; `mj_setConst` is to follow."""
+    for name, mass in options.mass:
+        model.body_mass[model.body(name).id] = mass
+    for name, inertia in options.inertia:
+        model.body_inertia[model.body(name).id] = inertia
+
+
 def use_suite_options(env: Any, options: SuiteOptions) -> None:
     """Applies the settings to an `MjxEnv` that was made with their timestep as `sim_dt`.
 
@@ -73,10 +82,10 @@ def use_suite_options(env: Any, options: SuiteOptions) -> None:
     model.opt.cone = _CONES[options.cone]
     model.opt.iterations, model.opt.ls_iterations = options.iterations, _LS_ITERATIONS
     model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
-    for name, mass in options.mass:
-        model.body_mass[model.body(name).id] = mass
-    for name, inertia in options.inertia:
-        model.body_inertia[model.body(name).id] = inertia
+    for i in range(model.nnumeric):
+        if (limit := model.numeric(i)).name in _LIMITS:
+            limit.data[:] = -1
+    set_masses(model, options)
     if options.mass:
         mujoco.mj_setConst(model, mujoco.MjData(model))
     try:

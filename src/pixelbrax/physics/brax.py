@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError, check_count, check_flag, check_keywords, warn_caller
-from pixelbrax.physics._foreign import copied, made_from, physics_state, refuse_wrappers
+from pixelbrax.physics._foreign import copied, made_from, physics_state, refuse_wrappers, settings_of
 from pixelbrax.physics._functions import qualified_name
 from pixelbrax.physics._mjx import body_pose, quiet_mujoco
 from pixelbrax.physics._reward_weights import RewardWeights, check_weights, weights_and_spec, with_weights
@@ -200,8 +200,12 @@ class BraxPhysics:
 
     @property
     def facts(self) -> dict[str, str]:
-        """The engine and the environment's class, human-readable."""
-        return {"engine": f"Brax {self._base.backend}", "environment": qualified_name(self._base)}
+        """The engine, the environment's class and its settings but reward weights, human-readable."""
+        return {
+            "engine": f"Brax {self._base.backend}",
+            "environment": qualified_name(self._base),
+            **settings_of(self._env, self.reward_weights),
+        }
 
     @property
     def metric_bounds(self) -> dict[str, tuple[float, float]]:

@@ -12,11 +12,11 @@ import mujoco
 from jaxtyping import Array, Float
 
 from pixelbrax.errors import ConfigError, check_flag, check_keywords, check_number, warn_caller
-from pixelbrax.physics._foreign import copied, made_from, physics_state, refuse_wrappers
+from pixelbrax.physics._foreign import SETTING, copied, made_from, physics_state, refuse_wrappers
 from pixelbrax.physics._functions import qualified_name
 from pixelbrax.physics._mjx import body_pose, check_implementation, mjx, quiet_mujoco
 from pixelbrax.physics._reward_weights import RewardWeights, check_weights, weights_and_spec, with_weights
-from pixelbrax.physics._suite import suite_options, use_suite_options
+from pixelbrax.physics._suite import SuiteOptions, set_masses, suite_options, use_suite_options
 from pixelbrax.physics.base import PhysicsState, checked_action, raw_key
 from pixelbrax.xla import check_float32, exact, in_float32
 
@@ -45,8 +45,7 @@ def make_playground_physics(
     if name not in dm_control_suite.ALL_ENVS:  # pyright: ignore
         raise ConfigError(f"MuJoCo Playground has no environment {name!r} in its control suite")
     defaults = dm_control_suite.get_default_config(name)
-    known = _flat_names(defaults)
-    known = ["suite", *(key for key in known if key != "impl")]
+    known = ["suite", *(key for key, _ in _flat(defaults) if key != "impl")]
     check_keywords(f"the physics of Playground's {name!r}", config, known)
     options = suite_options(name) if check_flag("the physics' suite", suite) else None
     if options is not None:
@@ -69,12 +68,13 @@ def make_playground_physics(
             use_suite_options(env, options)
         made = made_from(type(env), name, implementation, suite, *config, *config.values())
         physics = PlaygroundPhysics(env, made=made)
-        physics.mj_model = _with_weightless_targets(physics.mj_model)
+        physics.mj_model = _with_the_suites_centers(physics.mj_model, suite_options(name))
         physics.moves_targets = physics.mj_model.nmocap > 0
     return physics
 
 
 _OF_WRAPPERS = frozenset(("action_repeat", "episode_length"))
+_TOLD = ("impl", "reward_config.scales", "vision_config", *sorted(_OF_WRAPPERS))  # elsewhere, or they change nothing
 
 
 def _check_times(times: dict[str, Any]) -> None:
@@ -89,26 +89,28 @@ def _check_times(times: dict[str, Any]) -> None:
         raise ConfigError(f"the physics' ctrl_dt is {ctrl_dt:g} s: it must be a multiple of its sim_dt, {sim_dt:g} s")
 
 
-def _with_weightless_targets(model: mujoco.MjModel) -> mujoco.MjModel:
+def _with_the_suites_centers(model: mujoco.MjModel, options: SuiteOptions) -> mujoco.MjModel:
     """A copy for rendering, in which cameras that follow a center of mass are where the suite's are.
 
     The suite's targets belong to the world and have no mass. Playground makes them bodies, whose mass affects only that
-    center: the fish was outside the image in one episode of eight.
+    center: the fish was outside the image in one episode of eight. Its torso weighs four times the suite's.
     """
     model = copy.copy(model)
     targets = model.body_mocapid >= 0
-    if targets.any():
-        model.body_mass[targets] = 0.0
+    model.body_mass[targets] = 0.0
+    set_masses(model, options)
+    if targets.any() or options.mass:
         mujoco.mj_setConst(model, mujoco.MjData(model))
     return model
 
 
-def _flat_names(config: Any) -> list[str]:
-    """Names of a configuration's settings; nested ones as "part.name"."""
-    names = []
+def _flat(config: Any) -> list[tuple[str, Any]]:
+    """A configuration's settings by their names; nested ones as "part.name"."""
+    found = []
     for name, value in config.items():
-        names += [f"{name}.{inner}" for inner in _flat_names(value)] if hasattr(value, "items") else [name]
-    return names
+        inner = [(f"{name}.{key}", each) for key, each in _flat(value)] if hasattr(value, "items") else [(name, value)]
+        found += inner
+    return found
 
 
 @contextlib.contextmanager
@@ -161,9 +163,13 @@ class PlaygroundPhysics:
 
     @property
     def facts(self) -> dict[str, str]:
-        """The engine and the environment's class, human-readable."""
-        engine = f"MJX ({self._env.mjx_model.impl.value})"
-        return {"engine": engine, "environment": qualified_name(self._env.unwrapped)}
+        """The engine, the environment's class and its configuration but reward weights, human-readable."""
+        base = self._env.unwrapped
+        return {
+            "engine": f"MJX ({self._env.mjx_model.impl.value})",
+            "environment": qualified_name(base),
+            **{f"{SETTING}{name}": str(value) for name, value in _flat(base._config) if not name.startswith(_TOLD)},
+        }
 
     @property
     def model(self) -> Any:

@@ -271,7 +271,10 @@ def _checked_crop(crop: Any, height: int, width: int) -> Crop:
 
 @functools.cache
 def _flat_renderer(settings: RenderSettings) -> Callable[..., dict[str, Array]]:
-    """The renderer of one image as flat arrays, with custom batching and differentiation rules."""
+    """The renderer of one image as flat arrays, with custom batching and differentiation rules.
+
+    JAX calls the rules when it transforms a program that was traced before, when `render`'s `in_float32` has ended.
+    """
     unrolled = functools.partial(trace_image, settings, False, True)
     by_shape = functools.partial(trace_image, settings, False, False)
 
@@ -283,6 +286,7 @@ def _flat_renderer(settings: RenderSettings) -> Callable[..., dict[str, Array]]:
     batching = jax.custom_batching.custom_vmap(one)
 
     @batching.def_vmap
+    @in_float32
     def batched(axis_size: int, in_batched: tuple, *args: Any) -> Any:  # pyright: ignore[reportUnusedFunction]
         axes = jax.tree.map(lambda batched: 0 if batched else None, in_batched)
         if axis_size == 1:
@@ -300,6 +304,7 @@ def _flat_renderer(settings: RenderSettings) -> Callable[..., dict[str, Array]]:
         return unpack_key(settings, scene, batching(scene, pose, camera))
 
     @renderer.defjvp
+    @in_float32
     def derivative(primals: tuple, tangents: tuple) -> tuple:  # pyright: ignore[reportUnusedFunction]
         def traced(*args: Any) -> dict[str, Array]:
             return unpack_key(settings, args[0], trace_image(settings, True, True, *args))

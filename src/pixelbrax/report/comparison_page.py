@@ -55,7 +55,7 @@ def page_of_runs(
 def _curves(task: str, groups: Groups, colors: Mapping[str, int]) -> Markup:
     """Returns on one task against actions and against minutes."""
     there = {name: [run for run in runs if run.config.environment.task == task] for name, runs in groups.items()}
-    there = {name: [run for run in runs if run.has_returns] for name, runs in there.items()}
+    there = {name: [run for run in runs if run.has_returns and not run.run.failure] for name, runs in there.items()}
     there = {name: runs for name, runs in there.items() if runs}
     note = (
         "Sampled actions, in episodes of training: the mean of less than ten runs, the interquartile mean of more, "

@@ -23,13 +23,13 @@ def page_of_curriculum(
     Args:
       title: name of the folder.
       state: how far it came, and which of "good", "bad" and "wait" that is.
-      stages: each run that has begun: its stage's name, what its folder tells, and its entry in stages.json, empty if
-        it has not ended.
+      stages: each run that has begun: its stage's name, what its folder tells, and its entry in stages.json, or only
+        the gate if it has not ended.
       folder: of the curriculum, whose curve.png and across.png are shown.
       out: where the file will be; it links to the runs' own reports.
     """
     badge = tag("span", state[0], class_=f"state {state[1]}")
-    what = stages[0][1].what if stages else "no stage has begun"
+    what = "; ".join(dict.fromkeys(facts.what for _, facts, _ in stages)) or "no stage has begun"
     pictures = {"curve.png": "All stages", "across.png": "Every stage's policy in every stage"}
     shown = [_picture(folder / name, told) for name, told in pictures.items()]
     body = tag("main", shown, _stages(stages, out), _videos(stages))
@@ -52,7 +52,8 @@ def _stages(stages: Sequence[tuple[str, RunFacts, Mapping[str, Any]]], out: Path
             result = "{} ({} to {})".format(*map(amount, (last["mean_return"], *interval_of(last))))
         opened = entry.get("opened_at")
         gate = entry.get("gate") or "none"
-        came = facts.state[0] if not entry else f"opened at {opened:,}" if opened is not None else "stayed closed"
+        ended = "run" in entry
+        came = facts.state[0] if not ended else f"opened at {opened:,}" if opened is not None else "stayed closed"
         rows.append(
             [
                 tag("a", facts.name, href=link) if file.is_file() else facts.name,
@@ -60,7 +61,7 @@ def _stages(stages: Sequence[tuple[str, RunFacts, Mapping[str, Any]]], out: Path
                 short(facts.steps),
                 result,
                 gate,
-                came if gate != "none" or not entry else "-",
+                came if gate != "none" or not ended else "-",
             ]
         )
     head = ("run", "stage", "actions", "return (95 %)", "gate", "what came of it")

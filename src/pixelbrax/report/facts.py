@@ -80,9 +80,9 @@ class RunFacts:
 
     @property
     def what(self) -> str:
-        """Task, algorithm and seed in a line."""
+        """Task and algorithm in a line."""
         env = self.config.environment
-        return f"{env.task} from {env.view} by {self.config.algorithm.upper()}, seed {self.config.seed}"
+        return f"{env.task} from {env.view} by {self.config.algorithm.upper()}"
 
     @property
     def steps(self) -> int:

@@ -1,7 +1,6 @@
 """The report of one run: a page for whoever trained it, and whoever wants to know what came of it."""
 
 import math
-import shlex
 from typing import Any
 
 from pixelbrax.report.axes import short
@@ -23,6 +22,7 @@ from pixelbrax.training import (
     RunDir,
     amount,
     hooks_in,
+    in_shell,
 )
 
 _TOLD = ("updates", "steps", "frames", "return", "episodes", "diverged", "seconds", "wall_seconds")  # elsewhere
@@ -52,15 +52,16 @@ def page_of_run(run: RunDir) -> str:
         settings_section(facts),
         _learning(facts),
     )
-    return page(f"{facts.name}: {facts.what}", _header(facts), tiles(headline(facts)), body, footer(facts))
+    what = f"{facts.what}, seed {facts.config.seed}"
+    return page(f"{facts.name}: {what}", _header(facts, what), tiles(headline(facts)), body, footer(facts))
 
 
-def _header(facts: RunFacts) -> Markup:
+def _header(facts: RunFacts, what: str) -> Markup:
     state, kind = facts.state
     badge = tag("span", state, class_=f"state {kind}")
     alarms = [facts.run.failure, *facts.problems, _diverged(facts)]
     told = [tag("p", alarm, class_="alarm") for alarm in alarms if alarm]
-    return tag("header", tag("h1", facts.name, badge), tag("p", facts.what), told)
+    return tag("header", tag("h1", facts.name, badge), tag("p", what), told)
 
 
 def _diverged(facts: RunFacts) -> str:
@@ -150,7 +151,7 @@ def again_section(facts: RunFacts) -> Markup:
 def _again(facts: RunFacts) -> tuple[str, str]:
     """What makes the run again, which may not be known, and how like it the other will be."""
     command = facts.provenance.get("command", "")
-    alone = f"pixelbrax train --config {shlex.quote(str(facts.run.path))}"
+    alone = f"pixelbrax train --config {in_shell(facts.run.path)}"
     note = "The same seed on the same machine gives the same metrics, bit for bit."
     since = {"settings": facts.provenance.get(CHANGED), "replay buffer": facts.provenance.get(BUFFER)}
     if told := [f"{what} {fact}" for what, fact in since.items() if fact]:
@@ -161,7 +162,7 @@ def _again(facts: RunFacts) -> tuple[str, str]:
     needed += [f"the hooks that acted on its training: {', '.join(hooks)}"] if hooks else []
     needs = f" The call needs {' and '.join(needed)}." if needed else ""
     if (plan := facts.run.path.resolve().parent / CURRICULUM).is_file() or GATE in acted:
-        again = f"pixelbrax curriculum {shlex.quote(str(plan))}"
+        again = f"pixelbrax curriculum {in_shell(plan)}"
         if hooks:
             again = f"pixelbrax.train_curriculum({str(plan)!r}, hooks=[...])"
         return (

@@ -22,6 +22,7 @@ COLUMNS = ("updates", "steps", "seconds", "return")
 """Columns that every metrics.csv must have; there are others too."""
 _PLACES = COLUMNS[:3]  # where a row is: they have a number in each
 _TEMPORARY = ".tmp-"
+_LONGEST_NAME = 255  # bytes, on most file systems
 _RESULTS = ("steps", "mean_return", "iqm")
 _EACH = ("returns", "lengths")  # lists: one number for each episode
 
@@ -49,7 +50,9 @@ def replacing(file: Path) -> Iterator[Path]:
     Raises:
       OSError: it cannot be written; the message names `file`, and the old one is still there.
     """
-    temporary = file.with_name(f"{_TEMPORARY}{os.getpid()}-{threading.get_ident()}-{file.name}")
+    begin = f"{_TEMPORARY}{os.getpid()}-{threading.get_ident()}"
+    whole = f"{begin}-{file.name}"
+    temporary = file.with_name(whole if len(os.fsencode(whole)) <= _LONGEST_NAME else f"{begin}{file.suffix}")
     try:
         yield temporary
         os.replace(temporary, file)

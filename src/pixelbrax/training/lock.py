@@ -1,4 +1,4 @@
-"""One trainer at a time in a run's directory, by a lock that is released however its process ends.
+"""One process at a time in a directory that it writes, by a lock that is released however its process ends.
 
 The lock is the operating system's (`flock`), on a file that stays in the directory. Over NFS it also holds between
 machines; if a file system has no locks, a message says so. The file says who holds the lock, for
@@ -28,32 +28,35 @@ _held: dict[str, tuple[int, int]] = {}  # folders that this process holds: by wh
 
 
 @contextlib.contextmanager
-def locked(folders: Sequence[Path], note: Callable[[str], None] = lambda text: None) -> Iterator[None]:
-    """Locks folders, so that nobody else trains in them. A thread may lock the same folders again.
+def locked(
+    folders: Sequence[Path], note: Callable[[str], None] = lambda text: None, use: str = "trained"
+) -> Iterator[None]:
+    """Locks folders, so that nobody else trains or writes in them. A thread may lock the same folders again.
 
     Args:
-      folders: folders of runs, which must exist.
+      folders: folders of runs or datasets, which must exist.
       note: called with a message if the file system has no locks.
+      use: what is done in them, for messages: a run is "trained", a dataset "written".
 
     Raises:
-      ConfigError: another process or thread trains in one of them; the message says which.
+      ConfigError: another process or thread uses one of them; the message says which.
     """
     with contextlib.ExitStack() as stack:
         for folder in folders:
-            stack.enter_context(_locked(folder, note))
+            stack.enter_context(_locked(folder, note, use))
         yield
 
 
 @contextlib.contextmanager
-def _locked(folder: Path, note: Callable[[str], None]) -> Iterator[None]:
+def _locked(folder: Path, note: Callable[[str], None], use: str) -> Iterator[None]:
     name, thread = os.path.realpath(folder), threading.get_ident()
     holder, count = _held.get(name, (thread, 0))
     if holder != thread:
-        raise ConfigError(f"{folder} is being trained by another thread of this process: wait until it ends")
+        raise ConfigError(f"{folder} is being {use} by another thread of this process: wait until it ends")
     if not count:
         descriptor = _opened(folder)
         try:
-            _take(descriptor, folder, note)
+            _take(descriptor, folder, note, use)
         except BaseException:
             os.close(descriptor)
             raise
@@ -94,28 +97,28 @@ def _allow_more_files() -> bool:
     return soft != hard
 
 
-def _take(descriptor: int, folder: Path, note: Callable[[str], None]) -> None:
+def _take(descriptor: int, folder: Path, note: Callable[[str], None], use: str) -> None:
     try:
         if fcntl is None:
             raise OSError(errno.ENOLCK, "no locks")
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as e:
         if e.errno in _HELD:
-            raise _refusal(folder, _holder(folder)) from None
-        _without_locks(folder, note)
+            raise _refusal(folder, _holder(folder), use) from None
+        _without_locks(folder, note, use)
     facts = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S %z")}
     with contextlib.suppress(OSError):  # a full disk; the lock holds anyway
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps(facts).encode(), 0)
 
 
-def _without_locks(folder: Path, note: Callable[[str], None]) -> None:
+def _without_locks(folder: Path, note: Callable[[str], None], use: str) -> None:
     """Without file locks, the file's contents must suffice: a holder on this machine is alive or not."""
     holder = _holder(folder)
     if holder.get("host") == socket.gethostname() and _is_alive(holder.get("pid")):
-        raise _refusal(folder, holder)
+        raise _refusal(folder, holder, use)
     elsewhere = f"; the last was {_described(holder)}" if holder else ""
-    note(f"{folder}: this file system has no locks, so nothing keeps a second trainer out of the run{elsewhere}")
+    note(f"{folder}: this file system has no locks, so nothing keeps a second process out of it{elsewhere}")
 
 
 def _holder(folder: Path) -> dict[str, object]:
@@ -148,8 +151,8 @@ def _described(holder: dict[str, object]) -> str:
     return " ".join(facts) or "another process"
 
 
-def _refusal(folder: Path, holder: dict[str, object]) -> ConfigError:
+def _refusal(folder: Path, holder: dict[str, object], use: str) -> ConfigError:
     return ConfigError(
-        f"{folder} is being trained by {_described(holder)}: wait until it ends, or stop it; one trainer at a time can "
-        "write a run"
+        f"{folder} is being {use} by {_described(holder)}: wait until it ends, or stop it; one process at a time can "
+        "write it"
     )

@@ -414,9 +414,15 @@ def check_unused(path: Path, remedy: Callable[[Path], str] | None = None) -> Non
 
 def to_resume(path: Path) -> str:
     """The command that resumes a run, for a shell."""
-    return f"pixelbrax train --resume {shlex.quote(str(path))}"
+    return f"pixelbrax train --resume {in_shell(path)}"
 
 
 def to_resume_curriculum(path: Path) -> str:
     """The command that resumes a curriculum, for a shell."""
-    return f"pixelbrax curriculum {shlex.quote(str(path))} --resume"
+    return f"pixelbrax curriculum {in_shell(path)} --resume"
+
+
+def in_shell(path: Path) -> str:
+    """A path as an argument in a shell, also where it begins like an option."""
+    text = str(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)

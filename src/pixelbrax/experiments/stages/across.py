@@ -32,7 +32,12 @@ def evaluate_across(
     """
     policies = {ended.stage - 1: ended.run for ended in folder.ended()}  # the last attempt of each
     names = [stage.name for stage in curriculum.stages]
-    if folder.across().get("policies") == list(policies.values()):
+
+    def is_known() -> bool:
+        found = folder.across()
+        return (found.get("policies"), found.get("stages")) == (list(policies.values()), names)
+
+    if is_known():
         return
     variables = {}
     for k, run in policies.items():
@@ -41,7 +46,7 @@ def evaluate_across(
         except ConfigError as e:  # it was removed, or its stage edited, after it had ended
             progress.say(f"{run} is left out of {folder.across_file}: {e}", always=True)
     policies = {k: policies[k] for k in variables}
-    if not variables or folder.across().get("policies") == list(policies.values()):
+    if not variables or is_known():
         return
     rows: list[list[dict[str, Any] | None]] = [[None] * len(names) for _ in policies]
     for column, stage in enumerate(curriculum.stages):

@@ -28,10 +28,10 @@ def write_curriculum_report(path: Path, out: Path | None = None) -> Path:
     folder = CurriculumDir.open(path)
     curriculum = folder.curriculum()
     ended = {each.run: asdict(each) for each in folder.ended()}
-    stages = [
-        (curriculum.stages[attempt.stage].name, RunFacts.of(run), ended.get(run.path.name, {}))
-        for attempt, run in folder.started(curriculum)
-    ]
+    stages = []
+    for attempt, run in folder.started(curriculum):
+        stage = curriculum.stages[attempt.stage]
+        stages.append((stage.name, RunFacts.of(run), ended.get(run.path.name, {"gate": str(stage.gate or "")})))
     file = folder.report_file if out is None else out
     replace_text(file, page_of_curriculum(path.resolve().name, _state(folder, curriculum), stages, path, file))
     return file

@@ -16,6 +16,7 @@ def write_story(folder: CurriculumDir, curriculum: Curriculum) -> None:
     """Writes metrics.csv and curve.png from the stages' runs, whether they have ended or not."""
     rows: list[dict[str, object]] = []
     segments: list[Segment] = []
+    ended = {each.run: each for each in folder.ended()}
     before = 0
     for attempt, run in folder.started(curriculum):
         stage, results = curriculum.stages[attempt.stage], run.read_evaluations()
@@ -25,14 +26,16 @@ def write_story(folder: CurriculumDir, curriculum: Curriculum) -> None:
             rows.append(place | {"total_steps": before + int(row["steps"])} | row)
         opened = opened_at(stage.gate, results) if stage.gate else None
         bounds = stage.gate.thresholds if stage.gate else {}
+        if entry := ended.get(run.path.name):  # its gate may have been edited since
+            opened, bounds = entry.opened_at, bounds if str(stage.gate or "") == entry.gate else {}
         segments.append(
             Segment(stage.name, before, own, judged(results), bounds, None if opened is None else before + opened)
         )
         before += int(own[-1]["steps"]) if own else 0
     replace_text(folder.metrics_file, _table(rows))
-    environment = curriculum.stages[0].config.environment
-    title = f"{environment.task} from {environment.view}, {len(curriculum.stages)} stages, seed {curriculum.seed}"
-    write_stages(folder.curve_file, segments, title)
+    environments = [stage.config.environment for stage in curriculum.stages]
+    seen = dict.fromkeys(f"{environment.task} from {environment.view}" for environment in environments)
+    write_stages(folder.curve_file, segments, f"{', '.join(seen)}, {len(environments)} stages, seed {curriculum.seed}")
 
 
 def _table(rows: Sequence[dict[str, object]]) -> str:

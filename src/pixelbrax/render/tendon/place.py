@@ -19,6 +19,7 @@ from pixelbrax.render.tendon.string import hanging_path
 from pixelbrax.render.tendon.vectors import length_of
 from pixelbrax.render.tendon.wrap import touch
 from pixelbrax.render.tolerances import MIN_LENGTH, NO_SIZE
+from pixelbrax.xla import as_float32, in_float32
 
 PlaceTendons = Callable[[Scene, GeomPose, Float[Array, "nsite 3"]], tuple[Scene, GeomPose]]
 
@@ -48,7 +49,9 @@ def spatial_tendons(model: mujoco.MjModel) -> PlaceTendons | None:
     gravity = np.asarray(model.opt.gravity)
     up = (-gravity / max(float(np.linalg.norm(gravity)), MIN_LENGTH)).astype(np.float32)
 
+    @in_float32
     def place(scene: Scene, pose: GeomPose, site_xpos: Array) -> tuple[Scene, GeomPose]:
+        scene, pose = as_float32((scene, pose))
         first = len(scene.geom_type) - count
         if pose.xpos.shape[-2] != first:
             raise ConfigError(
