@@ -1,5 +1,11 @@
-"""MuJoCo's own ray caster, which needs no OpenGL, as the judge of what a pixel sees."""
+"""MuJoCo's own ray caster, which needs no OpenGL, as the judge of what a pixel sees.
 
+Rays that begin in a solid meet its far side; MuJoCo's renderer shows fronts only. So solids around the camera are left
+out here.
+"""
+
+import contextlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import mujoco
@@ -29,6 +35,22 @@ def pixel_directions(camera: Camera, height: int, width: int) -> tuple[np.ndarra
     return directions @ np.asarray(camera.mat, np.float64).T, np.linalg.norm(directions, axis=1)
 
 
+@contextlib.contextmanager
+def _without_solids_around(model: mujoco.MjModel, data: mujoco.MjData, origin: np.ndarray) -> Iterator[None]:
+    """Moves the solids that contain a point to a group that is not shown."""
+    groups = model.geom_group.copy()
+    flat = {mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_HFIELD}
+    direction = np.array([0.3, -0.5, 0.8])
+    for n in range(model.ngeom):
+        geom = data.geom_xpos[n], data.geom_xmat[n], model.geom_size[n]
+        if model.geom_type[n] not in flat and all(
+            mujoco.mju_rayGeom(*geom, origin, way, model.geom_type[n]) >= 0 for way in (direction, -direction)
+        ):
+            model.geom_group[n] = 5
+    yield
+    model.geom_group[:] = groups
+
+
 def cast(model: mujoco.MjModel, data: mujoco.MjData, camera: Camera, height: int, width: int) -> Truth:
     """What `mj_multiRay` says of every pixel; geoms of groups 0 to 2, as in the viewer."""
     directions, length = pixel_directions(camera, height, width)
@@ -37,7 +59,8 @@ def cast(model: mujoco.MjModel, data: mujoco.MjData, camera: Camera, height: int
     ids, distance, normals = np.full(n, -1, np.int32), np.zeros(n), np.zeros(3 * n)
     groups = np.array([1, 1, 1, 0, 0, 0], np.uint8)
     origin = np.asarray(camera.pos, np.float64)
-    mujoco.mj_multiRay(model, data, origin, unit.ravel(), groups, True, -1, ids, distance, normals, n, 1e12)
+    with _without_solids_around(model, data, origin):
+        mujoco.mj_multiRay(model, data, origin, unit.ravel(), groups, True, -1, ids, distance, normals, n, 1e12)
     depth = np.where(ids < 0, np.inf, distance / length)
     normals, unit = normals.reshape(height, width, 3), unit.reshape(height, width, 3)
     return Truth(ids.reshape(height, width), depth.reshape(height, width), normals, unit)

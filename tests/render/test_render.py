@@ -298,6 +298,37 @@ def test_checker_cells_lie_where_their_period_says_and_blend_far_away(strict):
     assert np.abs(horizon.astype(int) - 128).max() < 20
 
 
+def test_a_camera_in_geoms_looks_out_of_them():
+    """As in MuJoCo's renderer, which shows fronts only. Their shadow stays."""
+    sizes = {
+        "sphere": "0.3",
+        "capsule": "0.2 0.3",
+        "ellipsoid": "0.2 0.3 0.4",
+        "cylinder": "0.3 0.2",
+        "box": ".2 .3 .2",
+    }
+    around = [f'<geom type="{kind}" size="{x}" pos="-1 0 1" euler="20 30 0"/>' for kind, x in sizes.items()]
+    shown = '<geom type="plane" size="5 5 1"/><geom size="0.2" pos="1 0 0.5"/>'
+    light = '<light directional="true" pos="0 0 9" dir="1 0 -0.9" diffuse="0.5 0.5 0.5"/>'
+    camera = look_at(jnp.array([-1.0, 0.05, 1.0]), jnp.array([0.5, 0.0, 0.3]), 60.0)
+
+    def images(geoms):
+        model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{light}{shown}{geoms}</worldbody></mujoco>")
+        data = mujoco.MjData(model)
+        mujoco.mj_forward(model, data)
+        of = functools.partial(render, Scene.from_mujoco(model), GeomPose.from_mujoco(data), camera, 16, 16)
+        return of(("rgb", "depth", "segmentation")), of(("color",), soft=1.0).color, of(("rgb",), shadows=True).rgb
+
+    (plain, soft, shaded), (frame, softly, with_shadow) = images(""), images("".join(around))
+    np.testing.assert_array_equal(frame.segmentation, plain.segmentation)
+    np.testing.assert_allclose(frame.depth, plain.depth, rtol=1e-6)  # of more geoms, keys keep fewer digits
+    assert np.abs(frame.rgb.astype(int) - plain.rgb.astype(int)).max() <= 1
+    np.testing.assert_allclose(softly, soft, atol=1e-5)
+    darker = (with_shadow.astype(int) < shaded.astype(int) - 20).any(-1)
+    assert 3 < darker.sum() < 100
+    assert np.abs(with_shadow[~darker].astype(int) - shaded[~darker].astype(int)).max() <= 1
+
+
 def test_hidden_geoms_are_not_rendered():
     model = mujoco.MjModel.from_xml_string(
         """

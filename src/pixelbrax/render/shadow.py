@@ -5,6 +5,7 @@ acne from rounding. Sides that face away from the light are dark because of thei
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import jax.numpy as jnp
 from jaxtyping import Array
@@ -33,6 +34,7 @@ def in_shadow(
     def shades(shape: Shape, geom: Geom, n: Array, own: Array, point: Vector, toward: Vector) -> Array:
         return shape.occludes(subtract(point, geom.center), toward, geom, reach) & (own != n)
 
+    shot = replace(shot, geoms=shot.casters)
     unshaded = jnp.zeros(hit.point[0].shape, bool)
     shaded = fold_geoms(shot, jnp.logical_or, unshaded, shades, position(hit.geom_index), hit.point, toward)
     for light in lights if shot.mesh_indices() else ():

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int32
 
 from pixelbrax.render.analysis import Labels, SceneFacts
 from pixelbrax.render.camera import Camera
 from pixelbrax.render.rays import Pixels, Rays, Triple, Vector
 from pixelbrax.render.scene import GeomPose, Scene
-from pixelbrax.render.shapes import Geom, Shape
+from pixelbrax.render.shapes import SHAPES, Geom, Shape
+from pixelbrax.render.tolerances import FAR_BEHIND
 from pixelbrax.xla import select_row
 
 
@@ -75,7 +77,8 @@ class Shot:
       facts: static facts about the scene.
       pose: the geoms' poses.
       camera: the camera.
-      geoms: the visible geoms in the camera's frame.
+      geoms: the visible geoms in the camera's frame, as rays from the camera meet them.
+      casters: the same, as they cast shadows: those that contain the camera, too.
       shadows: whether shadows are rendered.
       same_exposure: whether what is not in shadow looks as it does without shadows.
       fog: whether fog is rendered.
@@ -89,6 +92,7 @@ class Shot:
     pose: GeomPose
     camera: Camera
     geoms: CameraGeoms
+    casters: CameraGeoms
     shadows: bool
     same_exposure: bool
     fog: bool
@@ -190,7 +194,24 @@ def take_shot(
     x, y, z = (offset[:, i, None] * camera.mat[i][None] for i in range(3))
     a, b, c = (turned[:, i, None, :] * camera.mat[i][None, :, None] for i in range(3))
     geoms = CameraGeoms(x + y + z, a + b + c, scene.visible_rows(scene.geom_size))
-    return Shot(scene, facts, pose, camera, geoms, shadows, same_exposure, fog, headlight, unrolled)
+    away = jnp.where(_contain_camera(scene, geoms)[:, None], jnp.array([0.0, 0.0, FAR_BEHIND]), geoms.center)
+    seen = geoms._replace(center=away)
+    return Shot(scene, facts, pose, camera, seen, geoms, shadows, same_exposure, fog, headlight, unrolled)
+
+
+def _contain_camera(scene: Scene, geoms: CameraGeoms) -> Bool[Array, " n"]:
+    """Whether the camera is inside each visible geom; never of planes and meshes.
+
+    MuJoCo's renderer shows the fronts of geoms only, and all of theirs are behind the camera: a camera in a head looks
+    out of it. (MuJoCo's rays would meet the far side.)
+    """
+    types = np.array([scene.geom_type[geom_id] for geom_id in scene.visible])
+    local = jnp.stack([jnp.abs(jnp.sum(geoms.mat[:, :, k] * geoms.center, axis=1)) for k in range(3)], axis=1)
+    inside = jnp.zeros(len(types), bool)
+    for shape in SHAPES.values():
+        if shape.contains is not None and (own := types == shape.geom_type).any():
+            inside |= jnp.asarray(own) & shape.contains(local, geoms.size)
+    return inside
 
 
 def is_one_of(geom_index: GeomIndex, members: Sequence[int]) -> Bool[Array, "*pixel"]:

@@ -36,7 +36,7 @@ from pixelbrax.render.shapes import PLANE, SHAPES, Geom
 from pixelbrax.render.shot import CameraGeoms, OneOf, Shot
 from pixelbrax.render.sky import sky_color
 from pixelbrax.render.surface import surface_at
-from pixelbrax.render.tolerances import MIN_SOFT, NO_SIZE
+from pixelbrax.render.tolerances import FAR_BEHIND, MIN_SOFT, NO_SIZE
 from pixelbrax.render.transparent import blended_twice
 from pixelbrax.xla import take_rows
 
@@ -68,10 +68,11 @@ def soft_color(shot: Shot, rays: Rays, softness: float) -> Vector:
 
 
 def _there(shot: Shot) -> tuple[Float[Array, " visible"], Shot]:
-    """1 for each geom that has a size, else 0, and the same where all have: surfaces of size 0 have no normals."""
+    """1 for each geom that is to be seen, else 0, and the same where all have sizes: of size 0 they have no normals."""
     size = shot.geoms.size
     planes = np.array([shot.scene.geom_type[i] == PLANE.geom_type for i in shot.scene.visible])
-    there = jnp.where(planes | (size.max(axis=-1) > NO_SIZE), 1.0, 0.0)
+    outside = shot.geoms.center[:, 2] < FAR_BEHIND  # those around the camera are there
+    there = jnp.where(planes | ((size.max(axis=-1) > NO_SIZE) & outside), 1.0, 0.0)
     size = jnp.where(planes[:, None], size, jnp.maximum(size, NO_SIZE))
     return there, replace(shot, geoms=shot.geoms._replace(size=size))
 

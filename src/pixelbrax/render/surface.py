@@ -1,12 +1,12 @@
 """The visible surface at each pixel: depth, point and outward normal."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
+from jaxtyping import Array
 
 from pixelbrax.render.mesh.surface import shading_normal, triangle_plane
 from pixelbrax.render.rays import Pixels, Rays, Vector, choose, dot, subtract
@@ -117,13 +117,9 @@ def _framed_implicit(
 ) -> tuple[Pixels, Vector]:
     """Surfaces described in their geoms' frames; points and normals are transformed for all of them at once."""
     local, axes = local_point(shot, geom_index, point, members)
-    flat = [(shape, surface.contains) for shape, surface in _FRAMED if surface.contains is not None]
-    if flat_members := _indices(shot, flat, geom_index):
-        # The ray decides the side, not the point: on thin plates both sides are within rounding of 0.
-        outward = [jnp.where(rays.dot(axis) < 0, 1.0, -1.0) for axis in axes]
-        flips = jnp.where(_camera_inside(shot, flat), -1.0, 1.0)
-        flip = shot.select(geom_index, flips, members=flat_members)
-        local = local._replace(outward=(outward[0] * flip, outward[1] * flip, outward[2] * flip))
+    # The ray decides the side, not the point: on thin plates both sides are within rounding of 0.
+    x, y, z = (jnp.where(rays.dot(axis) < 0, 1.0, -1.0) for axis in axes)
+    local = local._replace(outward=(x, y, z))
     value, normal = local.point[0], local.point
     for shape, surface in _FRAMED:
         if own := shot.indices(shape, among=geom_index):
@@ -148,14 +144,3 @@ def _turned_out(vector: Vector, axes: Sequence[Vector]) -> Vector:
     """A vector of the frame with these axes, in the camera's frame."""
     x, y, z = (vector[0] * axes[0][k] + vector[1] * axes[1][k] + vector[2] * axes[2][k] for k in range(3))
     return x, y, z
-
-
-def _camera_inside(shot: Shot, shapes: Sequence[tuple[Shape, Callable[..., Array]]]) -> Bool[Array, " n"]:
-    """Whether the camera is inside each visible geom of these shapes; arbitrary for other geoms."""
-    geoms, n = shot.geoms, np.arange(len(shot.scene.visible))
-    local = jnp.abs(jnp.einsum("nkj,nk->nj", geoms.mat, geoms.center, precision=jax.lax.Precision.HIGHEST))
-    *others, (_, contains) = shapes
-    inside = contains(local, geoms.size)
-    for shape, contains in others:
-        inside = jnp.where(np.isin(n, shot.indices(shape)), contains(local, geoms.size), inside)
-    return inside

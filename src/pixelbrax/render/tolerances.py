@@ -8,6 +8,8 @@ MIN_SINE_TO_UP = 1e-6
 ROTATION_ERROR = 1e-3
 
 # Ray casting.
+# How far behind the camera a geom is that it shall not see; its square and that one's are float32 numbers.
+FAR_BEHIND = 1e6
 # A ray is parallel to the axis of a capsule or cylinder below this squared sine of the angle between them.
 MIN_SQUARED_SINE = 1e-7
 # An ellipsoid's half-axes are at least this: the ray is divided by them.

@@ -7,22 +7,19 @@ the ray's line misses the center, without that cancellation, and cheaper.
 """
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from pixelbrax.render.rays import GeomPixels, PixelMask, Pixels, Rays, Scalar, Vector, basis_toward, dot
 from pixelbrax.render.shapes.base import Silhouette, slope_function
 from pixelbrax.render.tolerances import SOFT_RIM
 
 
-def root(
-    a: GeomPixels, b: GeomPixels, c: Scalar, discriminant: GeomPixels, inside: Bool[Array, "*geoms"]
-) -> GeomPixels:
-    """The near root of a t^2 - 2 b t + c, or the far one if the camera is inside; NaN where there is none.
+def near_root(b: GeomPixels, c: Scalar, discriminant: GeomPixels) -> GeomPixels:
+    """The near root of a t^2 - 2 b t + c, from outside; NaN where there is none.
 
-    The near root is c / (b + root): (b - root) / a would lose its digits where the camera is close to a large sphere.
+    It is c / (b + root): (b - root) / a would lose its digits where the camera is close to a large sphere.
     """
-    far = b + jnp.sqrt(discriminant)
-    return jnp.where(inside, far, c) * (1.0 / jnp.where(inside, a, far))  # fewer instructions: see `capsule.py`
+    return c * (1.0 / (b + jnp.sqrt(discriminant)))  # fewer instructions: see `capsule.py`
 
 
 def occludes(offset: Vector, toward: Vector, squared_radius: Scalar, reach: float) -> PixelMask:
@@ -52,5 +49,4 @@ def silhouette(
 
     a, b, discriminant = parts(rays.x, rays.y)
     half_chord = jnp.sqrt(jnp.maximum(discriminant, SOFT_RIM * radius * radius * a))
-    depth = (b + jnp.where(distance < radius, half_chord, -half_chord)) / a
-    return Silhouette([lambda x, y: parts(x, y)[2]], depth)
+    return Silhouette([lambda x, y: parts(x, y)[2]], (b - half_chord) / a)

@@ -93,12 +93,9 @@ class FramedSurface(NamedTuple):
     Attributes:
       implicit: points in that frame -> (pixel,) values of a function that is 0 on the surface, meters, and its gradient
         there, the unit outward normal.
-      contains: absolute values (n, 3) of the camera's coordinates in the geoms' frames, sizes (n, 3) of the geoms ->
-        whether the camera is inside. None for shapes without flat faces, which do not need `LocalPoint.outward`.
     """
 
     implicit: Callable[[LocalPoint], tuple[Pixels, Vector]]
-    contains: Callable[[Array, Array], Bool[Array, " n"]] | None = None
 
 
 class SeparateSurface(NamedTuple):
@@ -129,13 +126,15 @@ class Shape:
     Attributes:
       name: as in MJCF.
       depth: rays, geom -> (pixel,) depth at which rays first hit the geom; NaN, infinite or negative where they do not.
-        As for MuJoCo's rays, a camera inside a solid sees its far side, and a plane is visible from its front only.
+        The camera is outside; a plane is visible from its front only.
       occludes: points relative to the geom's center, directions, geom, reach -> (pixel,) whether point + s * direction
         hits the geom for some s between 0 and the reach. For shadows.
       silhouette: rays, geom -> the geom in a soft image.
       surface: how normals and derivatives are computed.
       image_point: points, the same in `unit_point`'s coordinates -> where a 2D texture is looked up.
       half_sizes: a geom's `size` (three numbers or arrays) -> the half-sizes by which MuJoCo scales its unit shape.
+      contains: absolute values (n, 3) of the camera's coordinates in the geoms' frames, sizes (n, 3) of the geoms ->
+        whether the camera is inside. None for planes.
       unit_point: points -> the same in the coordinates of MuJoCo's unit shape, whose sides are at 1. None: scaled by
         the half-sizes.
     """
@@ -147,6 +146,7 @@ class Shape:
     surface: RoundSurface | FramedSurface | SeparateSurface
     image_point: Callable[[LocalPoint, Vector], ImagePoint]
     half_sizes: Callable[[Any], tuple[Any, Any, Any]] = half_sizes
+    contains: Callable[[Array, Array], Bool[Array, " n"]] | None = None
     unit_point: Callable[[LocalPoint], Vector] | None = None
 
     @property
@@ -159,11 +159,6 @@ class Shape:
         if self.unit_point is not None:
             return self.unit_point(local)
         return scaled_point(local.point, self.half_sizes(local.size))
-
-
-def first_of_stretch(enter: Pixels, leave: Pixels) -> Pixels:
-    """Where a ray enters a convex solid, or leaves it if it starts inside; infinite where it misses."""
-    return jnp.where(enter <= leave, jnp.where(enter > 0, enter, leave), jnp.inf)
 
 
 def slope_function(axis: Triple) -> Callable[[Pixels, Pixels], Pixels]:

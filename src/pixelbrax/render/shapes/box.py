@@ -13,7 +13,6 @@ from pixelbrax.render.shapes.base import (
     LocalPoint,
     Shape,
     Silhouette,
-    first_of_stretch,
     slope_function,
 )
 from pixelbrax.render.tolerances import MIN_SOFT
@@ -29,7 +28,7 @@ def _depth(rays: Rays, geom: Geom) -> GeomPixels:
         one_face, other_face = (offset - size[k]) * inverse, (offset + size[k]) * inverse
         enter = jnp.maximum(enter, jnp.minimum(one_face, other_face))
         leave = jnp.minimum(leave, jnp.maximum(one_face, other_face))
-    return first_of_stretch(enter, leave)
+    return jnp.where(enter <= leave, enter, jnp.inf)
 
 
 def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> PixelMask:
@@ -59,14 +58,13 @@ def _silhouette(rays: Rays, geom: Geom) -> Silhouette:
 
         return function
 
-    enter, leave = jnp.full_like(rays.x, -jnp.inf), jnp.full_like(rays.x, jnp.inf)
+    enter = jnp.full_like(rays.x, -jnp.inf)
     for k in range(3):
         d = along[k](rays.x, rays.y)
         d = jnp.where(jnp.abs(d) < MIN_SOFT, MIN_SOFT, d)
         one_face, other_face = (origin[k] - size[k]) / d, (origin[k] + size[k]) / d
         enter = jnp.maximum(enter, jnp.minimum(one_face, other_face))
-        leave = jnp.minimum(leave, jnp.maximum(one_face, other_face))
-    return Silhouette([margin(k) for k in range(3)], jnp.where(enter > 0, enter, leave))
+    return Silhouette([margin(k) for k in range(3)], enter)
 
 
 def _implicit(local: LocalPoint) -> tuple[Pixels, Vector]:
@@ -97,4 +95,4 @@ def _image_point(local: LocalPoint, unit: Vector) -> ImagePoint:
     return ImagePoint(0.5 + 0.5 * right, 0.5 - 0.5 * up, 2 * length_u, 2 * length_v)
 
 
-BOX = Shape("box", _depth, _occludes, _silhouette, FramedSurface(_implicit, _contains), _image_point)
+BOX = Shape("box", _depth, _occludes, _silhouette, FramedSurface(_implicit), _image_point, contains=_contains)

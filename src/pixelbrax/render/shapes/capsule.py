@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool
 
 from pixelbrax.render.rays import GeomPixels, PixelMask, Pixels, Rays, Vector, basis_around, dot
 from pixelbrax.render.shapes.base import (
@@ -34,22 +35,18 @@ def _depth(rays: Rays, geom: Geom) -> GeomPixels:
     radius, half_length = geom.size[0], geom.size[1]
     height, distance, (p, q, axis) = basis_around(geom.center, geom.mat)
     x, y, z = rays.dot(p), rays.dot(q), rays.dot(axis)
-    # From inside the capsule the far root applies, for the side and the caps alike.
-    nearest = jnp.clip(-height, -half_length, half_length)
-    inside = distance * distance + jnp.square(height + nearest) < radius * radius
-    sign = jnp.where(inside, 1.0, -1.0)
     squared_radius, across = radius * radius, (distance * y) ** 2
 
     # Depths are kept as fractions, so that there is one division: reached / a is the height of the hit with the side,
     # along the axis from the capsule's center.
     a = jnp.maximum(x * x + y * y, MIN_SQUARED_SINE)
     squared_norm = a + z * z
-    on_side = distance * x + sign * jnp.sqrt(squared_radius * a - across)
+    on_side = distance * x - jnp.sqrt(squared_radius * a - across)
     reached = on_side * z - height * a
 
     cap = height + jnp.where(reached > 0, half_length, -half_length)
     missed = across + (cap * y) ** 2 + (cap * x - distance * z) ** 2
-    on_cap = distance * x + cap * z + sign * jnp.sqrt(squared_radius * squared_norm - missed)
+    on_cap = distance * x + cap * z - jnp.sqrt(squared_radius * squared_norm - missed)
     side_hit = jnp.abs(reached) <= half_length * a
     # On NVIDIA's GPUs an inverse and a product are two instructions, a quotient five.
     return jnp.where(side_hit, on_side, on_cap) * (1.0 / jnp.where(side_hit, a, squared_norm))
@@ -86,18 +83,20 @@ def _silhouette(rays: Rays, geom: Geom) -> Silhouette:
     dx, dy, dz = (function(rays.x, rays.y) for function in along)
     a = jnp.maximum(dx * dx + dy * dy, MIN_SOFT)
     norm = rays.squared_norm
-    nearest = jnp.clip(-height, -half_length, half_length)
-    inside = distance * distance + jnp.square(height + nearest) < squared_radius
-    sign = jnp.where(inside, 1.0, -1.0)
     across = (distance * dy) ** 2
     half_chord = jnp.sqrt(jnp.maximum(squared_radius * a - across, SOFT_RIM * squared_radius * a))
-    on_side = (distance * dx + sign * half_chord) / a
+    on_side = (distance * dx - half_chord) / a
     reached = on_side * dz - height
     cap = height + jnp.where(reached > 0, half_length, -half_length)
     missed = across + (cap * dy) ** 2 + (cap * dx - distance * dz) ** 2
     half_chord = jnp.sqrt(jnp.maximum(squared_radius * norm - missed, SOFT_RIM * squared_radius * norm))
-    on_cap = (distance * dx + cap * dz + sign * half_chord) / norm
+    on_cap = (distance * dx + cap * dz - half_chord) / norm
     return Silhouette([margin], jnp.where(jnp.abs(reached) <= half_length, on_side, on_cap))
+
+
+def _contains(point: Array, size: Array) -> Bool[Array, " n"]:
+    beyond = jnp.maximum(point[:, 2] - size[:, 1], 0.0)
+    return point[:, 0] ** 2 + point[:, 1] ** 2 + beyond**2 < size[:, 0] ** 2
 
 
 def _half_sizes(size: Any) -> tuple[Any, Any, Any]:
@@ -132,5 +131,6 @@ CAPSULE = Shape(
     RoundSurface(elongated=True),
     _image_point,
     _half_sizes,
+    _contains,
     unit_point=_unit_point,
 )

@@ -16,7 +16,6 @@ from pixelbrax.render.shapes.base import (
     Shape,
     Silhouette,
     angle_around,
-    first_of_stretch,
     slope_function,
 )
 from pixelbrax.render.tolerances import (
@@ -42,7 +41,7 @@ def _depth(rays: Rays, geom: Geom) -> GeomPixels:
     one_end, other_end = (height - half_length) * over_z, (height + half_length) * over_z
     enter = jnp.maximum((distance * x - root) * over_a, jnp.minimum(one_end, other_end))
     leave = jnp.minimum((distance * x + root) * over_a, jnp.maximum(one_end, other_end))
-    return first_of_stretch(enter, leave)
+    return jnp.where(enter <= leave, enter, jnp.inf)
 
 
 def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> PixelMask:
@@ -80,8 +79,7 @@ def _silhouette(rays: Rays, geom: Geom) -> Silhouette:
     dz = jnp.where(jnp.abs(dz) < MIN_SOFT, MIN_SOFT, dz)
     one_end, other_end = (height - half_length) / dz, (height + half_length) / dz
     enter = jnp.maximum((distance * dx - root) / a, jnp.minimum(one_end, other_end))
-    leave = jnp.minimum((distance * dx + root) / a, jnp.maximum(one_end, other_end))
-    return Silhouette([margin], jnp.where(enter > 0, enter, leave))
+    return Silhouette([margin], enter)
 
 
 def _implicit(local: LocalPoint) -> tuple[Pixels, Vector]:
@@ -117,5 +115,5 @@ def _image_point(local: LocalPoint, unit: Vector) -> ImagePoint:
 
 
 CYLINDER = Shape(
-    "cylinder", _depth, _occludes, _silhouette, FramedSurface(_implicit, _contains), _image_point, _half_sizes
+    "cylinder", _depth, _occludes, _silhouette, FramedSurface(_implicit), _image_point, _half_sizes, _contains
 )

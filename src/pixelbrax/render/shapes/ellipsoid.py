@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool
 
 from pixelbrax.render.rays import GeomPixels, PixelMask, Pixels, Rays, Vector, basis_toward, dot, turn
 from pixelbrax.render.shapes import ball
@@ -27,7 +28,7 @@ def _depth(rays: Rays, geom: Geom) -> GeomPixels:
     across = y * y + z * z
     a = x * x + across
     discriminant = a - distance * distance * across
-    return ball.root(a, distance * x, (distance - 1) * (distance + 1), discriminant, distance < 1)
+    return ball.near_root(distance * x, (distance - 1) * (distance + 1), discriminant)
 
 
 def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> PixelMask:
@@ -50,9 +51,15 @@ def _implicit(local: LocalPoint) -> tuple[Pixels, Vector]:
     return 0.5 * (x * gx + y * gy + z * gz - 1.0) * inverse, (gx * inverse, gy * inverse, gz * inverse)
 
 
+def _contains(point: Array, size: Array) -> Bool[Array, " n"]:
+    return jnp.sum((point / jnp.maximum(size, MIN_HALF_AXIS)) ** 2, axis=1) < 1.0
+
+
 def _image_point(local: LocalPoint, unit: Vector) -> ImagePoint:
     size = local.size
     return wound_around_ball(unit, (size[0] + size[1] + size[2]) / 3)
 
 
-ELLIPSOID = Shape("ellipsoid", _depth, _occludes, _silhouette, FramedSurface(_implicit), _image_point)
+ELLIPSOID = Shape(
+    "ellipsoid", _depth, _occludes, _silhouette, FramedSurface(_implicit), _image_point, contains=_contains
+)

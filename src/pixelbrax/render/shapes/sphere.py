@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import jax.numpy as jnp
+from jaxtyping import Array, Bool
+
 from pixelbrax.render.rays import GeomPixels, PixelMask, Rays, Vector, basis_toward
 from pixelbrax.render.shapes import ball
 from pixelbrax.render.shapes.base import (
@@ -24,7 +27,7 @@ def _depth(rays: Rays, geom: Geom) -> GeomPixels:
     squared_norm = x * x + across
     discriminant = radius * radius * squared_norm - distance * distance * across
     product = (distance - radius) * (distance + radius)
-    return ball.root(squared_norm, distance * x, product, discriminant, distance < radius)
+    return ball.near_root(distance * x, product, discriminant)
 
 
 def _occludes(offset: Vector, toward: Vector, geom: Geom, reach: float) -> PixelMask:
@@ -35,6 +38,10 @@ def _silhouette(rays: Rays, geom: Geom) -> Silhouette:
     return ball.silhouette(rays, geom.center, geom.mat, geom.size[0])
 
 
+def _contains(point: Array, size: Array) -> Bool[Array, " n"]:
+    return jnp.sum(point**2, axis=1) < size[:, 0] ** 2
+
+
 def _half_sizes(size: Any) -> tuple[Any, Any, Any]:
     return size[0], size[0], size[0]
 
@@ -43,4 +50,6 @@ def _image_point(local: LocalPoint, unit: Vector) -> ImagePoint:
     return wound_around_ball(unit, local.size[0])
 
 
-SPHERE = Shape("sphere", _depth, _occludes, _silhouette, RoundSurface(elongated=False), _image_point, _half_sizes)
+SPHERE = Shape(
+    "sphere", _depth, _occludes, _silhouette, RoundSurface(elongated=False), _image_point, _half_sizes, _contains
+)
