@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from brax.envs.wrappers import training
-from mujoco_playground import wrapper
 
 from pixelbrax.adapters.brax import as_brax
 from pixelbrax.adapters.playground import as_playground
@@ -16,6 +15,13 @@ from pixelbrax.errors import ConfigError
 from tests.probe import CAMERA, short_env
 
 NO_ACTIONS = jnp.zeros((2, 1))
+
+
+def _wrapper():
+    """Playground's, whose import takes seconds: each process of the tests collects all files."""
+    from mujoco_playground import wrapper
+
+    return wrapper
 
 
 @functools.cache
@@ -76,7 +82,7 @@ def test_termination_is_no_time_out_either():
 
 @pytest.mark.parametrize("full_reset", [False, True])
 def test_playgrounds_wrapper_times_and_resets_it(full_reset):
-    env = wrapper.wrap_for_brax_training(as_playground(short_env()), episode_length=3, full_reset=full_reset)
+    env = _wrapper().wrap_for_brax_training(as_playground(short_env()), episode_length=3, full_reset=full_reset)
     states = _rollout(env, 4)
     assert [state.reward[0].item() for state in states] == [0, 1, 2, 3, 1]
     assert states[3].done.tolist() == [1, 1]
@@ -108,7 +114,7 @@ def test_braxs_ppo_learns_from_pixels(library, monkeypatch):
     from brax.training.agents.ppo import networks_vision
     from brax.training.agents.ppo import train as ppo
 
-    make, wrap = {"brax": (as_brax, None), "playground": (as_playground, wrapper.wrap_for_brax_training)}[library]
+    make, wrap = {"brax": (as_brax, None), "playground": (as_playground, _wrapper().wrap_for_brax_training)}[library]
     networks = functools.partial(
         networks_vision.make_ppo_networks_vision,
         cnn_output_channels=(8, 16, 16),
@@ -160,7 +166,7 @@ def test_mistakes_are_told(make, settings, message):
 def test_the_trainers_own_randomization_is_refused():
     with pytest.raises(ConfigError, match="randomization_fn to as_brax"):
         training.wrap(as_brax(short_env()), randomization_fn=lambda sys: (sys, sys))
-    wrapped = wrapper.BraxDomainRandomizationVmapWrapper(as_playground(short_env()), lambda model: (model, model))
+    wrapped = _wrapper().BraxDomainRandomizationVmapWrapper(as_playground(short_env()), lambda model: (model, model))
     with pytest.raises(ConfigError, match="randomization_fn to as_playground"):
         wrapped.reset(jax.random.split(jax.random.PRNGKey(0), 2))
 

@@ -143,18 +143,27 @@ def test_supersampled_colors_are_the_mean_of_a_finer_image():
     assert (off > 2e-3).mean() < 0.002
 
 
-def test_from_inside_the_far_side_is_seen():
+def test_a_camera_in_a_closed_mesh_looks_out_of_it():
+    """As in MuJoCo's renderer, which shows fronts only: also at another part of the same mesh. Its shadow stays."""
     model = mujoco.MjModel.from_xml_string(
-        """<mujoco><asset><mesh name="m" builtin="sphere" params="2"/></asset>
-        <worldbody><geom type="mesh" mesh="m"/></worldbody></mujoco>"""
+        """<mujoco><asset><mesh name="m" builtin="sphere" params="2" scale="0.4 0.4 0.4"/></asset>
+        <worldbody><light directional="true" dir="0 0 -1"/>
+        <geom type="mesh" mesh="m"/><geom type="mesh" mesh="m" pos="3 0 0"/>
+        <geom type="plane" size="9 9 1" pos="0 0 -1"/></worldbody></mujoco>"""
     )
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
-    camera = look_at(jnp.array([0.3, 0.2, 0.1]), jnp.array([1.0, 0.0, 0.0]), 100.0)
-    frame = render(Scene.from_mujoco(model), GeomPose.from_mujoco(data), camera, 32, 32, _ALL)
-    assert (np.asarray(frame.segmentation) == 0).all(), "no ray passes between triangles"
+    camera = look_at(jnp.array([0.1, 0.05, 0.05]), jnp.array([1.0, 0.0, -0.4]), 100.0)
+    scene, pose = Scene.from_mujoco(model), GeomPose.from_mujoco(data)
+    frame = render(scene, pose, camera, 32, 32, _ALL)
+    ids = np.asarray(frame.segmentation)
+    assert set(np.unique(ids)) == {-1, 1, 2}
+    model.geom_group[0] = 5
     truth = oracle.cast_one_by_one(model, data, camera, 32, 32)
-    np.testing.assert_allclose(frame.depth, truth.depth, rtol=1e-4)
+    assert (ids == truth.ids).mean() > 0.995
+    down = look_at(jnp.array([0.1, 0.05, 0.05]), jnp.array([0.2, 0.0, -1.0]), 60.0)
+    lit, shaded = (render(scene, pose, down, 16, 16, ("rgb",), shadows=shadows).rgb for shadows in (False, True))
+    assert ((shaded < lit).any(-1)).mean() > 0.1
 
 
 def test_no_ray_passes_between_triangles():

@@ -155,7 +155,7 @@ def _placed(
         moved(start, around, np.array([1.0, 1, 1, 0], np.float32).reshape(4, 1, 1, 1)),
         turned(side, around),
         moved(box, [0, 1, 2]),
-        _seen_from_outside(shot, instances, box, origin)[instances.owner],
+        _one_sided(shot, instances, box, origin)[instances.owner],
     )
 
 
@@ -177,12 +177,16 @@ def _tables(meshes: Sequence[Mesh], instances: _Instances) -> tuple[Array, Array
     return jnp.concatenate([start, side[:1]]), jnp.concatenate([side, -side[2:]]), jnp.stack(box)
 
 
-def _seen_from_outside(shot: Shot, instances: _Instances, box: Array, origin: Vector | None) -> Bool[Array, " n"]:
-    """Which visible geoms are closed meshes, and do not surround an origin, by default the camera.
+def _one_sided(shot: Shot, instances: _Instances, box: Array, origin: Vector | None) -> Bool[Array, " n"]:
+    """Of which visible geoms rays from an origin, by default the camera, meet fronts only.
 
+    Those are closed meshes: a camera inside looks out of them, as in MuJoCo's renderer, and a light shines out of none.
     `box` is that of `_tables`.
     """
-    place = -shot.geoms.center if origin is None else jnp.stack(origin) - shot.geoms.center
+    if origin is None:
+        meshes = [shot.scene.geom_mesh[geom_id] for geom_id in shot.scene.visible]
+        return jnp.array([mesh >= 0 and shot.scene.meshes[mesh].closed for mesh in meshes])
+    place = jnp.stack(origin) - shot.geoms.center
     local = jnp.stack([dot(place.T, shot.geoms.mat[:, :, j].T) for j in range(3)], axis=1)
     answers = []
     for n, geom_id in enumerate(shot.scene.visible):

@@ -102,7 +102,8 @@ def from_origin(placed: Placed) -> Clusters:
     volume = materialized(dot(placed.start[0, :3], _normal(placed)))  # else computed for each of twelve rows
     products = _cross(placed.start.swapaxes(0, 1), placed.side.swapaxes(0, 1)).swapaxes(0, 1)
     last = np.arange(4).reshape(4, 1, 1, 1) == 3
-    rows = products * jnp.where(last, _inverse(volume), jnp.where(volume < 0, -1.0, 1.0))
+    both_sides = (volume < 0) & ~placed.one_sided[:, None]
+    rows = products * jnp.where(last, _inverse(volume), jnp.where(both_sides, -1.0, 1.0))
 
     depth = placed.box[:, 2]
     slopes = placed.box[:, :2] / jnp.where(depth > 0, depth, 1.0)[:, None]
