@@ -13,7 +13,7 @@ from pixelbrax.render.camera import Camera
 from pixelbrax.render.rays import Pixels, Rays, Triple, Vector
 from pixelbrax.render.scene import GeomPose, Scene
 from pixelbrax.render.shapes import SHAPES, Geom, Shape
-from pixelbrax.render.tolerances import FAR_BEHIND
+from pixelbrax.render.tolerances import FAR_BEHIND, ON_SURFACE, ON_SURFACE_ROUNDING
 from pixelbrax.xla import select_row
 
 
@@ -200,17 +200,18 @@ def take_shot(
 
 
 def _contain_camera(scene: Scene, geoms: CameraGeoms) -> Bool[Array, " n"]:
-    """Whether the camera is inside each visible geom; never of planes and meshes.
+    """Whether the camera is inside each visible geom, or on its surface; never of planes and meshes.
 
     MuJoCo's renderer shows the fronts of geoms only, and all of theirs are behind the camera: a camera in a head looks
     out of it. (MuJoCo's rays would meet the far side.)
     """
     types = np.array([scene.geom_type[geom_id] for geom_id in scene.visible])
     local = jnp.stack([jnp.abs(jnp.sum(geoms.mat[:, :, k] * geoms.center, axis=1)) for k in range(3)], axis=1)
+    size = geoms.size * (1.0 + ON_SURFACE_ROUNDING) + ON_SURFACE
     inside = jnp.zeros(len(types), bool)
     for shape in SHAPES.values():
         if shape.contains is not None and (own := types == shape.geom_type).any():
-            inside |= jnp.asarray(own) & shape.contains(local, geoms.size)
+            inside |= jnp.asarray(own) & shape.contains(local, size)
     return inside
 
 

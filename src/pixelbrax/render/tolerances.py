@@ -10,6 +10,8 @@ ROTATION_ERROR = 1e-3
 # Ray casting.
 # How far behind the camera a geom is that it shall not see; its square and that one's are float32 numbers.
 FAR_BEHIND = 1e6
+# A camera this near to a geom's surface is inside, as one that a model puts exactly there; and in shares of its size.
+ON_SURFACE, ON_SURFACE_ROUNDING = 1e-4, 2e-6
 # A ray is parallel to the axis of a capsule or cylinder below this squared sine of the angle between them.
 MIN_SQUARED_SINE = 1e-7
 # An ellipsoid's half-axes are at least this: the ray is divided by them.
