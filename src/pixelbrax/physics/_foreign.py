@@ -65,7 +65,8 @@ def settings_of(env: Any, apart: Iterable[str]) -> dict[str, str]:
     """
     found: dict[str, Any] = {}
     for layer in reversed(list(_chain(env))):
-        found |= {name.lstrip("_"): value for name, value in vars(layer).items() if _are_numbers(value)}
+        attributes = getattr(layer, "__dict__", {})
+        found |= {name.lstrip("_"): value for name, value in attributes.items() if _are_numbers(value)}
     return {f"{SETTING}{name}": str(found[name]) for name in sorted(found.keys() - set(apart))}
 
 
