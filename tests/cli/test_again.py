@@ -152,6 +152,17 @@ def test_an_edit_that_a_checkpoint_does_not_fit_is_told_as_such(first, capsys):
     assert "features is 9 instead of 8, which its checkpoint does not fit: put it back (" in told
 
 
+def test_a_policy_is_evaluated_whatever_states_its_environments_had(first, capsys):
+    """As where a new version of an engine keeps other arrays; here of another number of environments."""
+    run = RunDir.open(shutil.copytree(first.path, first.path.parent / "more"))
+    assert main(["eval", str(run.path), "--episodes", "3"]) == 0
+    expected = capsys.readouterr().out.splitlines()[-1]
+    run.config_file.write_text(run.config_file.read_text().replace("num_envs = 4", "num_envs = 8"))
+    assert main(["eval", str(run.path), "--episodes", "3"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == expected
+    assert main(["train", "--resume", str(run.path), *_BRIEF]) == 2
+
+
 @pytest.mark.full
 def test_another_run_to_learn_from_counts_from_its_own_last_checkpoint(first):
     """Not from that of the run that a file named."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from pixelbrax.envs import PixelEnv, without_images
@@ -15,7 +16,7 @@ from pixelbrax.errors import ConfigError
 from pixelbrax.learning import AgentState
 from pixelbrax.networks import ActionDistribution, Observation
 from pixelbrax.physics import model_checksums
-from pixelbrax.training.assembly import RunTeacher, build, check_memory, kept_state, make_agent
+from pixelbrax.training.assembly import RunTeacher, build, check_memory, kept_part, kept_state, make_agent
 from pixelbrax.training.checkpoint import (
     DamagedCheckpointError,
     all_checkpoints,
@@ -111,13 +112,15 @@ class TrainingRun:
     def restore_policy(self, run: RunDir) -> tuple[tuple[PyTree, PyTree], int]:
         """Parameters and statistics of the last checkpoint's policy, and its number of updates; no buffer is made.
 
+        The environments in which it was trained may have had other states, as those of an older MJX.
+
         Raises:
           ConfigError: there is none that can be read.
         """
-        state = kept_state(self.agent, run)
-        updates = int(state.num_updates)
+        found = kept_part(self.agent, run, lambda state: (state.variables, state.num_updates))
+        variables, updates = jax.tree.map(jnp.asarray, found[0]), int(found[1])
         self._tell_other_model(run, updates)
-        return state.variables, updates
+        return variables, updates
 
     def save(self, run: RunDir, state: AgentState, hooks: Mapping[str, Any] | None = None, stopped: str = "") -> None:
         """Writes a checkpoint of the state, of the hooks' states by name, and of why a hook has stopped training."""
