@@ -111,8 +111,9 @@ def test_a_run_of_a_folder_that_cannot_be_compared_does_not_keep_the_others_from
 
 
 def test_a_run_that_broke_down_does_not_cut_the_curve_of_a_report(tmp_path):
+    (tmp_path / "runs").mkdir()
     for seed in range(3):
-        run = _run(tmp_path / "runs" if seed else _made(tmp_path / "runs"), _SLOW, [1.0], seed=seed)
+        run = _run(tmp_path / "runs", _SLOW, [1.0], seed=seed)
         for steps in range(10, 30 if seed else 20, 10):
             run.append_metrics({"updates": steps // 10, "steps": steps, "return": 1.0, "seconds": 1.0})
         if not seed:
@@ -121,11 +122,6 @@ def test_a_run_that_broke_down_does_not_cut_the_curve_of_a_report(tmp_path):
     assert "Broke down, and left out of curves and of what they reach: 0." in page
     assert "(2 seeds)" in page
     assert "shortest" not in page
-
-
-def _made(folder):
-    folder.mkdir()
-    return folder
 
 
 def test_the_curve_of_a_group_whose_runs_all_broke_down_is_refused(tmp_path):

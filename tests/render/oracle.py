@@ -1,7 +1,7 @@
 """MuJoCo's own ray caster, which needs no OpenGL, as the judge of what a pixel sees.
 
-Rays that begin in a solid meet its far side; MuJoCo's renderer shows fronts only. So solids around the camera are left
-out here.
+Rays that begin in a solid meet its far side; MuJoCo's renderer shows fronts only. So `cast` leaves out solids around
+the camera.
 """
 
 import contextlib
@@ -47,8 +47,10 @@ def _without_solids_around(model: mujoco.MjModel, data: mujoco.MjData, origin: n
             mujoco.mju_rayGeom(*geom, origin, way, model.geom_type[n]) >= 0 for way in (direction, -direction)
         ):
             model.geom_group[n] = 5
-    yield
-    model.geom_group[:] = groups
+    try:
+        yield
+    finally:
+        model.geom_group[:] = groups
 
 
 def cast(model: mujoco.MjModel, data: mujoco.MjData, camera: Camera, height: int, width: int) -> Truth:

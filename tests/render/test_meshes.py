@@ -144,7 +144,7 @@ def test_supersampled_colors_are_the_mean_of_a_finer_image():
 
 
 def test_a_camera_in_a_closed_mesh_looks_out_of_it():
-    """As in MuJoCo's renderer, which shows fronts only: also at another part of the same mesh. Its shadow stays."""
+    """As in MuJoCo's renderer, which shows fronts only. Its shadow stays."""
     model = mujoco.MjModel.from_xml_string(
         """<mujoco><asset><mesh name="m" builtin="sphere" params="2" scale="0.4 0.4 0.4"/></asset>
         <worldbody><light directional="true" dir="0 0 -1"/>

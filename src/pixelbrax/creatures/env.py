@@ -361,5 +361,5 @@ def make_creature_physics(creature: str | Creature, backend: str, /, **settings:
     name = creature if isinstance(creature, str) else creature.name
     check_keywords(f"the physics of 'creatures/{name}'", settings, known)
     own = not isinstance(creature, str)  # whose file may have been edited since
-    made = None if own else made_from(CreatureEnv, creature, backend, *settings, *settings.values())
+    made = None if own else made_from(CreatureEnv, creature, backend, **settings)
     return BraxPhysics(CreatureEnv(creature, backend, **settings), made=made)

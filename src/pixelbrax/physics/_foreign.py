@@ -45,10 +45,11 @@ def refuse_wrappers(env: Any) -> None:
                 raise ConfigError(_refusal(f"{_name(layer, kind)} {_DOES[kind.__name__]}", chain))
 
 
-def made_from(kind: type, *settings: Any) -> Hashable:
-    """What tells environments of one class and these settings from others; None if a setting cannot be looked up."""
+def made_from(kind: type, /, *args: Any, **settings: Any) -> Hashable:
+    """What tells environments of one class, arguments and settings from others; None if one of them is not hashable."""
     functions = kind.reset, kind.step  # which a notebook may replace  # pyright: ignore[reportAttributeAccessIssue]
-    key = (kind, functions, *((type(value), value) for value in settings))
+    named = [part for name in sorted(settings) for part in (name, settings[name])]
+    key = (kind, functions, *((type(value), value) for value in (*args, *named)))
     try:
         hash(key)
     except TypeError:

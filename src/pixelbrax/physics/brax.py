@@ -63,7 +63,7 @@ def make_brax_physics(name: str, backend: str, /, **kwargs: Any) -> "BraxPhysics
     _check_settings(f"the physics of Brax's {name!r}", kind, kwargs)
     with quiet_brax():
         try:
-            made = made_from(kind, backend, *kwargs, *kwargs.values())
+            made = made_from(kind, backend, **kwargs)
             return BraxPhysics(kind(backend=backend, **kwargs), made=made)
         except (TypeError, NotImplementedError) as e:
             if not kwargs:

@@ -66,7 +66,7 @@ def make_playground_physics(
             raise ConfigError(f"Playground's {name!r} cannot be made with {config}: {e}") from e
         if options is not None:
             use_suite_options(env, options)
-        made = made_from(type(env), name, implementation, suite, *config, *config.values())
+        made = made_from(type(env), name, implementation, suite, **config)
         physics = PlaygroundPhysics(env, made=made)
         physics.mj_model = _with_the_suites_centers(physics.mj_model, suite_options(name))
         physics.moves_targets = physics.mj_model.nmocap > 0

@@ -180,8 +180,8 @@ def _tables(meshes: Sequence[Mesh], instances: _Instances) -> tuple[Array, Array
 def _one_sided(shot: Shot, instances: _Instances, box: Array, origin: Vector | None) -> Bool[Array, " n"]:
     """Of which visible geoms rays from an origin, by default the camera, meet fronts only.
 
-    Those are closed meshes: a camera inside looks out of them, as in MuJoCo's renderer, and a light shines out of none.
-    `box` is that of `_tables`.
+    Those are closed meshes: a camera inside looks out of them, as in MuJoCo's renderer. Those around a light shade it
+    from both sides. `box` is that of `_tables`.
     """
     if origin is None:
         meshes = [shot.scene.geom_mesh[geom_id] for geom_id in shot.scene.visible]

@@ -53,7 +53,7 @@ class LocalPoint(NamedTuple):
       point: three arrays (pixel,), meters.
       size: three arrays (pixel,), the geoms' sizes.
       outward: three arrays (pixel,), the side (1 or -1) of the geom on which the ray hits a face across each axis; None
-        if no geom of the scene has flat faces.
+        but for `FramedSurface`.
     """
 
     point: Vector
