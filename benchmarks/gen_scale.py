@@ -1,6 +1,6 @@
 """Mean returns of random actions and of none in the tasks of a benchmark: the greater scores 0 in it.
 
-Usage: python benchmarks/gen_scale.py [--suite NAME ...] [--episodes 256]
+Usage: python benchmarks/gen_scale.py [--suite NAME ...] [--task NAME ...] [--episodes 256]
 
 Random actions are uniform over the allowed range, each held for the task's action repeat; `gen_v2` has the results.
 """
@@ -35,12 +35,13 @@ def main() -> None:
     """Prints a line for each task."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--suite", nargs="+", default=["PixelBraxGen-v2", "PixelBraxGen-v2-lite"])
+    parser.add_argument("--task", "--env", nargs="+", help="only these (default: all of the benchmark)")
     parser.add_argument("--episodes", type=int, default=256)
     args = parser.parse_args()
     enable_compilation_cache()
     for name in args.suite:
         benchmark = get_benchmark(name)
-        for task in benchmark.task_names:
+        for task in (each for each in benchmark.task_names if not args.task or each in args.task):
             env = benchmark.environment(task, "plain").build()
             program = jax.jit(lambda most, env=env: returns_of(env, most, args.episodes))
             cells = []

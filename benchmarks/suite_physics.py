@@ -1,4 +1,4 @@
-"""How `dmc/*` differs from the DeepMind Control Suite: settings, positions after equal actions, rewards of states.
+"""How `dmc/*` differs from the DeepMind Control Suite: settings, and what equal actions lead to and earn.
 
 Usage: python benchmarks/suite_physics.py --python PATH [--task TASK ...] [--json FILE]
 
@@ -37,8 +37,8 @@ TASKS = {
     "walker_walk": ("walker", "walk"),
 }
 EPISODES, LENGTH, AFTER = 4, 40, (1, 10, 40)  # AFTER: steps at which positions are compared
+CALM = 10  # steps whose rewards and observations are compared: later ones differ as positions do
 STATES, SCALES = 600, ((0.1, 0.1), (0.5, 1), (1, 10), (1, 30))  # of positions and velocities, in turn
-ELSEWHERE = ("finger_turn_easy", "fish_swim", "swimmer_swimmer6")  # their targets' places are not carried over
 
 
 def reference(file: Path) -> None:
@@ -48,21 +48,33 @@ def reference(file: Path) -> None:
     for task, (domain, name) in TASKS.items():
         env, rng = suite.load(domain, name, task_kwargs={"random": 0}), np.random.default_rng(0)
         data, spec = env.physics.data, env.action_spec()
-        episodes: dict[str, list[Any]] = {"qpos": [], "qvel": [], "action": []}
+        episodes: dict[str, list[Any]] = {key: [] for key in ("qpos", "qvel", "action", "earned", "seen", "target")}
         for _ in range(EPISODES):
             env.reset()
             states, actions = [(data.qpos.copy(), data.qvel.copy())], rng.uniform(-1, 1, (LENGTH, *spec.shape))
+            steps = []
             for action in actions:
-                env.step(action)
+                step = env.step(action)
+                steps.append((step.reward, np.hstack(list(step.observation.values()))))
                 states.append((data.qpos.copy(), data.qvel.copy()))
-            for key, values in zip(episodes, (*zip(*states, strict=True), actions), strict=True):
+            found = (*zip(*states, strict=True), actions, *zip(*steps, strict=True), target(env))
+            for key, values in zip(episodes, found, strict=True):
                 episodes[key].append(values)
         kept |= {f"{task}/{key}": np.array(values) for key, values in episodes.items()}
         kept[f"{task}/settings"] = np.array(list(settings(env.physics.model.opt, env.control_timestep()).values()))
         kept[f"{task}/steps"] = np.array(env._step_limit)
         kept |= {f"{task}/{key}": values for key, values in rewards(env, rng).items()}
-        kept[f"{task}/target"] = env.physics.named.model.geom_pos["target"] if domain == "reacher" else np.zeros(3)
+        kept[f"{task}/some_target"] = np.tile(target(env), (STATES, 1))
     np.savez(file, **kept)  # pyright: ignore[reportArgumentType]
+
+
+def target(env: Any) -> np.ndarray:
+    """Where an episode's target is, in m; zeros if there is none that moves."""
+    model = env.physics.model
+    for places, kind in ((model.geom_pos, "geom"), (model.site_pos, "site")):
+        if "target" in [model.id2name(i, kind) for i in range(len(places))]:
+            return places[model.name2id("target", kind)].copy()
+    return np.zeros(3)
 
 
 def rewards(env: Any, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -107,35 +119,40 @@ def compare(task: str, physics: str | None, there: dict[str, np.ndarray]) -> dic
     made: Any = pixelbrax.make(f"dmc/{task}", physics=physics, outputs=())  # pyright: ignore
     env = made.physics._env  # pyright: ignore
 
-    def placed(state: Any, qpos: Any, qvel: Any, ctrl: Any) -> Any:
+    def placed(state: Any, qpos: Any, qvel: Any, ctrl: Any, target: Any) -> Any:
         data = state.data.replace(qpos=qpos, qvel=qvel, ctrl=ctrl)
         if env.mj_model.nmocap:
-            data = data.replace(mocap_pos=data.mocap_pos.at[0, :2].set(there["target"][:2]))
+            data = data.replace(mocap_pos=data.mocap_pos.at[0].set(target))
         return state.replace(data=mjx.forward(env.mjx_model, data))
 
-    def play(state: Any, qpos: Any, qvel: Any, actions: Any) -> Any:
+    def play(state: Any, qpos: Any, qvel: Any, actions: Any, target: Any) -> Any:
         def step(state: Any, action: Any) -> Any:
             state = env.step(state, action)
-            return state, state.data.qpos
+            return state, (state.data.qpos, state.reward, state.obs)
 
-        return jax.lax.scan(step, placed(state, qpos, qvel, actions[0]), actions)[1]
+        return jax.lax.scan(step, placed(state, qpos, qvel, actions[0], target), actions)[1]
 
-    def reward(state: Any, qpos: Any, qvel: Any, ctrl: Any) -> Any:
-        state = placed(state, qpos, qvel, ctrl)
+    def reward(state: Any, qpos: Any, qvel: Any, ctrl: Any, target: Any) -> Any:
+        state = placed(state, qpos, qvel, ctrl, target)
         return env._get_reward(state.data, ctrl, state.info, state.metrics)
 
-    def each(fun: Callable[..., Any], *names: str) -> np.ndarray:
+    def each(fun: Callable[..., Any], *names: str) -> Any:
         values = (there[name].astype(np.float32) for name in names)
-        return np.asarray(jax.jit(jax.vmap(fun, (None, 0, 0, 0)))(env.reset(jax.random.key(0)), *values))
+        first = jax.jit(env.reset)(jax.random.PRNGKey(0))
+        return jax.tree.map(np.asarray, jax.jit(jax.vmap(fun, (None, 0, 0, 0, 0)))(first, *values))
 
     with jax.default_matmul_precision("highest"):
-        qpos = each(play, "first_qpos", "first_qvel", "action")
-        ours = each(reward, "some_qpos", "some_qvel", "some_ctrl")
+        qpos, earned, seen = each(play, "first_qpos", "first_qvel", "action", "target")
+        ours = each(reward, "some_qpos", "some_qvel", "some_ctrl", "some_target")
     apart = np.abs(qpos - there["qpos"][:, 1:]).max((0, 2))
-    found = {str(steps): float(apart[:steps].max()) for steps in AFTER}
-    rewards = None if task in ELSEWHERE else float(np.abs(ours - there["reward"]).max())
-    steps = round(made.episode_length * made.physics.dt / env.dt)
-    return {"settings": settings(env.mj_model.opt, env.dt), "apart": found, "reward_apart": rewards, "steps": steps}
+    return {
+        "settings": settings(env.mj_model.opt, env.dt),
+        "apart": {str(steps): float(apart[:steps].max()) for steps in AFTER},
+        "reward_apart": float(np.abs(ours - there["reward"]).max()),
+        "earned_apart": float(np.abs(earned - there["earned"])[:, :CALM].max()),
+        "seen_apart": float(np.abs(seen - there["seen"])[:, :CALM].max()),
+        "steps": round(made.episode_length * made.physics.dt / env.dt),
+    }
 
 
 def main() -> None:
@@ -169,7 +186,8 @@ def main() -> None:
         rows.append({"env": f"dmc/{task}", "dm_control": suite, "steps": steps, "rewards": reward, **ours})
         parted = "; ".join(f"{name} {list(row['apart'].values())}" for name, row in ours.items())
         same = "as dm_control" if suite == names else f"NOT dm_control's {suite}"
-        rewards = f"rewards {[row['reward_apart'] for row in ours.values()]} of {reward}"
+        kinds = ("reward_apart", "earned_apart", "seen_apart")
+        rewards = f"rewards, earned, seen {[[row[kind] for kind in kinds] for row in ours.values()]} of {reward}"
         print(f"{task}: apart after {AFTER} steps: {parted}; {rewards}; settings {same}", flush=True)
         write_rows(args.json, rows)
 

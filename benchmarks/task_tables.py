@@ -71,11 +71,14 @@ def suite_rewards() -> str:
     for row in found:
         ours, low_high = row["suite"], " to ".join(f"{value:.2g}" for value in row["rewards"])
         control = _pair(ours["settings"]["control_dt"], row["dm_control"]["control_dt"], "{:g}")
-        apart = ours["reward_apart"]
         steps = _pair(ours["steps"], row["steps"], "{:,}")
-        rows.append([f"`{row['env']}`", control, steps, low_high, "-" if apart is None else _apart(apart)])
+        cells = [f"`{row['env']}`", control, steps, low_high, _apart(ours["reward_apart"])]
+        for kind in ("earned_apart", "seen_apart"):
+            cells += [_pair(_apart(row["playground"][kind]), _apart(ours[kind]))]
+        rows.append(cells)
     heading = ["task", "control step, s", "control steps an episode", "the suite's rewards of 600 states"]
-    return table([*heading, "largest difference of ours"], rows) + "\n\n" + source
+    heading += ["largest difference of ours", "of rewards in ten steps of episodes", "of observations in them"]
+    return table(heading, rows) + "\n\n" + source
 
 
 def _pair(ours: object, theirs: object, form: str = "{}") -> str:

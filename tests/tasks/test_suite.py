@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 from mujoco import mjx
+from scipy.stats import ks_1samp, norm, uniform
 
 import pixelbrax
 from pixelbrax.errors import ConfigError
@@ -13,6 +14,7 @@ from pixelbrax.tasks import get_task
 
 pytest.importorskip("mujoco_playground")
 STEPS = 20
+SLOW = ("cheetah_run", "fish_swim", "pendulum_swingup", "walker_walk")
 # Largest difference of a position after 20 steps; contacts make it grow.
 TASKS = {"cartpole_swingup": 1e-4, "pendulum_swingup": 1e-4, "swimmer_swimmer6": 1e-4, "walker_walk": 1e-3}
 TASKS |= {
@@ -116,6 +118,122 @@ def test_no_contact_is_left_out(task):
         assert abs(int((theirs < 0).sum()) - touching) <= (np.abs(data.contact.dist) < 1e-5).sum()
         most = max(most, touching)
     assert most > min(int(limit[0]) for limit in limits) or most > 4
+
+
+def _episodes(task, number=400):
+    """MuJoCo's model, and the coordinates and velocities of first states."""
+    physics = get_task(f"dmc/{task}").load_physics(suite=True)
+    data = jax.jit(jax.vmap(physics.reset))(jax.random.split(jax.random.key(0), number)).engine_state.data
+    return physics._env.mj_model, np.asarray(data.qpos, float), np.asarray(data.qvel, float)  # pyright: ignore
+
+
+def _apart(model, qpos):
+    """Whether no two geoms overlap, by MuJoCo's own collisions."""
+    data = mujoco.MjData(model)
+    data.qpos[:] = qpos
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_collision(model, data)
+    return all(data.contact.dist > -1e-6)
+
+
+def _is_uniform(values, low, high):
+    return ks_1samp(values, uniform(low, high - low).cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(("task", "angle"), [("cartpole_balance", 0), ("cartpole_swingup", np.pi)])
+def test_the_cartpole_begins_with_a_push_of_its_own(task, angle):
+    """Playground's velocities are made of the same random numbers as its coordinates."""
+    _, qpos, qvel = _episodes(task)
+    assert ks_1samp(qvel.ravel() / 0.01, norm.cdf).pvalue > 1e-4
+    if angle:
+        assert ks_1samp((qpos - [0, angle]).ravel() / 0.01, norm.cdf).pvalue > 1e-4
+    else:
+        assert _is_uniform(qpos[:, 0], -0.1, 0.1)
+        assert _is_uniform(qpos[:, 1], -0.034, 0.034)
+    for other in (qpos[:, 1:], qvel):
+        corners = np.corrcoef(np.concatenate([qpos[:, :1], other], axis=1), rowvar=False)
+        assert abs(corners[np.triu_indices_from(corners, 1)]).max() < 0.2
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("task", ["finger_spin", "finger_turn_hard", "ball_in_cup", "humanoid_walk"])
+def test_no_body_begins_inside_another(task):
+    model, qpos, qvel = _episodes(task, 100)
+    assert all(_apart(model, each) for each in qpos)
+    assert not qvel.any()
+    assert len(np.unique(qpos[:, -1])) == 100
+
+
+@pytest.mark.full
+def test_first_angles_are_over_their_whole_range():
+    _, qpos, _ = _episodes("pendulum_swingup")
+    assert _is_uniform(qpos[:, 0], -np.pi, np.pi)
+    _, qpos, _ = _episodes("finger_spin")
+    assert _is_uniform(qpos[:, 2], -np.pi, np.pi)
+    assert abs(np.corrcoef(qpos, rowvar=False)[2, :2]).max() < 0.2
+    model, qpos, _ = _episodes("humanoid_stand")
+    low, high = model.jnt_range[1:].T
+    assert np.all((qpos[:, 7:] >= low) & (qpos[:, 7:] <= high))
+    assert np.all(qpos[:, 3:7] >= 0)
+    np.testing.assert_allclose(np.linalg.norm(qpos[:, 3:7], axis=1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(qpos[:, :3], np.broadcast_to(model.qpos0[:3], (400, 3)).astype(np.float32))
+
+
+@pytest.mark.full
+def test_the_fish_begins_as_high_as_the_suites():
+    model, qpos, _ = _episodes("fish_swim", 20)
+    np.testing.assert_allclose(qpos[:, :3], np.tile([0, 0, 0.1], (20, 1)), rtol=1e-6)
+    assert model.qpos0[2] == 0.1
+
+
+@pytest.mark.full
+def test_a_first_state_does_not_depend_on_the_batch():
+    """Others of a batch are drawn again, and again."""
+    physics = get_task("dmc/ball_in_cup").load_physics(suite=True)
+    keys = jax.random.split(jax.random.key(1), 16)
+    together = jax.jit(jax.vmap(physics.reset))(keys)
+    alone = jax.jit(physics.reset)
+    for key, obs in zip(keys, together.obs, strict=True):
+        np.testing.assert_array_equal(alone(key).obs, obs)
+
+
+def _suites_view(task, data, playgrounds):
+    """What dm_control 1.0.50 observes where Playground observes something else, or in another order."""
+    if task.startswith("walker"):
+        return np.hstack([data.xmat[1:, [0, 2]].ravel(), data.body("torso").xpos[2], data.qvel])
+    if task.startswith("pendulum"):
+        return np.hstack([data.body("pole").xmat[[8, 2]], data.qvel])
+    if task.startswith("fish"):
+        joints = data.qpos[7:]  # after the free one
+        upright, mouth = data.body("torso").xmat[8], data.geom("mouth")
+        there = (data.geom("target").xpos - mouth.xpos) @ mouth.xmat.reshape(3, 3)
+        return np.hstack([joints, upright, there, data.qvel])
+    return playgrounds
+
+
+@pytest.mark.parametrize(
+    "task",
+    ["reacher_easy", *(pytest.param(name, marks=pytest.mark.full) for name in SLOW)],
+)
+def test_rewards_and_observations_are_of_the_state_that_the_action_led_to(task):
+    """As MuJoCo's own numbers of that state give them; Playground's are of a time step before."""
+    physics = get_task(f"dmc/{task}").load_physics(suite=True)
+    env = physics._env.unwrapped  # pyright: ignore[reportAttributeAccessIssue]
+    action = jnp.linspace(-1, 1, physics.action_size)
+    step = jax.jit(physics.step)
+    state = first = jax.jit(physics.reset)(jax.random.key(0))
+    for _ in range(3):
+        state = step(state, action)
+    for each in (first, state):
+        reached, data = each.engine_state.data, mujoco.MjData(env.mj_model)
+        data.qpos[:], data.qvel[:], data.ctrl[:] = reached.qpos, reached.qvel, reached.ctrl
+        data.mocap_pos[:], data.mocap_quat[:] = reached.mocap_pos, reached.mocap_quat
+        mujoco.mj_forward(env.mj_model, data)
+        fresh, info = mjx.put_data(env.mj_model, data), each.engine_state.info
+        np.testing.assert_allclose(each.obs, _suites_view(task, data, env._get_obs(fresh, info)), atol=1e-4)
+        if each is state:
+            reward = env._get_reward(fresh, action, info, dict(each.metrics))
+            np.testing.assert_allclose(each.reward, reward, atol=1e-5)
 
 
 @pytest.mark.full

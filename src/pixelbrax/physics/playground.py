@@ -17,6 +17,7 @@ from pixelbrax.physics._functions import qualified_name
 from pixelbrax.physics._mjx import body_pose, check_implementation, mjx, quiet_mujoco
 from pixelbrax.physics._reward_weights import RewardWeights, check_weights, weights_and_spec, with_weights
 from pixelbrax.physics._suite import SuiteOptions, set_masses, suite_options, use_suite_options
+from pixelbrax.physics._suite_episodes import SuiteEpisodes
 from pixelbrax.physics.base import PhysicsState, checked_action, raw_key
 from pixelbrax.xla import check_float32, exact, in_float32
 
@@ -29,7 +30,8 @@ def make_playground_physics(
     Args:
       name: Playground's name, such as "CheetahRun".
       implementation: MJX's "jax", or "warp" on an NVIDIA GPU.
-      suite: simulate as the suite does, with its integrator, timestep, solver iterations and so on (`_suite.py`).
+      suite: simulate as the suite does, with its integrator, timestep, solver iterations and so on (`_suite.py`), and
+        begin, reward and observe as it does (`_suite_episodes.py`).
       **config: overrides of the task's configuration. Its `action_repeat` and `episode_length` are read by Playground's
         training wrappers alone: giving them is a warning.
 
@@ -64,12 +66,13 @@ def make_playground_physics(
             if not config:
                 raise
             raise ConfigError(f"Playground's {name!r} cannot be made with {config}: {e}") from e
+        made = made_from(type(env), name, implementation, suite, **config)
         if options is not None:
             use_suite_options(env, options)
-        made = made_from(type(env), name, implementation, suite, **config)
+            env = SuiteEpisodes(env, name)
         physics = PlaygroundPhysics(env, made=made)
         physics.mj_model = _with_the_suites_centers(physics.mj_model, suite_options(name))
-        physics.moves_targets = physics.mj_model.nmocap > 0
+        physics.moves_targets = options is None and physics.mj_model.nmocap > 0
     return physics
 
 
