@@ -29,7 +29,7 @@ V1 = GEN_V1
 FINGERPRINTS = {
     "PixelBraxGen-v1": "73cec26145a8298eec424273f4285f50db05642e28180f9cdbb848b98b78e558",
     # Locked again before any result of it was made: of three tasks of the suite, episodes begin by its laws.
-    "PixelBraxGen-v2": "a7b64478cccda0a07ad6671c18e060c40f94953d4e3b1b2de6101f3dff399436",
+    "PixelBraxGen-v2": "47827899802ebafeda60929484ec1f28a8f415b2a3c0bc5ebef4610e04213a44",
     "PixelBraxGen-v2-lite": "0ee597e90eab392128a0e1e523235df7ef733ca5486ccd0fb2532c456768b4fd",
 }
 CLIPS = "8fd6ef3c78a07889f27ed73546553d63883e7153840f36e42102d240055d4348"

@@ -19,7 +19,8 @@ def _suite(task: str, blind: float, action_repeat: int, without: tuple[str, ...]
     return TaskRules(f"dmc/{task}", "jax", blind, 1_000.0, action_repeat, physics="suite", without=without)
 
 
-# Scores of 0 are by `benchmarks/gen_scale.py`; Brax's of 1 are rounded from what PPO from states reaches on CPUs.
+# Scores of 0 are by `benchmarks/gen_scale.py`, those of the last two by it and 400 to 600 episodes of dm_control itself,
+# as a few lucky ones make the mean; Brax's of 1 are rounded from what PPO from states reaches on CPUs.
 GEN_V2 = Benchmark(
     "PixelBraxGen-v2",
     tasks=(
@@ -32,8 +33,8 @@ GEN_V2 = Benchmark(
         _suite("cheetah_run", 14.0, 4),
         _suite("walker_walk", 40.0, 2),
         _suite("finger_spin", 1.0, 2),
-        _suite("reacher_easy", 70.0, 4, _NO_SKY),
-        _suite("ball_in_cup", 7.0, 4),
+        _suite("reacher_easy", 56.0, 4, _NO_SKY),
+        _suite("ball_in_cup", 98.0, 4),
     ),
     tracks=_TRACKS,
     axes=_STILL_AND_MOVING,
