@@ -69,7 +69,7 @@ def reference(file: Path) -> None:
 
 
 def target(env: Any) -> np.ndarray:
-    """Where an episode's target is, in m; zeros if there is none that moves."""
+    """Where the geom or site `target` is in its body, in m; zeros if there is none. Those that move are the world's."""
     model = env.physics.model
     for places, kind in ((model.geom_pos, "geom"), (model.site_pos, "site")):
         if "target" in [model.id2name(i, kind) for i in range(len(places))]:

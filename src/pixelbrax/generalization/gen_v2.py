@@ -19,8 +19,9 @@ def _suite(task: str, blind: float, action_repeat: int, without: tuple[str, ...]
     return TaskRules(f"dmc/{task}", "jax", blind, 1_000.0, action_repeat, physics="suite", without=without)
 
 
-# Scores of 0 are by `benchmarks/gen_scale.py`; for the last two also by 400 to 600 episodes of dm_control itself, as a
-# few lucky ones make the mean. Brax's of 1 are rounded from what PPO from states reaches on CPUs.
+# Scores of 0 are by `benchmarks/gen_scale.py`, but the last two, whose mean a few lucky episodes make: `reacher_easy`'s
+# is over those and 400 of dm_control's, `ball_in_cup`'s over 600 of dm_control's, which take less time. Brax's of 1 are
+# rounded from what PPO from states reaches on CPUs.
 GEN_V2 = Benchmark(
     "PixelBraxGen-v2",
     tasks=(

@@ -60,7 +60,12 @@ _OPTIONS = {
 
 def suite_options(name: str) -> SuiteOptions:
     """The settings for a task by Playground's name, such as "CheetahRun"."""
-    return next(options for word, options in _OPTIONS.items() if name.startswith(word))
+    return by_name(_OPTIONS, name)
+
+
+def by_name(table: dict[str, Any], name: str) -> Any:
+    """The entry for a task, of a table by the first words of Playground's names; None if there is none."""
+    return next((entry for words, entry in table.items() if name.startswith(words)), None)
 
 
 def set_masses(model: mujoco.MjModel, options: SuiteOptions) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from pixelbrax.physics._mjx import mjx
+from pixelbrax.physics._suite import by_name
 
 _ATTEMPTS = 1000  # as the suite allows its finger; a quarter of the humanoid's draws overlap, the most of all
 _OURS = 2**31  # a key apart from those that Playground splits from its own
@@ -32,8 +33,8 @@ class SuiteEpisodes:
     def __init__(self, env: Any, name: str):
         """Takes the environment and Playground's name of its task, such as "CheetahRun"."""
         self.env = env
-        self._law, self._apart = _by_name(_FIRST, name) or (None, False)
-        self._corrected = _by_name(_OBSERVATIONS, name) or (lambda env, data, obs: obs)
+        self._law, self._apart = by_name(_FIRST, name) or (None, False)
+        self._corrected = by_name(_OBSERVATIONS, name) or (lambda env, data, obs: obs)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "env":  # while it is copied it has no `env` yet
@@ -59,11 +60,6 @@ class SuiteEpisodes:
 
     def _observed(self, state: Any, data: Any) -> Any:
         return state.replace(data=data, obs=self._corrected(self.env, data, self.env._get_obs(data, state.info)))
-
-
-def _by_name(table: dict[str, Any], name: str) -> Any:
-    """The entry for a task, of a table by the first words of Playground's names; None if there is none."""
-    return next((entry for words, entry in table.items() if name.startswith(words)), None)
 
 
 def _observable(model: Any, data: Any) -> Any:
