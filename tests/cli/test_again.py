@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pixelbrax.cli.main import main
-from pixelbrax.training import RunDir, Trainer, TrainingRun
+from pixelbrax.training import RunDir, Trainer, TrainingRun, software
 from tests.probe import ProbePhysics
 
 TINY = """
@@ -142,6 +142,23 @@ def test_an_edited_model_of_a_task_is_told_and_noted(first, capsys, monkeypatch)
     assert run.read_provenance()["changed"].startswith(noted)
     assert main(["eval", str(run.path), "--episodes", "2"]) == 0
     assert "another model" not in capsys.readouterr().out, "which its last checkpoint was trained with"
+
+
+def test_other_software_is_told_and_noted(first, capsys, monkeypatch):
+    """It makes other bits, but is no other setting."""
+    run = RunDir.open(shutil.copytree(first.path, first.path.parent / "upgraded"))
+    now = dict(software.software())
+    assert main(["train", "--resume", str(run.path), *_BRIEF]) == 0
+    assert "other software" not in capsys.readouterr().out
+    run.config_file.write_text(run.config_file.read_text().replace("num_steps = 96", "num_steps = 160"))
+    monkeypatch.setattr(software, "software", lambda: now | {"jax": "9.9.9"})
+    assert main(["train", "--resume", str(run.path), *_BRIEF]) == 0
+    told = f"other software: jax is 9.9.9 instead of {now['jax']}"
+    assert f"{run.path} goes on with {told}" in capsys.readouterr().out
+    assert run.read_provenance()["software"] == f"after 6 updates {told}"
+    assert run.read_provenance()["changed"] == "after 6 updates num_steps is 160 instead of 96"
+    assert main(["report", str(run.path)]) == 0
+    assert f"after 6 updates {told})" in run.report_file.read_text()
 
 
 def test_an_edit_that_a_checkpoint_does_not_fit_is_told_as_such(first, capsys):

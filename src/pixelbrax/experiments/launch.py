@@ -23,6 +23,7 @@ from pixelbrax.training import (
     CHANGED,
     CURRICULUM,
     MAX_AGENTS,
+    SOFTWARE,
     UNTRAINED,
     Hook,
     Processes,
@@ -31,6 +32,7 @@ from pixelbrax.training import (
     Trainer,
     agree_on,
     changed_since_trained,
+    changed_software,
     check_unused,
     checkpoints_of,
     clips_of,
@@ -343,6 +345,8 @@ def _note_changes(run: RunDir, mine: RunDir, updates: int, exact: bool, other_mo
     told = run.read_provenance()
     changed = ", ".join(filter(None, [changed_since_trained(run, updates), other_model]))
     facts = {CHANGED: f"after {updates:,} updates {changed}" if changed else ""}
+    other = changed_software(run, updates)
+    facts |= {SOFTWARE: f"after {updates:,} updates {other}" if other else ""}
     facts |= {BUFFER: f"empty after {updates:,} updates" if updates and not exact else ""}
     for name, fact in facts.items():
         if fact and fact not in told.get(name, ""):

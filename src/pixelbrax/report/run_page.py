@@ -17,6 +17,7 @@ from pixelbrax.training import (
     CURRICULUM,
     GATE,
     HELD_OUT,
+    SOFTWARE,
     TEACHER,
     UNTRAINED,
     RunDir,
@@ -153,8 +154,8 @@ def _again(facts: RunFacts) -> tuple[str, str]:
     command = facts.provenance.get("command", "")
     alone = f"pixelbrax train --config {in_shell(facts.run.path)}"
     note = "The same seed on the same machine gives the same metrics, bit for bit."
-    since = {"settings": facts.provenance.get(CHANGED), "replay buffer": facts.provenance.get(BUFFER)}
-    if told := [f"{what} {fact}" for what, fact in since.items() if fact]:
+    since = (CHANGED, "settings "), (SOFTWARE, ""), (BUFFER, "replay buffer ")
+    if told := [f"{what}{facts.provenance[name]}" for name, what in since if facts.provenance.get(name)]:
         note = f"It was resumed otherwise than it began ({'; '.join(told)}): made in one go, its metrics are others."
     acted = hooks_in(facts.provenance)
     hooks = [name for name in acted if name != GATE]

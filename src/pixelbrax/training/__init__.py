@@ -71,7 +71,7 @@ from pixelbrax.training.run_dir import (
 )
 from pixelbrax.training.same_settings import changed_settings, noted
 from pixelbrax.training.signals import interruptible, last_stop, stop_requests
-from pixelbrax.training.software import BUFFER, CHANGED, hooks_in, provenance
+from pixelbrax.training.software import BUFFER, CHANGED, SOFTWARE, hooks_in, provenance
 from pixelbrax.training.starting_policy import check_start, takeover
 from pixelbrax.training.statistics import (
     Center,
@@ -86,7 +86,7 @@ from pixelbrax.training.statistics import (
 )
 from pixelbrax.training.stopwatch import TOTAL, read_timings, write_timings
 from pixelbrax.training.trainer import MAX_AGENTS, Trainer
-from pixelbrax.training.training_run import TrainingRun, changed_since_trained
+from pixelbrax.training.training_run import TrainingRun, changed_since_trained, changed_software
 
 __all__ = [
     "BEST",
@@ -101,6 +101,7 @@ __all__ = [
     "MAX_AGENTS",
     "MAX_EPISODES",
     "REPORT",
+    "SOFTWARE",
     "TABLES",
     "TEACHER",
     "TOTAL",
@@ -130,6 +131,7 @@ __all__ = [
     "center_name",
     "changed_settings",
     "changed_since_trained",
+    "changed_software",
     "check_hook",
     "check_memory",
     "check_metrics",

@@ -23,8 +23,8 @@ def idle_watch(
       seconds: how long the process must be idle.
       tick: seconds between two checks.
     """
-    wall, cpu = time.perf_counter(), _demand()
-    active = wall
+    active = wall = time.perf_counter()
+    cpu = 0.0  # all so far is of the time until the first look
 
     def look() -> bool:
         nonlocal wall, cpu, active
@@ -45,13 +45,13 @@ def idle_watch(
 
 
 def _demand() -> float:
-    """Seconds for which threads of this process ran, or (on Linux) all but this one waited for a processor."""
+    """Seconds for which all other threads of this process ran, or (on Linux) waited for a processor."""
     waited, own = 0, str(threading.get_native_id())
     for thread in Path("/proc/self/task").glob("*"):
-        if thread.name != own:  # which wakes at every tick
+        if thread.name != own:
             with contextlib.suppress(OSError, ValueError, IndexError):  # it may have ended meanwhile
                 waited += int((thread / "schedstat").read_text().split()[1])
-    return time.process_time() + waited / 1e9
+    return time.process_time() - time.thread_time() + waited / 1e9
 
 
 @contextlib.contextmanager

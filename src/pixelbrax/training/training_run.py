@@ -32,12 +32,14 @@ from pixelbrax.training.evaluation import Evaluation, Evaluator
 from pixelbrax.training.progress import Progress
 from pixelbrax.training.run_dir import BEST, HELD_OUT, TEACHER, RunDir
 from pixelbrax.training.same_settings import changed_settings, check_same, noted
+from pixelbrax.training.software import other_software, software
 from pixelbrax.xla import check_single
 
 # Streams of random numbers of a run, all from its seed.
 TRAINING_STREAM, EVALUATION_STREAM, BEST_STREAM = 0, 1, 3  # 2 is that of hooks
 _SIDE_BY_SIDE = 32  # minimum batch size of an evaluation with so many episodes
 _HOOKS, _STOPPED, _SETTINGS, _MODEL = "hooks", "stopped", "settings", "model"  # in the notes of a checkpoint
+_SOFTWARE = "software"  # as well
 
 
 class TrainingRun:
@@ -125,17 +127,18 @@ class TrainingRun:
     def save(self, run: RunDir, state: AgentState, hooks: Mapping[str, Any] | None = None, stopped: str = "") -> None:
         """Writes a checkpoint of the state, of the hooks' states by name, and of why a hook has stopped training."""
         notes = {_HOOKS: dict(hooks or {}), _STOPPED: stopped, _SETTINGS: noted(self.config), _MODEL: self._model}
+        notes |= {_SOFTWARE: dict(software())}
         save_checkpoint(run.checkpoint_dir, int(state.num_updates), self.agent.to_checkpoint(state), notes)
 
     def check_settings(self, run: RunDir, updates: int) -> str:
-        """Compares the settings with those of a checkpoint, if it tells them; what has changed, for people.
+        """Compares settings, model and software with a checkpoint's, if it tells them; what has changed, for people.
 
         Raises:
           ConfigError: a setting has changed that must not.
         """
         changed = check_same(run, self.config, _note_at(run, updates, _SETTINGS))
-        other = self.other_model(run, updates)
-        return "; ".join(filter(None, [changed, f"{run.path} goes on with {other}" if other else ""]))
+        others = (self.other_model(run, updates), changed_software(run, updates))
+        return "; ".join(filter(None, [changed, *(f"{run.path} goes on with {other}" for other in others if other)]))
 
     def other_model(self, run: RunDir, updates: int) -> str:
         """What the model is if it is not that of a checkpoint, whose settings know a task by its name; else empty."""
@@ -298,6 +301,12 @@ def changed_since_trained(run: RunDir, updates: int | None = None) -> str:
     if before.get("start_from") and not config.start_from:
         changes.append(f"start_from is left out instead of {before['start_from']!r:.60}")
     return ", ".join(changes)
+
+
+def changed_software(run: RunDir, updates: int) -> str:
+    """What of the software is not as it was when a checkpoint was written, in words; empty if all is."""
+    other = other_software(_note_at(run, updates, _SOFTWARE))
+    return f"other software: {other}" if other else ""
 
 
 def _note_at(run: RunDir, updates: int, name: str) -> Any:
