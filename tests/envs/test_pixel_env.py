@@ -137,6 +137,13 @@ def test_grayscale_is_the_luma_of_the_color_image(strict):
     assert jnp.abs(gray[..., 0].astype(jnp.float32) - luma).max() < 1.5
 
 
+def test_luma_is_rounded_to_the_nearest():
+    rgb = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
+    exact = rgb @ np.array(observe.LUMA) / 256
+    assert np.abs(observe._luminance(jnp.asarray(rgb))[..., 0] - exact).max() <= 0.5
+    assert np.abs(exact - rgb @ np.array([0.299, 0.587, 0.114])).max() < 0.5
+
+
 def test_same_step_autoreset_shows_both_episodes(strict):
     same = _episode(probe_env(episode_length=4, autoreset="same_step"), jax.random.key(0), 8)
     later = _episode(probe_env(episode_length=4), jax.random.key(0), 9)

@@ -242,6 +242,8 @@ def test_a_dataset_knows_what_its_function_computes(tmp_path):
     assert collected(constant(0.25)).path == collected(constant(0.25)).path
     with pytest.raises(ConfigError, match=r"another dataset, whose policy is .*, sha256 .* instead of .*, sha256 "):
         collected(constant(0.5))
+    with pytest.raises(ConfigError, match="another dataset, whose deterministic is True instead of False"):
+        pixelbrax.rollout(constant(0.25), env, 1, path=tmp_path / "data", deterministic=False)
     name = datasets.qualified_name(constant(0.5))
     assert datasets._is_same(name, f"{name}, sha256 0a1b"), "of older versions"
     assert not datasets._is_same(f"{name}, sha256 2c3d", f"{name}, sha256 0a1b")
