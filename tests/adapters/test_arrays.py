@@ -1,5 +1,7 @@
 """Arrays between JAX, NumPy and PyTorch: no copy where none is needed, and a copy where one is."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -81,6 +83,26 @@ def test_only_chosen_environments_are_stepped():
     np.testing.assert_array_equal(after.reward, [1, 0, 1])
     np.testing.assert_array_equal(after.obs["pixels"][1], before.obs["pixels"][1])
     np.testing.assert_array_equal(batch.step(np.zeros((3, 1))).reward, [2, 1, 2])
+
+
+def test_later_changes_to_a_mask_do_not_reach_jax():
+    """It reads a mask when the states of before have been computed."""
+    batch = EnvBatch(probe_env(outputs=(), autoreset="disabled"), 4096)
+    work = lambda x: jax.lax.fori_loop(0, 50, lambda _, y: jnp.tanh(y @ y), x).sum()  # noqa: E731
+    delayed = jax.jit(lambda states, x: replace(states, reward=states.reward + 0 * work(x)))
+    memory = np.zeros(4096 + 64, bool)
+    mask = memory[-memory.ctypes.data % 64 :][:4096]  # JAX reads arrays with such addresses where they are
+    actions, square = np.zeros((4096, 1), np.float32), jnp.full((500, 500), 1e-3)
+    batch.reset(0)
+    for _ in range(2):  # the first compiles
+        batch.step(actions)
+        for call in (lambda: batch.step(actions, mask), lambda: batch.reset(mask=mask)):
+            batch.states = delayed(batch.states, square)
+            mask[:] = np.arange(4096) == 0
+            state = call()
+            mask[:] = True
+            np.testing.assert_array_equal(state.metrics["episode_length"][1:], 1)
+        batch.reset(0)
 
 
 def test_states_travel_as_plain_arrays_and_come_back():

@@ -52,6 +52,12 @@ def test_cameras_that_do_not_show_the_body_are_named(mistake, message):
         raise AssertionError(line)
 
 
+def test_one_may_look_through_the_back_of_a_wall():
+    """Planes are drawn from their front only."""
+    wall = '<geom name="front" type="plane" size="9 9 .1" pos="0 -2 0" euler="-90 0 0"/>'
+    assert _found(more=wall) == []
+
+
 @pytest.mark.parametrize("shape", ["sphere", "box", "cylinder", "ellipsoid", "capsule"])
 def test_a_camera_inside_a_geom_sees_nothing_else(shape):
     inside = 'pos=".1 .1 .6" xyaxes="1 0 0 0 .3 1"'

@@ -2,6 +2,9 @@
 
 import pickle
 from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +13,7 @@ import numpy as np
 import pytest
 
 from pixelbrax.errors import ConfigError
+from pixelbrax.physics._brax_mends import integrator, mended
 from pixelbrax.physics.brax import brax_envs, make_brax_physics
 from pixelbrax.render import GeomPose
 from pixelbrax.tasks import get_task, task_names
@@ -71,6 +75,25 @@ def test_states_equal_the_unwrapped_environments(name):
         np.testing.assert_allclose(state.reward, expected.reward, rtol=1e-4, atol=1e-4)
         assert bool(state.terminated) == bool(expected.done)
     assert jax.tree.map(lambda x: (x.shape, x.dtype), state) == shapes
+
+
+def test_a_body_at_rest_has_derivatives_on_generalized():
+    """Brax's own are NaN, of all that is simulated beside it; the values are Brax's to the bit."""
+    env: Any = SimpleNamespace(backend="generalized", sys=SimpleNamespace(enable_fluid=False, link_types="1f"))
+    system: Any = SimpleNamespace(opt=SimpleNamespace(timestep=0.01))
+    q = jnp.array([1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0])
+    moving = jnp.arange(1.0, 7.0)
+    theirs = [integrator._integrate_q_free(system, q, qd) for qd in (jnp.zeros(6), moving)]
+    with mended(env):
+        after = partial(integrator._integrate_q_free, system, q)
+        for qd, expected in zip((jnp.zeros(6), moving), theirs, strict=True):
+            np.testing.assert_array_equal(after(qd), expected)
+        slope = jax.jacobian(after)(jnp.zeros(6))
+    expected = np.zeros((7, 6))
+    expected[:3, :3] = 0.01 * np.eye(3)
+    expected[4:, 3:] = 0.005 * np.eye(3)
+    np.testing.assert_allclose(slope, expected, atol=1e-7)
+    assert np.isnan(jax.jacobian(partial(integrator._integrate_q_free, system, q))(jnp.zeros(6))).any(), "remove it"
 
 
 def test_unknown_names_are_told():

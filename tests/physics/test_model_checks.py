@@ -152,6 +152,36 @@ def test_what_an_equality_constraint_holds_does_not_fall(equality, falls):
     assert any("falls forever" in line for line in suspicions(model, reference_start(model))) == falls
 
 
+_HUNG = """
+<mujoco><worldbody><site name="nail" pos="0 0 1"/>
+<body name="lamp"><freejoint/><geom size=".1"/><site name="hook"/>
+<body name="arm"><joint name="y" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/><site name="tip"/></body></body>
+<body name="lift" pos="9 0 0"><joint name="z" type="slide" axis="0 0 1"/><geom size=".1"/></body></worldbody>
+<tendon>%s</tendon><actuator><motor joint="y" ctrlrange="-1 1"/>%s</actuator></mujoco>
+"""
+_STRING = '<spatial %s><site site="%s"/><site site="hook"/></spatial>'
+_CABLE = '<fixed name="cable" %s><joint joint="z" coef="1"/></fixed>'
+
+
+@pytest.mark.parametrize(
+    ("tendons", "actuators", "falling"),
+    [
+        ("", "", "lamp"),
+        (_STRING % ("", "nail"), "", "lamp"),
+        (_STRING % ('limited="true" range="0 1"', "tip"), "", "lamp"),
+        (_STRING % ('limited="true" range="0 1"', "nail"), "", "lift"),
+        (_STRING % ('stiffness="9"', "nail"), "", "lift"),
+        ("", '<motor site="hook" gear="0 0 1 0 0 0" ctrlrange="0 9"/>', "lift"),
+        (_STRING % ('stiffness="9"', "nail") + _CABLE % 'limited="true" range="-1 1"', "", None),
+        (_STRING % ('stiffness="9"', "nail") + _CABLE % "", '<motor tendon="cable" ctrlrange="0 9"/>', None),
+    ],
+)
+def test_what_a_tendon_or_a_propeller_holds_does_not_fall(tendons, actuators, falling):
+    model = mujoco.MjModel.from_xml_string(_HUNG % (tendons, actuators))
+    found = [line for line in suspicions(model, reference_start(model)) if "falls forever" in line]
+    assert [f"body {falling!r}" in line for line in found] == [True] * (falling is not None)
+
+
 _STIFF = {
     "before": '<option timestep=".02"/>',
     "actuators": '<position name="a" joint="hip" ctrlrange="-1 1" kp="2e4"/>',

@@ -84,9 +84,9 @@ class FloatEnv:
         return {name: x.shape for name, x in obs.items()} if isinstance(obs, dict) else obs.shape[-1]
 
     def render(self, states: Sequence[State], height: int, width: int) -> list[np.ndarray]:
-        """An RGB image of each of our states, by our renderer."""
+        """An RGB image of each of our states, by our renderer; the caller may change it."""
         size = check_count("height", height), check_count("width", width)
-        return [np.asarray(self.env.render(state, *size)) for state in states]
+        return [np.array(self.env.render(state, *size)) for state in states]
 
 
 class CommonProperties:

@@ -98,6 +98,8 @@ def check_batch_shape(name: str, shape: Any) -> tuple[int, ...]:
 class EnvBatch:
     """Environments side by side, each with a random stream of its own that follows from its seed alone.
 
+    Masks are copied, as actions are: JAX reads arrays later than calls return, and the caller may change them by then.
+
     Attributes:
       env: the environment.
       num_envs: how many.
@@ -140,7 +142,7 @@ class EnvBatch:
         elif self.states is None:
             raise ConfigError("the first reset is one of all environments: leave the mask out")
         else:
-            states = self._reset_where(self.states, jnp.asarray(mask), keys)
+            states = self._reset_where(self.states, np.array(mask), keys)
         self.states = states
         return states
 
@@ -160,7 +162,7 @@ class EnvBatch:
         if mask is None:
             states = self._step(self.states, actions)
         else:
-            states = self._step_where(self.states, actions, jnp.asarray(mask))
+            states = self._step_where(self.states, actions, np.array(mask))
         self.states = states
         return states
 

@@ -18,6 +18,7 @@ from pixelbrax.render import VISIBLE_GROUPS, Camera
 from pixelbrax.tasks import CameraSpec
 
 _RAYS = 16  # along each side of the image
+_LEVEL = 0.5  # cosine of the slope up to which a plane is a floor
 _SHOWN = (Role.BODY, Role.OBJECT, Role.TARGET)
 _GROUPS = np.array([group < VISIBLE_GROUPS for group in range(mujoco.mjNGROUP)], np.uint8)
 _MODES = mujoco.mjtCamLight
@@ -123,10 +124,10 @@ def _suspicion(model: mujoco.MjModel, data: mujoco.MjData, view: _View, shape: t
     for geom in np.flatnonzero(drawn):
         if _contains(model, data, int(geom), view.pos):
             plane = model.geom_type[geom] == _SHAPES.mjGEOM_PLANE
-            where, side = ("below", "under") if plane else ("inside", "inner ")
+            where, shown = ("below", "do not show it") if plane else ("inside", "show its inner side alone")
             remedy = "" if plane else ", or put the geom into group 3, which is not drawn"
             return (
-                f"is {where} {_geom(model, int(geom))}: images show its {side}side alone. Move the camera, which is at "
+                f"is {where} {_geom(model, int(geom))}: images {shown}. Move the camera, which is at "
                 f"{_written(view.pos)}{remedy}"
             )
     hits = _hits(model, data, view, shape)
@@ -173,11 +174,13 @@ def _alpha(model: mujoco.MjModel) -> np.ndarray:
 
 
 def _contains(model: mujoco.MjModel, data: mujoco.MjData, geom: int, point: np.ndarray) -> bool:
-    """Whether a point is inside a geom, or below a plane; False for meshes and height fields."""
-    x, y, z = data.geom_xmat[geom].reshape(3, 3).T @ (point - data.geom_xpos[geom])
+    """Whether a point is inside a geom, or below a floor; False for meshes and height fields."""
+    turned = data.geom_xmat[geom].reshape(3, 3)
+    x, y, z = turned.T @ (point - data.geom_xpos[geom])
     size, kind = model.geom_size[geom], model.geom_type[geom]
     if kind == _SHAPES.mjGEOM_PLANE:
-        return bool(z < 0 and (not size[0] or abs(x) < size[0]) and (not size[1] or abs(y) < size[1]))
+        floor = turned[2, 2] > _LEVEL  # through the back of a wall, which is not drawn, one may look on purpose
+        return bool(floor and z < 0 and (not size[0] or abs(x) < size[0]) and (not size[1] or abs(y) < size[1]))
     if kind == _SHAPES.mjGEOM_BOX:
         return bool(np.all(np.abs([x, y, z]) < size))
     if kind == _SHAPES.mjGEOM_CYLINDER:

@@ -3,10 +3,8 @@
 import contextlib
 import importlib
 import inspect
-import threading
 import warnings
 from collections.abc import Hashable, Iterator
-from types import ModuleType
 from typing import Any, cast
 
 import jax
@@ -27,10 +25,11 @@ from pixelbrax.xla import by_component, check_float32, exact, in_float32
 with warnings.catch_warnings():  # Brax warns that it is no longer maintained
     warnings.simplefilter("ignore")
     from brax import envs as brax_envs
-    from brax import fluid as brax_fluid
     from brax import math as brax_math
     from brax.envs.base import PipelineEnv
     from brax.io import mjcf as brax_mjcf  # noqa: F401  (for `load_system`)
+
+    from pixelbrax.physics._brax_mends import mended
 
 BACKENDS = (*OF_VECTORS, "generalized", "mjx")
 
@@ -96,37 +95,6 @@ def _settings_of(kind: Any) -> list[str]:
     parameters = inspect.signature(kind).parameters.values()
     names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name != "backend"]
     return names + ["n_frames", "debug"] * (len(names) + 1 < len(parameters))  # passed on to Brax's PipelineEnv
-
-
-class _NumpyOfOldJax(ModuleType):
-    """`jax.numpy` whose `clip` takes the keywords `a_min` and `a_max`, which JAX 0.10 removed."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(jnp, name)
-
-    @staticmethod
-    def clip(x: Array, *, a_min: Any = None, a_max: Any = None) -> Array:
-        return jnp.clip(x, a_min, a_max)
-
-
-_FLUID_LOCK = threading.RLock()
-
-
-@contextlib.contextmanager
-def _fluids_on_current_jax(env: PipelineEnv) -> Iterator[None]:
-    """Lets Brax 0.14.2's fluid forces (swimmer) be traced on JAX >= 0.10, which removed two keywords of `jnp.clip`.
-
-    Remove when: a Brax release calls `jnp.clip` with `min` and `max` in `brax/fluid.py`.
-    """
-    if not env.sys.enable_fluid:
-        yield
-        return
-    with _FLUID_LOCK:
-        original, brax_fluid.jp = brax_fluid.jp, _NumpyOfOldJax("jax.numpy")
-        try:
-            yield
-        finally:
-            brax_fluid.jp = original
 
 
 _NUMERICS = {
@@ -195,7 +163,7 @@ class BraxPhysics:
         self.action_size: int = env.action_size
         self.dt = float(self._base.dt)
         self.reward_weights: dict[str, float]
-        with _fluids_on_current_jax(self._base):
+        with mended(self._base):
             self.reward_weights, self._spec = weights_and_spec(env, self.action_size, made)
 
     @property
@@ -257,13 +225,13 @@ class BraxPhysics:
     @exact
     def reset(self, key: Array) -> PhysicsState:
         """See `Physics.reset`."""
-        with _fluids_on_current_jax(self._base):
+        with mended(self._base):
             return physics_state(self._env.reset(raw_key(key)), self._spec)
 
     @exact
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
         """See `Physics.step`."""
-        with _fluids_on_current_jax(self._base):
+        with mended(self._base):
             return physics_state(self._step(state.engine_state, checked_action(action, self.action_size)), self._spec)
 
     def coordinates(self, state: PhysicsState) -> Float[Array, " n"]:

@@ -15,6 +15,7 @@ from pixelbrax.errors import ConfigError, listed
 _FREE, _BALL, _SLIDE, _HINGE = (
     int(getattr(mujoco.mjtJoint, f"mjJNT_{kind}")) for kind in ("FREE", "BALL", "SLIDE", "HINGE")
 )
+_DRIVES = mujoco.mjtTrn
 _NO_CONTACT = mujoco.mjtDisableBit.mjDSBL_CONTACT
 _NO_GRAVITY = mujoco.mjtDisableBit.mjDSBL_GRAVITY
 _TURN = 2 * np.pi
@@ -270,7 +271,7 @@ def _floors(model: mujoco.MjModel) -> Iterator[str]:
 
 def _falling(model: mujoco.MjModel) -> list[int]:
     """Roots of trees of bodies that gravity takes away unless something holds them up."""
-    roots, (held, coupled) = [], _constrained(model)
+    roots, (held, coupled) = [], _held(model)
     for joint in range(model.njnt):
         body = model.jnt_bodyid[joint]
         if model.body_parentid[body] or (model.body_gravcomp[body] > 0) or model.jnt_stiffness[joint] > 0:
@@ -280,19 +281,37 @@ def _falling(model: mujoco.MjModel) -> list[int]:
         axis = model.jnt_axis[joint] / (np.linalg.norm(model.jnt_axis[joint]) or 1.0)
         along = abs(axis @ model.opt.gravity) > 0.5 * np.linalg.norm(model.opt.gravity)
         slides = model.jnt_type[joint] == _SLIDE and along and not model.jnt_limited[joint]
-        driven = np.any((model.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT) & (model.actuator_trnid[:, 0] == joint))
-        if (model.jnt_type[joint] == _FREE or slides) and not driven and body not in roots:
+        if (model.jnt_type[joint] == _FREE or slides) and body not in roots:
             roots.append(int(body))
     return roots
 
 
-def _constrained(model: mujoco.MjModel) -> tuple[set[int], set[int]]:
-    """Roots of the trees whose bodies or sites, and ids of the joints, that an equality constraint holds."""
-    roots, joints = set(), set()
+def _held(model: mujoco.MjModel) -> tuple[set[int], set[int]]:
+    """Roots of the trees whose bodies or sites, and ids of the joints, that something other than a floor may hold.
+
+    It is an equality constraint, a tendon with a limit or a spring, or an actuator, such as a propeller at a site.
+    """
+    roots, joints, ties = set(), set(), []
+    tendons = set(np.flatnonzero(model.tendon_limited.astype(bool) | (model.tendon_stiffness > 0)).tolist())
+    for kind, (first, _) in zip(model.actuator_trntype, model.actuator_trnid, strict=True):
+        if kind in (_DRIVES.mjTRN_JOINT, _DRIVES.mjTRN_JOINTINPARENT):
+            joints.add(int(first))
+        elif kind == _DRIVES.mjTRN_SITE:
+            roots.add(int(model.body_rootid[model.site_bodyid[first]]))
+        elif kind == _DRIVES.mjTRN_TENDON:
+            tendons.add(int(first))
+    for tendon in tendons:
+        part = slice(model.tendon_adr[tendon], model.tendon_adr[tendon] + model.tendon_num[tendon])
+        kinds, ids = model.wrap_type[part], model.wrap_objid[part]
+        joints |= set(ids[kinds == mujoco.mjtWrap.mjWRAP_JOINT].tolist())
+        ties.append(model.site_bodyid[ids[kinds == mujoco.mjtWrap.mjWRAP_SITE]])
     for i in range(model.neq):
         if model.eq_type[i] == mujoco.mjtEq.mjEQ_JOINT:  # a joint alone is held to a constant
             joints |= {int(number) for number in (model.eq_obj1id[i], model.eq_obj2id[i]) if number >= 0}
-        roots |= set(model.body_rootid[bodies_of_equality(model, i)].tolist())
+        ties.append(bodies_of_equality(model, i))
+    for tied in ties:
+        trees = set(model.body_rootid[tied].tolist())
+        roots |= trees if len(trees) > 1 else set()  # what ties a tree to itself does not hold it
     return roots, joints
 
 
