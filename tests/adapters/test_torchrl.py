@@ -45,7 +45,7 @@ def _made(batch_size=(), **settings):
 
 
 @pytest.mark.parametrize("functional", [False, True])
-@pytest.mark.parametrize("batch_size", [(), (5,), (5, 4)])
+@pytest.mark.parametrize("batch_size", [(), pytest.param((5,), marks=pytest.mark.full), (5, 4)])
 def test_specs_and_rollouts_hold_for_every_batch(batch_size, functional):
     env = _made(batch_size, functional=functional)
     check_env_specs(env, seed=0)

@@ -104,7 +104,7 @@ def test_a_second_body_moves_by_itself(cheetah):
     assert (steps < 238).all()
 
 
-@pytest.mark.parametrize("task", ["humanoid", "hopper", "ant"])
+@pytest.mark.parametrize("task", [pytest.param("humanoid", marks=pytest.mark.full), "hopper", "ant"])
 def test_a_second_body_does_not_sink_into_the_ground(task):
     """Few geoms of these models collide with the floor."""
     model = get_task(task).load_physics().mj_model

@@ -30,7 +30,7 @@ def _setup(mirror: str, more: str = _BALL, look: str = "") -> tuple[Scene, GeomP
 _FLOOR = 'type="plane" size="2 2 .1"'
 
 
-@pytest.mark.parametrize("fog", [False, True])
+@pytest.mark.parametrize("fog", [True, pytest.param(False, marks=pytest.mark.full)])
 def test_the_headlight_shines_into_a_mirror_from_the_camera(fog):
     """What a mirror adds is seen from the camera's mirror image, under a lamp of the headlight's direction; in fog."""
     scene, pose, camera = _setup(_FLOOR)

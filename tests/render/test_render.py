@@ -208,8 +208,8 @@ def test_the_program_for_accelerators_renders_the_same(name, monkeypatch, reques
 
 @pytest.mark.parametrize(
     "alone",
-    ["geom_size", "textures", "everything"]
-    + [pytest.param(name, marks=pytest.mark.full) for name in ("xmat", "geom_rgb", "light_dir", "fovy")],
+    ["textures", "everything"]
+    + [pytest.param(name, marks=pytest.mark.full) for name in ("geom_size", "xmat", "geom_rgb", "light_dir", "fovy")],
 )
 def test_leaves_can_vary_in_a_batch_alone_and_with_all_others(alone):
     model = mujoco.MjModel.from_xml_string("""<mujoco><asset>

@@ -48,7 +48,7 @@ def test_a_video_shows_the_dynamics_that_the_agent_had():
     assert len(frames) == 5
 
 
-@pytest.mark.parametrize("recorded", [record_episode, record_observations])
+@pytest.mark.parametrize("recorded", [record_observations, pytest.param(record_episode, marks=pytest.mark.full)])
 @pytest.mark.parametrize(
     ("settings", "seconds", "ending", "lasted"),
     [

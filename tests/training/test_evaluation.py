@@ -25,7 +25,7 @@ def _evaluator(num_episodes, batch_size=None, deterministic=True):
     return Evaluator(env, _policy, num_episodes, deterministic, batch_size=batch_size)
 
 
-@pytest.mark.parametrize("deterministic", [True, False])
+@pytest.mark.parametrize("deterministic", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_an_episode_follows_from_its_key_and_number_however_many_there_are(deterministic):
     params, key = jnp.ones(()), jax.random.key(3)
     whole = _evaluator(7, deterministic=deterministic)(params, key).returns

@@ -34,13 +34,10 @@ def _bits(tree):
     return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "outputs"),
-    [
-        pytest.param("dcpg", (), marks=pytest.mark.full),
-        ("sac", ()),
-        *(pytest.param(name, ("pixels",), marks=pytest.mark.full) for name in ("ppg", "dcpg", "sac", "apg", "es")),
-    ],
+    [("dcpg", ()), ("sac", ()), *((name, ("pixels",)) for name in ("ppg", "dcpg", "sac", "apg", "es"))],
 )
 def test_a_resumed_run_learns_the_same_bits(name, outputs, tmp_path):
     """Stopped in the middle of a policy phase of four updates, and stopped at its end; with the replay buffer."""
