@@ -42,7 +42,7 @@ def _free_joint(sys: System, q: Float[Array, " 7"], qd: Float[Array, " 6"]) -> F
 
 @contextlib.contextmanager
 def mended(env: PipelineEnv) -> Iterator[None]:
-    """Within it Brax can be traced with an environment's model.
+    """Within it a step of an environment can be traced, and differentiated.
 
     Remove when: a Brax release calls `jnp.clip` with `min` and `max` in `brax/fluid.py`, and takes the norm of angular
     velocities in `brax/generalized/integrator.py` by `math.safe_norm`.
