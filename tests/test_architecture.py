@@ -13,7 +13,7 @@ SOURCE = Path(pixelbrax.__file__).parent
 # Data flows down this list and never back up.
 ROOMS = ["rewards", "xla", "physics", "creatures", "tasks", "render", "distractors", "envs", "networks", "learning"]
 ROOMS += ["algorithms", "training", "generalization", "adapters", "report", "experiments", "viewer", "cli", "configs"]
-OPEN_TO_ALL = {"errors", "registry", "plugins", "cache", "__init__", "__main__"}
+OPEN_TO_ALL = {"errors", "registry", "plugins", "cache", "signals", "__init__", "__main__"}
 FILES = sorted(SOURCE.rglob("*.py"))
 # Constructors that load when they are called what builds their objects.
 LAZY = {("pixelbrax.render.scene", "pixelbrax.render.read")}

@@ -1,6 +1,7 @@
 """How a command ends."""
 
 import gc
+import importlib
 import os
 import signal
 import sys
@@ -37,12 +38,16 @@ def test_after_ctrl_c_a_program_does_not_wait_for_the_compiler(monkeypatch, caps
 
 
 def test_ctrl_c_is_not_lost_in_jaxs_garbage_collection(monkeypatch):
-    """Of every command that traces programs: in `_xla_gc_callback` Python ignores the exception."""
+    """In `_xla_gc_callback` Python ignores the exception, also while a command loads JAX."""
     handlers, before = [], signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job may ignore it
-    monkeypatch.setattr(command, "main", lambda _: handlers.append(signal.getsignal(signal.SIGINT)) or 0)
+    note = lambda: handlers.append(signal.getsignal(signal.SIGINT))  # noqa: E731
+    monkeypatch.setattr(command, "main", lambda _: note() or 0)
+    load = importlib.import_module
+    monkeypatch.setattr(importlib, "import_module", lambda name: note() or load(name))
     try:
         assert main(["list"]) == 0
-        assert handlers[0] is not signal.default_int_handler
+        assert len(handlers) == 2
+        assert signal.default_int_handler not in handlers
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)

@@ -43,6 +43,14 @@ def whole(tmp_path_factory, probe_tasks):
     return pixelbrax.train_curriculum(write_file(folder), runs=folder / "runs", quiet=True, video=False)
 
 
+def test_a_stage_whose_checkpoints_were_removed_is_not_deleted(tmp_path):
+    """One that was killed before its first checkpoint is, which cannot have trained for long."""
+    run = RunDir.create(tmp_path / "stage", TrainConfig(checkpoint_interval=60.0))
+    for updates, (seconds, had) in enumerate(((50.0, False), (100.0, False), (300.0, True)), start=1):
+        run.append_metrics({"updates": updates, "steps": 8 * updates, "seconds": seconds, "return": 1.0})
+        assert train._had_checkpoint(run, run.load_config()) is had
+
+
 def test_the_folder_tells_the_story(whole):
     assert [run.path.name for run in whole.runs] == ["1-look", "2-learn", "3-never", "3-never-again-1"]
     assert [each.opened_at for each in whole.ended] == [128, 192, None, None]

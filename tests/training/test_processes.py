@@ -19,11 +19,11 @@ from pixelbrax.cli import main
 from pixelbrax.distractors.kinds.video import Video
 from pixelbrax.distractors.videos.bank import ClipBank
 from pixelbrax.errors import ConfigError
+from pixelbrax.signals import interruptible
 from pixelbrax.training import RunDir, TrainConfig
 from pixelbrax.training.link import Channel, End, Link
 from pixelbrax.training.processes import Processes, checkpoints_of, clips_of, settings_of
 from pixelbrax.training.rendezvous import meet, parse_address
-from pixelbrax.training.signals import interruptible
 from pixelbrax.training.tunnel import Tunnel
 
 pytestmark = pytest.mark.usefixtures("probe_tasks")

@@ -18,8 +18,4 @@ def main(argv: list[str]) -> int:
       ConfigError: there is none of that name.
     """
     name, rest = pick(argv, "bench", "benchmark", _BENCHMARKS)
-    command = importlib.import_module(f"pixelbrax.cli.bench_{name}").main
-    from pixelbrax.training import interruptible  # takes seconds to import: not for a mistake in the benchmark's name
-
-    with interruptible():
-        return command(rest)
+    return importlib.import_module(f"pixelbrax.cli.bench_{name}").main(rest)

@@ -10,7 +10,7 @@ from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import parse
 from pixelbrax.errors import ConfigError, check_count, check_seed
 from pixelbrax.experiments import RANDOM, Run, check_dataset_folder, rollout
-from pixelbrax.training import MAX_EPISODES, Progress, episodes_of, interruptible
+from pixelbrax.training import MAX_EPISODES, Progress, episodes_of
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
     enable_compilation_cache()
     run, progress = Run(args.run), Progress()
     policy = RANDOM if args.random else run.policy(args.best)
-    with interruptible(), progress.busy(episodes_of(args.episodes)):
+    with progress.busy(episodes_of(args.episodes)):
         dataset = rollout(
             policy,
             run.training_run.env_under(args.distractors),

@@ -11,6 +11,7 @@ import threading
 from pixelbrax.cli.xla_flags import set_gpu_flags
 from pixelbrax.errors import ConfigError, TrainingError, nearest
 from pixelbrax.plugins import load_plugins
+from pixelbrax.signals import interruptible
 
 _INTERRUPTED = 130
 _COMMANDS = {
@@ -75,12 +76,12 @@ def _run(argv: list[str] | None) -> int:
             raise ConfigError(f"unknown command {name!r}: {nearest(name, list(_COMMANDS))}")
         rest = _without_imports(rest)
         set_gpu_flags()
-        command = importlib.import_module(f"pixelbrax.cli.{name}").main
-        if os.environ.get("JAX_ENABLE_X64"):
-            from pixelbrax.xla import in_float32  # loads JAX
+        with interruptible():  # already while the command loads JAX, in whose collector Python would ignore Ctrl-C
+            command = importlib.import_module(f"pixelbrax.cli.{name}").main
+            if os.environ.get("JAX_ENABLE_X64"):
+                from pixelbrax.xla import in_float32  # loads JAX
 
-            command = in_float32(command)
-        with _interruptible():
+                command = in_float32(command)
             return command(rest)
     except ConfigError as e:
         print(f"pixelbrax {name}: error: {e}", file=sys.stderr)
@@ -102,12 +103,6 @@ def _run(argv: list[str] | None) -> int:
             raise
         print(f"pixelbrax {name}: error: {why}", file=sys.stderr)
         return 2
-
-
-def _interruptible() -> contextlib.AbstractContextManager[None]:
-    """`training.interruptible()` of a command that has imported it, which takes seconds; others trace no programs."""
-    training = sys.modules.get("pixelbrax.training")
-    return training.interruptible() if training else contextlib.nullcontext()
 
 
 def _end_if_compiling() -> None:

@@ -14,7 +14,8 @@ import tyro
 from pixelbrax.cache import enable_compilation_cache
 from pixelbrax.cli.parse import parse
 from pixelbrax.errors import ConfigError, check_count, check_number, check_seed
-from pixelbrax.training import EnvConfig, RunDir, stop_requests
+from pixelbrax.signals import stop_requests
+from pixelbrax.training import EnvConfig, RunDir
 from pixelbrax.viewer import Session, ViewConfig, ViewServer, Workshop, catalog, load_run
 
 _POLL = 0.1  # seconds between two looks at whether somebody asked to stop

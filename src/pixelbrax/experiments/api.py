@@ -19,6 +19,7 @@ from pixelbrax.experiments.names import check_name, file_name, name_of, settings
 from pixelbrax.experiments.runs import Run, RunGroup, shown_path
 from pixelbrax.learning import CurriculumConfig
 from pixelbrax.networks import NetworkConfig
+from pixelbrax.signals import last_stop
 from pixelbrax.tasks import task_names
 from pixelbrax.training import (
     TABLES,
@@ -29,7 +30,6 @@ from pixelbrax.training import (
     TrainConfig,
     check_hook,
     check_types,
-    last_stop,
     load_config,
     load_preset,
     runs_in,

@@ -18,6 +18,7 @@ from pixelbrax.experiments.notes import preset_hint, warnings_of
 from pixelbrax.experiments.plotting import plot_run
 from pixelbrax.experiments.teachers import taught_by, teacher_to_train
 from pixelbrax.learning import AgentState
+from pixelbrax.signals import interruptible
 from pixelbrax.training import (
     BUFFER,
     CHANGED,
@@ -37,7 +38,6 @@ from pixelbrax.training import (
     checkpoints_of,
     clips_of,
     in_shell,
-    interruptible,
     joined,
     locked,
     natural,

@@ -127,7 +127,7 @@ def check_run(benchmark: Benchmark, run: RunDir) -> str:
         )
     if (trained := run.read_evaluations().get("trained")) is None:
         begun = all_checkpoints(run.checkpoint_dir)
-        remedy = to_resume(run.path) if begun else "it was stopped before its first checkpoint, and begins anew"
+        remedy = to_resume(run.path) if begun else "it has no checkpoint, and begins anew"
         raise ConfigError(f"{run.path} has not been trained to its end: {remedy}")
     if trained["steps"] > benchmark.num_steps:  # whatever num_steps in config.toml was changed to since
         raise ConfigError(

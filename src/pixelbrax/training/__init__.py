@@ -2,7 +2,7 @@
 
 from pixelbrax.training.acting_hooks import ActingHook, Interval
 from pixelbrax.training.assembly import build, check_memory, check_teacher, resolved, with_kept_teacher
-from pixelbrax.training.checkpoint import all_checkpoints
+from pixelbrax.training.checkpoint import all_checkpoints, without_checkpoint
 from pixelbrax.training.clock import WALL, process_start
 from pixelbrax.training.config import (
     IMPORTS,
@@ -70,7 +70,6 @@ from pixelbrax.training.run_dir import (
     to_resume_curriculum,
 )
 from pixelbrax.training.same_settings import changed_settings, noted
-from pixelbrax.training.signals import interruptible, last_stop, stop_requests
 from pixelbrax.training.software import BUFFER, CHANGED, SOFTWARE, hooks_in, provenance
 from pixelbrax.training.starting_policy import check_start, takeover
 from pixelbrax.training.statistics import (
@@ -146,7 +145,6 @@ __all__ = [
     "files_below",
     "hooks_in",
     "in_shell",
-    "interruptible",
     "interval",
     "iqm",
     "is_empty",
@@ -154,7 +152,6 @@ __all__ = [
     "is_temporary",
     "joined",
     "kind_of",
-    "last_stop",
     "load_config",
     "load_preset",
     "locked",
@@ -186,12 +183,12 @@ __all__ = [
     "settings_of",
     "share_above",
     "stop_others",
-    "stop_requests",
     "takeover",
     "to_go_on",
     "to_resume",
     "to_resume_curriculum",
     "with_kept_teacher",
+    "without_checkpoint",
     "without_none",
     "words_of",
     "write_timings",

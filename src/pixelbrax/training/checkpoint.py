@@ -114,7 +114,12 @@ def last_checkpoint(folder: Path) -> int:
     """
     if known := all_checkpoints(folder):
         return max(known)
-    raise ConfigError(f"{folder} holds no checkpoint: it was stopped before its first: remove it, and begin anew")
+    raise ConfigError(f"{folder} holds no checkpoint: {without_checkpoint('remove the run, and begin anew')}")
+
+
+def without_checkpoint(remedy: str) -> str:
+    """Why a run may have no checkpoint, and what to do."""
+    return f"the run was stopped before its first, or they were removed: put them back, or {remedy}"
 
 
 def load_checkpoint(folder: Path, like: T, updates: int) -> T:

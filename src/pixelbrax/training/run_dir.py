@@ -406,7 +406,7 @@ def check_unused(path: Path, remedy: Callable[[Path], str] | None = None) -> Non
     if (path / "config.toml").exists() and not (path / "checkpoint").exists():  # it cannot be resumed
         raise ConfigError(
             f"{path} exists: choose another name, or, unless it is just beginning, remove it: it was stopped before "
-            "its first checkpoint"
+            "its first checkpoint, or its folder checkpoint was removed"
         )
     if path.exists():
         raise ConfigError(f"{path} exists: choose another name, or resume it with `{(remedy or to_resume)(path)}`")

@@ -19,8 +19,9 @@ from jaxtyping import Bool
 from pixelbrax.envs import PixelEnv
 from pixelbrax.errors import ConfigError, TrainingError, check_count, listed
 from pixelbrax.learning import AgentState, EpisodeTotals
+from pixelbrax.signals import stop_requests
 from pixelbrax.training.acting_hooks import ActingHook, ActingHooks
-from pixelbrax.training.checkpoint import all_checkpoints, load_newest
+from pixelbrax.training.checkpoint import all_checkpoints, load_newest, without_checkpoint
 from pixelbrax.training.clock import WALL, Clock
 from pixelbrax.training.config import TrainConfig
 from pixelbrax.training.devices import Layout
@@ -31,7 +32,6 @@ from pixelbrax.training.lock import locked
 from pixelbrax.training.programs import Programs, learned, mapped, one_of
 from pixelbrax.training.progress import Progress, progress_line
 from pixelbrax.training.run_dir import HELD_OUT, RunDir
-from pixelbrax.training.signals import stop_requests
 from pixelbrax.training.training_run import TrainingRun
 
 MAX_AGENTS = 4096
@@ -129,10 +129,9 @@ class Trainer:
         if not common:
             last = {name: max(steps, default=None) for name, steps in stand.items()}
             if without := [run.path for run in runs if not stand[run.path.name]]:
-                remedy = "and begin anew" if len(without) == len(runs) else "and the others can be resumed"
-                raise ConfigError(
-                    f"{without[0]} holds no checkpoint: it was stopped before its first: remove it, {remedy}"
-                )
+                remedy = "begin anew" if len(without) == len(runs) else "the others can be resumed"
+                why = without_checkpoint(f"remove the run, and {remedy}")
+                raise ConfigError(f"{without[0]} holds no checkpoint: {why}")
             where = ", ".join(f"{name} at {updates}" for name, updates in last.items())
             raise ConfigError(f"the runs are at different updates, {where}: resume each by itself")
 

@@ -17,7 +17,8 @@ from pixelbrax.experiments.stages.folder import CurriculumDir, Ended
 from pixelbrax.experiments.stages.plan import Curriculum, curriculum_names, load_curriculum
 from pixelbrax.experiments.stages.train import resume_curriculum, start_curriculum
 from pixelbrax.report import data_url
-from pixelbrax.training import CURRICULUM, IMPORTS, Hook, last_stop, natural, to_resume_curriculum
+from pixelbrax.signals import last_stop
+from pixelbrax.training import CURRICULUM, IMPORTS, Hook, natural, to_resume_curriculum
 from pixelbrax.xla import in_float32
 
 _UNNAMED = "curriculum"

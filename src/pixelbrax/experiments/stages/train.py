@@ -17,6 +17,7 @@ from pixelbrax.experiments.stages.gate import GateHook
 from pixelbrax.experiments.stages.pages import write_curriculum_report
 from pixelbrax.experiments.stages.plan import Curriculum, seed_of
 from pixelbrax.experiments.stages.story import write_story
+from pixelbrax.signals import interruptible
 from pixelbrax.training import (
     Evaluation,
     Hook,
@@ -26,11 +27,11 @@ from pixelbrax.training import (
     all_checkpoints,
     changed_settings,
     check_unused,
-    interruptible,
     locked,
     new_folder,
     noted,
     own_progress,
+    without_checkpoint,
 )
 
 _PLACES = ("start_from", "start_updates", "teacher", "teacher_updates")
@@ -171,9 +172,12 @@ def _train_stage(folder: CurriculumDir, curriculum: Curriculum, attempt: Attempt
     hooks = (*launch.hooks, _Story(folder, curriculum), *((GateHook(stage.gate),) if stage.gate else ()))
     remedy = lambda _: launch.remedy(folder.path)  # noqa: E731
     own = replace(launch, hooks=hooks, remedy=remedy, began=time.perf_counter())  # each run has its own wall clock
-    if run.path.exists() and not all_checkpoints(run.checkpoint_dir):  # killed before its first one was whole
-        shutil.rmtree(run.path)
     config = _config(folder, curriculum, attempt)
+    if run.path.exists() and not all_checkpoints(run.checkpoint_dir):
+        if _had_checkpoint(run, config):
+            why = without_checkpoint("remove the run, and the stage begins anew")
+            raise ConfigError(f"{run.path} holds no checkpoint: {why}")
+        shutil.rmtree(run.path)  # killed before its first one was whole
     if run.path.exists():
         if told := _overruled(folder, config, run):
             say(told, always=True)
@@ -184,6 +188,12 @@ def _train_stage(folder: CurriculumDir, curriculum: Curriculum, attempt: Attempt
     if finished:  # the ledger last: a stage that is in it is not looked at again
         folder.add(curriculum, attempt)
     return finished
+
+
+def _had_checkpoint(run: RunDir, config: TrainConfig) -> bool:
+    """Whether a run without checkpoints has trained for so long that it once had one, by its other files."""
+    rows = run.read_metrics()
+    return len(rows) > 1 and rows[-1]["seconds"] - rows[0]["seconds"] > 2 * config.checkpoint_interval
 
 
 def _config(folder: CurriculumDir, curriculum: Curriculum, attempt: Attempt) -> TrainConfig:

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from pixelbrax.training import interruptible, last_stop, stop_requests
+from pixelbrax.signals import interruptible, last_stop, stop_requests
 
 _NUMBERS = [signal.SIGINT, signal.SIGTERM]
 
