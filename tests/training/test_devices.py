@@ -28,7 +28,8 @@ pytestmark = pytest.mark.usefixtures("probe_tasks")
 
 
 def _config(name, num_devices, seed=0, environment=_PIXELS, **settings):
-    agent = replace(CONFIGS[name], random_shift=2, **settings)
+    given = {"random_shift": 2} | settings
+    agent = replace(CONFIGS[name], **{key: value for key, value in given.items() if hasattr(CONFIGS[name], key)})
     sizes = {"num_steps": 4 * agent.steps_per_update, "log_interval": 4, "eval_episodes": 2}
     return TrainConfig(environment, agent=agent, network=_SIZES, num_devices=num_devices, seed=seed, **sizes)
 
@@ -40,6 +41,7 @@ def _config(name, num_devices, seed=0, environment=_PIXELS, **settings):
         pytest.param("ppo", 2, _STATES, marks=pytest.mark.full),
         pytest.param("ppo", 1, _PIXELS, marks=pytest.mark.full),
         pytest.param("ddcpg", 1, _PIXELS, marks=pytest.mark.full),
+        *(pytest.param(name, 1, _STATES, marks=pytest.mark.full) for name in ("apg", "es")),
     ],
 )
 def test_two_devices_learn_what_one_does(name, num_agents, environment, tmp_path):
