@@ -247,7 +247,7 @@ def test_of_a_folder_only_runs_of_the_protocol_are_evaluated(runs, tmp_path, mon
     monkeypatch.setattr(eval_command, "evaluate_runs", lambda benchmark, runs, *_: asked.extend(runs) or [])
     assert main(["eval", str(tmp_path / "all"), "--suite", TINY.name]) == 0
     assert len(asked) == len(runs)
-    assert "begun has not been trained to its end: it was stopped before its" in capsys.readouterr().out
+    assert "begun has not been trained to its end: it has no checkpoint" in capsys.readouterr().out
     assert main(["eval", str(begun.path), "--suite", TINY.name]) == 2
 
 

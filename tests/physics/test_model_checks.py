@@ -173,6 +173,7 @@ _CABLE = '<fixed name="cable" %s><joint joint="z" coef="1"/></fixed>'
         (_STRING % ('stiffness="9"', "nail"), "", "lift"),
         ("", '<motor site="hook" gear="0 0 1 0 0 0" ctrlrange="0 9"/>', "lift"),
         (_STRING % ('stiffness="9"', "nail") + _CABLE % 'limited="true" range="-1 1"', "", None),
+        (_STRING % ('stiffness="9"', "nail"), '<motor joint="z" ctrlrange="0 9"/>', None),
         (_STRING % ('stiffness="9"', "nail") + _CABLE % "", '<motor tendon="cable" ctrlrange="0 9"/>', None),
     ],
 )

@@ -213,7 +213,9 @@ def test_one_that_breaks_down_does_not_stop_the_others(tmp_path):
     with pytest.raises(ConfigError, match="at different updates, seed=0 at 9, seed=1 at 0: resume each"):
         trainer.restore(runs)
     shutil.rmtree(runs[1].checkpoint_dir)
-    with pytest.raises(ConfigError, match=r"seed=1 holds no checkpoint: .* remove it, and the others can be resumed"):
+    with pytest.raises(
+        ConfigError, match=r"seed=1 holds no checkpoint: .* remove the run, and the others can be resumed"
+    ):
         trainer.restore(runs)
     start = trainer.init()
     broken = replace(start, params=jax.tree.map(lambda x: x * np.nan, start.params))

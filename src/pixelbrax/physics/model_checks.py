@@ -15,7 +15,9 @@ from pixelbrax.errors import ConfigError, listed
 _FREE, _BALL, _SLIDE, _HINGE = (
     int(getattr(mujoco.mjtJoint, f"mjJNT_{kind}")) for kind in ("FREE", "BALL", "SLIDE", "HINGE")
 )
-_DRIVES = mujoco.mjtTrn
+_OF_JOINT, _OF_JOINT_IN_PARENT, _OF_TENDON, _OF_SITE = (
+    int(getattr(mujoco.mjtTrn, f"mjTRN_{kind}")) for kind in ("JOINT", "JOINTINPARENT", "TENDON", "SITE")
+)
 _NO_CONTACT = mujoco.mjtDisableBit.mjDSBL_CONTACT
 _NO_GRAVITY = mujoco.mjtDisableBit.mjDSBL_GRAVITY
 _TURN = 2 * np.pi
@@ -293,13 +295,13 @@ def _held(model: mujoco.MjModel) -> tuple[set[int], set[int]]:
     """
     roots, joints, ties = set(), set(), []
     tendons = set(np.flatnonzero(model.tendon_limited.astype(bool) | (model.tendon_stiffness > 0)).tolist())
-    for kind, (first, _) in zip(model.actuator_trntype, model.actuator_trnid, strict=True):
-        if kind in (_DRIVES.mjTRN_JOINT, _DRIVES.mjTRN_JOINTINPARENT):
-            joints.add(int(first))
-        elif kind == _DRIVES.mjTRN_SITE:
+    for kind, first in zip(model.actuator_trntype.tolist(), model.actuator_trnid[:, 0].tolist(), strict=True):
+        if kind in (_OF_JOINT, _OF_JOINT_IN_PARENT):
+            joints.add(first)
+        elif kind == _OF_SITE:
             roots.add(int(model.body_rootid[model.site_bodyid[first]]))
-        elif kind == _DRIVES.mjTRN_TENDON:
-            tendons.add(int(first))
+        elif kind == _OF_TENDON:
+            tendons.add(first)
     for tendon in tendons:
         part = slice(model.tendon_adr[tendon], model.tendon_adr[tendon] + model.tendon_num[tendon])
         kinds, ids = model.wrap_type[part], model.wrap_objid[part]
