@@ -43,14 +43,6 @@ def whole(tmp_path_factory, probe_tasks):
     return pixelbrax.train_curriculum(write_file(folder), runs=folder / "runs", quiet=True, video=False)
 
 
-def test_a_stage_whose_checkpoints_were_removed_is_not_deleted(tmp_path):
-    """One that was killed before its first checkpoint is, which cannot have trained for long."""
-    run = RunDir.create(tmp_path / "stage", TrainConfig(checkpoint_interval=60.0))
-    for updates, (seconds, had) in enumerate(((50.0, False), (100.0, False), (300.0, True)), start=1):
-        run.append_metrics({"updates": updates, "steps": 8 * updates, "seconds": seconds, "return": 1.0})
-        assert train._had_checkpoint(run, run.load_config()) is had
-
-
 def test_the_folder_tells_the_story(whole):
     assert [run.path.name for run in whole.runs] == ["1-look", "2-learn", "3-never", "3-never-again-1"]
     assert [each.opened_at for each in whole.ended] == [128, 192, None, None]
@@ -319,6 +311,21 @@ def test_a_gate_that_names_what_its_stage_does_not_record_is_told(under_way):
         pixelbrax.train_curriculum(resume=under_way.path)
     shutil.rmtree(learn.checkpoint_dir)
     train._check_measured(under_way, under_way.curriculum())  # it begins anew
+
+
+def test_a_stage_whose_checkpoints_were_removed_is_not_deleted(under_way):
+    """It has trained for many times as long as there is between two checkpoints."""
+    learn = RunDir(under_way.path / "2-learn")
+    shutil.rmtree(learn.checkpoint_dir)
+    rows = learn.read_metrics()
+    learn.metrics_file.unlink()
+    for number, row in enumerate(rows):
+        learn.append_metrics(row | {"updates": int(row["updates"]), "seconds": 1e4 * number})
+    with pytest.raises(
+        ConfigError, match=r"2-learn holds no checkpoint: .* put them back, or remove the run, and the stage"
+    ):
+        pixelbrax.train_curriculum(resume=under_way.path, quiet=True)
+    assert len(learn.read_metrics()) == len(rows) > 1
 
 
 @pytest.mark.full

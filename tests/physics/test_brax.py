@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pixelbrax.errors import ConfigError
-from pixelbrax.physics._brax_mends import integrator, mended
+from pixelbrax.physics._brax_patches import integrator, patched
 from pixelbrax.physics.brax import brax_envs, make_brax_physics
 from pixelbrax.render import GeomPose
 from pixelbrax.tasks import get_task, task_names
@@ -84,7 +84,7 @@ def test_a_body_at_rest_has_derivatives_on_generalized():
     q = jnp.array([1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0])
     moving = jnp.arange(1.0, 7.0)
     theirs = [integrator._integrate_q_free(system, q, qd) for qd in (jnp.zeros(6), moving)]
-    with mended(env):
+    with patched(env):
         after = partial(integrator._integrate_q_free, system, q)
         for qd, expected in zip((jnp.zeros(6), moving), theirs, strict=True):
             np.testing.assert_array_equal(after(qd), expected)

@@ -29,7 +29,7 @@ with warnings.catch_warnings():  # Brax warns that it is no longer maintained
     from brax.envs.base import PipelineEnv
     from brax.io import mjcf as brax_mjcf  # noqa: F401  (for `load_system`)
 
-    from pixelbrax.physics._brax_mends import mended
+    from pixelbrax.physics._brax_patches import patched
 
 BACKENDS = (*OF_VECTORS, "generalized", "mjx")
 
@@ -163,7 +163,7 @@ class BraxPhysics:
         self.action_size: int = env.action_size
         self.dt = float(self._base.dt)
         self.reward_weights: dict[str, float]
-        with mended(self._base):
+        with patched(self._base):
             self.reward_weights, self._spec = weights_and_spec(env, self.action_size, made)
 
     @property
@@ -225,13 +225,13 @@ class BraxPhysics:
     @exact
     def reset(self, key: Array) -> PhysicsState:
         """See `Physics.reset`."""
-        with mended(self._base):
+        with patched(self._base):
             return physics_state(self._env.reset(raw_key(key)), self._spec)
 
     @exact
     def step(self, state: PhysicsState, action: Float[Array, " action_size"]) -> PhysicsState:
         """See `Physics.step`."""
-        with mended(self._base):
+        with patched(self._base):
             return physics_state(self._step(state.engine_state, checked_action(action, self.action_size)), self._spec)
 
     def coordinates(self, state: PhysicsState) -> Float[Array, " n"]:

@@ -1,7 +1,4 @@
-"""What of Brax 0.14.2 is other while it is traced, because its own fails: fluids on current JAX, derivatives at rest.
-
-Brax looks its functions up in its modules when it is traced, so that they are others there for that time.
-"""
+"""Patches of Brax 0.14.2, applied only while it is traced: fluids on current JAX, gradients of bodies at rest."""
 
 import contextlib
 import threading
@@ -41,7 +38,7 @@ def _free_joint(sys: System, q: Float[Array, " 7"], qd: Float[Array, " 6"]) -> F
 
 
 @contextlib.contextmanager
-def mended(env: PipelineEnv) -> Iterator[None]:
+def patched(env: PipelineEnv) -> Iterator[None]:
     """Within it a step of an environment can be traced, and differentiated.
 
     Remove when: a Brax release calls `jnp.clip` with `min` and `max` in `brax/fluid.py`, and takes the norm of angular
