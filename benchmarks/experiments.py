@@ -82,7 +82,8 @@ _PPG = "--algorithm ppg --value-epochs 4"
 _DCPG = "--algorithm dcpg --critic shared"  # as in its paper; without, that of PixelBrax's authors
 # 500,000 frames of the suite, its teacher's among them, each action held for two, as in DrQ-v2.
 _SUITE = f"--preset suite-cpu {_EVAL}"
-_SPIN = "--pink-noise --num-atoms 1 --no-layer-norm --target-std 0.09"  # of its teacher: the critic of SAC's paper
+_SEEN = "--physics-settings touch=false"  # of finger_spin: what a teacher feels, its student cannot see
+_SPIN = f"{_SEEN} --pink-noise --num-atoms 1 --no-layer-norm --target-std 0.09"  # with the critic of SAC's paper
 
 
 def _transfer(task: str) -> tuple[Run, ...]:
@@ -215,7 +216,7 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
         for task, further, teacher in (
             ("cartpole_swingup", "", ""),
             ("reacher_easy", "", ""),
-            ("finger_spin", " --teacher {runs}/finger_spin-s{seed}-teacher", _SPIN),
+            ("finger_spin", f" {_SEEN} --teacher {{runs}}/finger_spin-s{{seed}}-teacher", _SPIN),
             ("walker_walk", "", ""),
             ("cheetah_run", "", ""),
         )

@@ -1,5 +1,7 @@
 """`physics="suite"`: the numbers of the DeepMind Control Suite, against MuJoCo's own engine."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -252,8 +254,40 @@ def test_without_it_the_numbers_are_playgrounds():
 
 
 @pytest.mark.parametrize(
+    "task",
+    [
+        "finger_spin",
+        pytest.param("finger_turn_easy", marks=pytest.mark.full),
+        pytest.param("hopper_hop", marks=pytest.mark.full),
+    ],
+)
+def test_touch_is_left_out_of_the_observation_and_of_nothing_else(task):
+    whole, left = (
+        pixelbrax.make(f"dmc/{task}", physics={"suite": True, "touch": touch}, outputs=()) for touch in (True, False)
+    )
+
+    @jax.jit
+    def play(key):
+        """Observations and coordinates of the same actions, with and without touch."""
+        action = jnp.ones(whole.action_size)
+        states = [env.physics.reset(key) for env in (whole, left)]
+        states = [env.physics.step(state, action) for env, state in zip((whole, left), states, strict=True)]
+        return [(state.obs, env.physics.coordinates(state)) for env, state in zip((whole, left), states, strict=True)]
+
+    (seen, coordinates), (seen_less, the_same) = play(jax.random.key(0))
+    at = {"hopper_hop": 13}.get(task, 7)  # after positions and velocities
+    np.testing.assert_array_equal(np.delete(seen, [at, at + 1]), seen_less)
+    np.testing.assert_array_equal(coordinates, the_same)
+    assert left.observation_spec["state"].shape == seen_less.shape
+    engines: list[Any] = [env.physics for env in (whole, left)]
+    assert [engine.facts.get("setting touch") for engine in engines] == [None, "False"]
+
+
+@pytest.mark.parametrize(
     ("task", "settings", "message"),
     [
+        ("dmc/walker_walk", {"physics": {"touch": False}}, "touch is false, but .* 'WalkerWalk' has no touch sensors"),
+        ("dmc/finger_spin", {"physics": {"touch": 0}}, "the physics' touch is 0: it must be True or False"),
         ("dmc/walker_walk", {"physics": "sweet"}, "physics is 'sweet': it must be one of suite"),
         ("dmc/walker_walk", {"physics": {"suite": 1}}, "the physics' suite is 1: it must be True or False"),
         ("dmc/walker_walk", {"physics": {"suite": True, "sim_dt": 0.1}}, "sets sim_dt: leave out one"),

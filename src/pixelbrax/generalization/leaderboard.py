@@ -113,7 +113,7 @@ def result_files(paths: Iterable[Path], benchmark: Benchmark) -> list[Path]:
     """The files that `read_results` reads, each once, however often it is named.
 
     Raises:
-      ConfigError: a folder has none.
+      ConfigError: a folder has none, or there is no such file.
     """
     found: dict[Path, Path] = {}
     for path in paths:
@@ -123,8 +123,10 @@ def result_files(paths: Iterable[Path], benchmark: Benchmark) -> list[Path]:
                 raise ConfigError(
                     f"{path} has no results of {benchmark.name}: pixelbrax eval RUN --suite {benchmark.name} makes them"
                 )
-        else:
+        elif path.exists():
             files = [path]
+        else:
+            raise ConfigError(f"cannot read {path}: there is no such file")
         for file in files:
             found.setdefault(file.resolve(), file)
     return list(found.values())
