@@ -213,6 +213,7 @@ def test_several_seeds_are_a_group(env, tmp_path):
     ("args", "settings", "message"),
     [
         (("halfcheeta",), {}, "unknown task 'halfcheeta': did you mean halfcheetah"),
+        ((), {"task": "ant"}, r"train has no setting .task.: pass it first, as in train\(.ant., ...\)"),
         (("ant",), {"num_step": 3}, "train has no setting 'num_step': did you mean num_steps"),
         (("ant", "pop"), {}, "unknown algorithm 'pop': did you mean ppo"),
         (("ant",), {"auxiliary_epochs": 3}, "ppo has no setting 'auxiliary_epochs'"),

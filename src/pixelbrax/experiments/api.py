@@ -112,6 +112,8 @@ def train(
     given = {key: value for key, value in given.items() if value is not None} | settings
     if resume is not None:
         return _resumed(env, resume, hooks, given)
+    if "task" in settings:
+        raise ConfigError(f"train has no setting 'task': pass it first, as in train({settings['task']!r:.80}, ...)")
     check_keywords("train", settings, _known())
     config, made = _described(env, given)
     launch = _launch(given, hooks, made, _call(env, given, checked_hooks(hooks)))

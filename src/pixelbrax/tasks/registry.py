@@ -94,7 +94,9 @@ class Task:
         """
         backend = backend or self.backends[0]
         if backend not in self.backends:
-            raise ConfigError(f"task {self.name!r} has no backend {backend!r}: it runs on {', '.join(self.backends)}")
+            raise ConfigError(
+                f"task {self.name!r} has no backend {backend!r}: it runs on {', '.join(self.backends)}; set backend"
+            )
         known = inspect.signature(self.load).parameters.values()
         if not any(p.kind is p.VAR_KEYWORD for p in known):
             check_keywords(f"the physics of {self.name!r}", engine_kwargs, [p.name for p in known][1:])
