@@ -82,7 +82,7 @@ _PPG = "--algorithm ppg --value-epochs 4"
 _DCPG = "--algorithm dcpg --critic shared"  # as in its paper; without, that of PixelBrax's authors
 # 500,000 frames of the suite, its teacher's among them, each action held for two, as in DrQ-v2.
 _SUITE = f"--preset suite-cpu {_EVAL}"
-_SEEN = "--physics-settings touch=false"  # of finger_spin: what a teacher feels, its student cannot see
+_SEEN = "--physics-settings visible=true"  # of finger_spin: its teacher reads what its student sees
 _BESIDE = "--random-shift 0 --teacher-acts 0.3 --teacher-share 0.5"  # the student learns more where the teacher gets to
 _SPIN = f"{_SEEN} --pink-noise --num-atoms 1 --no-layer-norm --target-std 0.09"  # with the critic of SAC's paper
 

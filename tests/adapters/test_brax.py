@@ -49,6 +49,19 @@ def test_brax_wrappers_time_and_reset_it():
     assert evaluated[-1].info["eval_metrics"].episode_metrics["reward"].tolist() == [3, 3]
 
 
+def test_brax_wrappers_count_in_double_precision_where_jax_does():
+    """Their sums begin as zeros in JAX's default precision, and a loop cannot carry what changes its type."""
+    with jax.enable_x64(True):
+        env = training.EvalWrapper(training.wrap(as_brax(short_env(), obs_keys="state"), episode_length=5))
+        first = jax.jit(env.reset)(jax.random.split(jax.random.PRNGKey(0), 2))
+
+        @jax.jit
+        def play(state):
+            return jax.lax.scan(lambda state, _: (env.step(state, NO_ACTIONS), state.reward), state, length=7)[1]
+
+        assert play(first)[:, 0].tolist() == [0, 1, 2, 3, 4, 5, 1]
+
+
 def test_brax_sees_floats_channels_last():
     env = _brax()
     state = env.reset(jax.random.key(0))

@@ -91,7 +91,13 @@ def test_the_environments_own_limit_is_one_of_its_parameters():
 
 def test_a_time_limit_of_more_frames_than_are_counted_is_none():
     env = PixelBraxGymnax(short_env(outputs=(), episode_length=5, action_repeat=4))
-    params = env.default_params.replace(max_steps_in_episode=10**9)
+    _counts_on(env, 10**9)
+    with jax.enable_x64(True):
+        _counts_on(env, 2**32)
+
+
+def _counts_on(env, limit):
+    params = env.default_params.replace(max_steps_in_episode=limit)
     _, state = env.reset(jax.random.key(0), params)
     for frames in (4, 8):
         _, state, _, terminated, truncated, info = env.step(jax.random.key(0), state, NO_ACTION, params)

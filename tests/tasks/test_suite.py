@@ -254,40 +254,37 @@ def test_without_it_the_numbers_are_playgrounds():
 
 
 @pytest.mark.parametrize(
-    "task",
+    ("task", "at", "turns"),
     [
-        "finger_spin",
-        pytest.param("finger_turn_easy", marks=pytest.mark.full),
-        pytest.param("hopper_hop", marks=pytest.mark.full),
+        ("finger_spin", 7, "hinge"),
+        pytest.param("finger_turn_easy", 7, "hinge", marks=pytest.mark.full),
+        pytest.param("hopper_hop", 13, None, marks=pytest.mark.full),
     ],
 )
-def test_touch_is_left_out_of_the_observation_and_of_nothing_else(task):
-    whole, left = (
-        pixelbrax.make(f"dmc/{task}", physics={"suite": True, "touch": touch}, outputs=()) for touch in (True, False)
-    )
+def test_a_visible_state_has_the_spinners_angle_in_place_of_touch(task, at, turns):
+    envs = [pixelbrax.make(f"dmc/{task}", physics={"suite": True, "visible": on}, outputs=()) for on in (False, True)]
+    engines: list[Any] = [env.physics for env in envs]
 
     @jax.jit
     def play(key):
-        """Observations and coordinates of the same actions, with and without touch."""
-        action = jnp.ones(whole.action_size)
-        states = [env.physics.reset(key) for env in (whole, left)]
-        states = [env.physics.step(state, action) for env, state in zip((whole, left), states, strict=True)]
-        return [(state.obs, env.physics.coordinates(state)) for env, state in zip((whole, left), states, strict=True)]
+        """Observations and coordinates after the same action."""
+        states = [engine.step(engine.reset(key), jnp.ones(engine.action_size)) for engine in engines]
+        return [(state.obs, engine.coordinates(state)) for state, engine in zip(states, engines, strict=True)]
 
-    (seen, coordinates), (seen_less, the_same) = play(jax.random.key(0))
-    at = {"hopper_hop": 13}.get(task, 7)  # after positions and velocities
-    np.testing.assert_array_equal(np.delete(seen, [at, at + 1]), seen_less)
+    (seen, coordinates), (visible, the_same) = play(jax.random.key(0))
     np.testing.assert_array_equal(coordinates, the_same)
-    assert left.observation_spec["state"].shape == seen_less.shape
-    engines: list[Any] = [env.physics for env in (whole, left)]
-    assert [engine.facts.get("setting touch") for engine in engines] == [None, "False"]
+    angle = [coordinates[engines[0].mj_model.joint(turns).qposadr[0]]] if turns else []
+    expected = np.concatenate([seen[:at], np.cos(angle), np.sin(angle), seen[at + 2 :]])
+    np.testing.assert_allclose(visible, expected, atol=1e-6)
+    assert envs[1].observation_spec["state"].shape == visible.shape
+    assert [engine.facts.get("setting visible") for engine in engines] == [None, "True"]
 
 
 @pytest.mark.parametrize(
     ("task", "settings", "message"),
     [
-        ("dmc/walker_walk", {"physics": {"touch": False}}, "touch is false, but .* 'WalkerWalk' has no touch sensors"),
-        ("dmc/finger_spin", {"physics": {"touch": 0}}, "the physics' touch is 0: it must be True or False"),
+        ("dmc/walker_walk", {"physics": {"visible": True}}, "visible is set, but .* 'WalkerWalk' has no touch sensors"),
+        ("dmc/finger_spin", {"physics": {"visible": 0}}, "the physics' visible is 0: it must be True or False"),
         ("dmc/walker_walk", {"physics": "sweet"}, "physics is 'sweet': it must be one of suite"),
         ("dmc/walker_walk", {"physics": {"suite": 1}}, "the physics' suite is 1: it must be True or False"),
         ("dmc/walker_walk", {"physics": {"suite": True, "sim_dt": 0.1}}, "sets sim_dt: leave out one"),

@@ -69,12 +69,14 @@ class FloatEnv:
         if self._state:
             obs["state"] = state.obs["state"]
         metrics = {name: value for name, value in state.metrics.items() if name not in _OWN_METRICS}
+        # In JAX's default precision, as are the zeros that the libraries' wrappers begin their sums of them with.
+        reward, done, time_out = (x.astype(float) for x in (state.reward, state.done, state.truncated))
         return {
             "obs": obs if self._views else obs["state"],
-            "reward": state.reward,
-            "done": state.done.astype(jnp.float32),
-            "metrics": {name: jnp.asarray(value, jnp.float32) for name, value in metrics.items()},
-            "info": {"time_out": state.truncated.astype(jnp.float32)},
+            "reward": reward,
+            "done": done,
+            "metrics": {name: jnp.asarray(value, float) for name, value in metrics.items()},
+            "info": {"time_out": time_out},
         }
 
     @property

@@ -156,7 +156,7 @@ class PixelBraxGymnax(environment.Environment):
         # The environment's own limit need not be a multiple of the action repeat.
         usual, repeat = self.default_params.max_steps_in_episode, self._endless.action_repeat
         # More frames than an environment can count would wrap around: an episode would end as it begins.
-        steps = jnp.minimum(jnp.asarray(params.max_steps_in_episode, jnp.int32), MAX_EPISODE_LENGTH // repeat)
+        steps = jnp.minimum(jnp.asarray(params.max_steps_in_episode), MAX_EPISODE_LENGTH // repeat).astype(jnp.int32)
         own = self._endless.episode_length if chosen.episode_length is None else chosen.episode_length
         frames = jnp.where(steps == usual, own, steps * repeat)
         return replace(chosen, episode_length=frames)
