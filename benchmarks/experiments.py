@@ -82,9 +82,7 @@ _PPG = "--algorithm ppg --value-epochs 4"
 _DCPG = "--algorithm dcpg --critic shared"  # as in its paper; without, that of PixelBrax's authors
 # 500,000 frames of the suite, its teacher's among them, each action held for two, as in DrQ-v2.
 _SUITE = f"--preset suite-cpu {_EVAL}"
-_SEEN = "--physics-settings visible=true"  # of finger_spin: its teacher reads what its student sees
-_BESIDE = "--random-shift 0 --teacher-acts 0.3 --teacher-share 0.5"  # the student learns more where the teacher gets to
-_SPIN = f"{_SEEN} --pink-noise --num-atoms 1 --no-layer-norm --target-std 0.09"  # with the critic of SAC's paper
+_SPIN = "--pink-noise --num-atoms 1 --no-layer-norm --target-std 0.09"  # of its teacher: the critic of SAC's paper
 
 
 def _transfer(task: str) -> tuple[Run, ...]:
@@ -217,7 +215,7 @@ EXPERIMENTS: dict[str, tuple[Run, ...]] = {
         for task, further, teacher in (
             ("cartpole_swingup", "", ""),
             ("reacher_easy", "", ""),
-            ("finger_spin", f" {_SEEN} {_BESIDE} --teacher {{runs}}/finger_spin-s{{seed}}-teacher", _SPIN),
+            ("finger_spin", " --teacher {runs}/finger_spin-s{seed}-teacher", _SPIN),
             ("walker_walk", "", ""),
             ("cheetah_run", "", ""),
         )
