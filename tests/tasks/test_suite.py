@@ -1,7 +1,5 @@
 """`physics="suite"`: the numbers of the DeepMind Control Suite, against MuJoCo's own engine."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -254,37 +252,8 @@ def test_without_it_the_numbers_are_playgrounds():
 
 
 @pytest.mark.parametrize(
-    ("task", "at", "turns"),
-    [
-        ("finger_spin", 7, "hinge"),
-        pytest.param("finger_turn_easy", 7, "hinge", marks=pytest.mark.full),
-        pytest.param("hopper_hop", 13, None, marks=pytest.mark.full),
-    ],
-)
-def test_a_visible_state_has_the_spinners_angle_in_place_of_touch(task, at, turns):
-    envs = [pixelbrax.make(f"dmc/{task}", physics={"suite": True, "visible": on}, outputs=()) for on in (False, True)]
-    engines: list[Any] = [env.physics for env in envs]
-
-    @jax.jit
-    def play(key):
-        """Observations and coordinates after the same action."""
-        states = [engine.step(engine.reset(key), jnp.ones(engine.action_size)) for engine in engines]
-        return [(state.obs, engine.coordinates(state)) for state, engine in zip(states, engines, strict=True)]
-
-    (seen, coordinates), (visible, the_same) = play(jax.random.key(0))
-    np.testing.assert_array_equal(coordinates, the_same)
-    angle = [coordinates[engines[0].mj_model.joint(turns).qposadr[0]]] if turns else []
-    expected = np.concatenate([seen[:at], np.cos(angle), np.sin(angle), seen[at + 2 :]])
-    np.testing.assert_allclose(visible, expected, atol=1e-6)
-    assert envs[1].observation_spec["state"].shape == visible.shape
-    assert [engine.facts.get("setting visible") for engine in engines] == [None, "True"]
-
-
-@pytest.mark.parametrize(
     ("task", "settings", "message"),
     [
-        ("dmc/walker_walk", {"physics": {"visible": True}}, "visible is set, but .* 'WalkerWalk' has no touch sensors"),
-        ("dmc/finger_spin", {"physics": {"visible": 0}}, "the physics' visible is 0: it must be True or False"),
         ("dmc/walker_walk", {"physics": "sweet"}, "physics is 'sweet': it must be one of suite"),
         ("dmc/walker_walk", {"physics": {"suite": 1}}, "the physics' suite is 1: it must be True or False"),
         ("dmc/walker_walk", {"physics": {"suite": True, "sim_dt": 0.1}}, "sets sim_dt: leave out one"),

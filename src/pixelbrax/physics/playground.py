@@ -23,7 +23,7 @@ from pixelbrax.xla import check_float32, exact, in_float32
 
 
 def make_playground_physics(
-    name: str, implementation: str, /, suite: bool = False, visible: bool = False, **config: Any
+    name: str, implementation: str, /, suite: bool = False, **config: Any
 ) -> "PlaygroundPhysics":
     """A task of the DeepMind Control Suite in MuJoCo Playground.
 
@@ -32,14 +32,12 @@ def make_playground_physics(
       implementation: MJX's "jax", or "warp" on an NVIDIA GPU.
       suite: simulate as the suite does, with its integrator, timestep, solver iterations and so on (`_suite.py`), and
         begin, reward and observe as it does (`_suite_episodes.py`).
-      visible: observe what images show and nothing else: no forces at touch sensors, but the angle of the finger's
-        spinner, as cosine and sine.
       **config: overrides of the task's configuration. Its `action_repeat` and `episode_length` are read by Playground's
         training wrappers alone: giving them is a warning.
 
     Raises:
       ConfigError: Playground is not installed, or has no such task, implementation or setting; or a setting has a wrong
-        type, or `ctrl_dt` is no multiple of `sim_dt`; or images show all of the task's observation as it is.
+        type, or `ctrl_dt` is no multiple of `sim_dt`.
     """
     check_implementation(implementation)
     try:
@@ -49,10 +47,9 @@ def make_playground_physics(
     if name not in dm_control_suite.ALL_ENVS:  # pyright: ignore
         raise ConfigError(f"MuJoCo Playground has no environment {name!r} in its control suite")
     defaults = dm_control_suite.get_default_config(name)
-    known = ["suite", "visible", *(key for key, _ in _flat(defaults) if key != "impl")]
+    known = ["suite", *(key for key, _ in _flat(defaults) if key != "impl")]
     check_keywords(f"the physics of Playground's {name!r}", config, known)
     options = suite_options(name) if check_flag("the physics' suite", suite) else None
-    check_flag("the physics' visible", visible)
     if options is not None:
         if implementation != "jax":
             raise ConfigError(f"physics='suite' runs on the backend 'jax', not on {implementation!r}")
@@ -69,9 +66,7 @@ def make_playground_physics(
             if not config:
                 raise
             raise ConfigError(f"Playground's {name!r} cannot be made with {config}: {e}") from e
-        made = made_from(type(env), name, implementation, suite, visible, **config)
-        if visible:
-            _observe_what_is_visible(env, name)
+        made = made_from(type(env), name, implementation, suite, **config)
         if options is not None:
             use_suite_options(env, options)
             env = SuiteEpisodes(env, name)
@@ -79,20 +74,6 @@ def make_playground_physics(
         physics.mj_model = _with_the_suites_centers(physics.mj_model, suite_options(name))
         physics.moves_targets = options is None and physics.mj_model.nmocap > 0
     return physics
-
-
-def _observe_what_is_visible(env: Any, name: str) -> None:
-    """Makes the environment observe the spinner's angle, if there is one, in place of touch."""
-    if not hasattr(env, "_touch"):
-        raise ConfigError(
-            f"the physics' visible is set, but Playground's {name!r} has no touch sensors, and images show all that it "
-            "observes: leave it out"
-        )
-    hinges = [env.mj_model.joint(i) for i in range(env.mj_model.njnt)]
-    spinner = [hinge.qposadr[0] for hinge in hinges if hinge.name == "hinge"]  # whose angle counts turns
-    env._touch = lambda data: jnp.concatenate([f(data.qpos[jnp.array(spinner, int)]) for f in (jnp.cos, jnp.sin)])
-    with env._config.unlocked():
-        env._config.visible = True  # among its facts
 
 
 _OF_WRAPPERS = frozenset(("action_repeat", "episode_length"))
